@@ -1,0 +1,72 @@
+# Every task of this project; README, CONTRIBUTING and CI call nothing else.
+# Works with GNU make 3.81 (macOS) and newer. `make` alone lists the targets.
+
+PYTHON ?=
+TORCH_INDEX ?=
+LAB_ARGS ?=
+TEST_ARGS ?=
+NB ?=
+
+# Handed on by the environment, so that quotes and spaces in them stay what they are.
+export PYTHON TORCH_INDEX NB
+# A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
+export JUPYTER_PREFER_ENV_PATH := 1
+
+RUN := .venv/bin/python
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=60
+READY := .venv/ready
+READY_DEV := .venv/ready-dev
+
+# The .venv that make has finished names its folder. A moved project or a removed Python: install anew.
+ifneq "$(shell [ -x $(RUN) ] && cat $(READY) 2>/dev/null)" "$(CURDIR)"
+$(READY): FORCE
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help lab fresh test lint format refresh bench browser clean FORCE
+
+help: ## list the targets
+	@echo "make TARGET, where TARGET is one of"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
+	@echo "Settings: PYTHON=python3.12 chooses the Python that makes .venv (3.11 or newer)."
+	@echo "          TORCH_INDEX=<url> installs torch from that index, e.g. the CPU one of PyTorch (see README)."
+
+lab: $(READY) ## open JupyterLab at notebook 00 in work/, your own copies (LAB_ARGS="--no-browser --port 8899")
+	@$(RUN) -m tools.lab $(LAB_ARGS)
+
+fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03)
+	@$(RUN) -m tools.fresh "$$NB"
+
+test: $(READY) ## run every notebook against its stored outputs, and all other tests (TEST_ARGS="-x -k heatmap")
+	@$(RUN) -m pytest $(NBVAL) $(TEST_ARGS) notebooks tests
+
+lint: $(READY_DEV) ## check style and spelling of code and notebooks
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m codespell_lib
+	@$(RUN) -m tools.lint_notebooks
+
+format: $(READY_DEV) ## let ruff mend what it can in code and notebooks
+	@$(RUN) -m ruff check --fix-only .
+	@$(RUN) -m ruff format .
+
+refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03 for one, REFRESH_ARGS=--all)
+	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(NB)
+
+bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)
+	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
+
+browser: $(READY_DEV) ## run the notebooks in real JupyterLab (needs Chromium)
+	@$(RUN) -m pytest --override-ini addopts= tests/browser $(TEST_ARGS)
+
+clean: ## remove .venv and caches, never work/
+	@rm -rf .venv build .pytest_cache .ruff_cache *.egg-info
+	@find . -name __pycache__ -not -path './work/*' -prune -exec rm -rf {} +
+
+$(READY): requirements.txt pyproject.toml tools/install.sh
+	@bash tools/install.sh
+
+$(READY_DEV): $(READY)
+	@bash tools/install.sh dev
+
+FORCE:

@@ -1,0 +1,42 @@
+"""What `import helpers` adds to torch, matplotlib and ipywidgets; wanted: at most 0.15 s.
+
+Fresh processes, the two imports in turn, so that the machine's noise falls on both.
+"""
+
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROUNDS = 9
+WANTED = 0.15
+HELPERS = Path(__file__).resolve().parent.parent / "helpers"
+BASE = "import torch, matplotlib.figure, ipywidgets"
+
+
+def modules():
+    """All modules of helpers, by name."""
+    paths = sorted(HELPERS.rglob("*.py"))
+    parts = [path.relative_to(HELPERS.parent).with_suffix("").parts for path in paths]
+    return [".".join(p[:-1] if p[-1] == "__init__" else p) for p in parts]
+
+
+def seconds(code):
+    """How long a new Python takes for this code, its own start left out."""
+    timed = f"import time; t = time.perf_counter(); {code}; print(time.perf_counter() - t)"
+    return float(subprocess.check_output([sys.executable, "-c", timed], cwd=HELPERS.parent))
+
+
+def main():
+    both = f"{BASE}; import {', '.join(modules())}"
+    seconds(both)  # the first one reads from the disk
+    pairs = [(seconds(BASE), seconds(both)) for _ in range(ROUNDS)]
+    base = [b for b, _ in pairs]
+    added = statistics.median(a - b for b, a in pairs)
+    print(f"{BASE}: median {statistics.median(base):.2f} s ({min(base):.2f} to {max(base):.2f})")
+    print(f"helpers add {added:.3f} s (median of {ROUNDS} pairs; wanted: at most {WANTED} s)")
+    raise SystemExit(added > WANTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The small package that the notebooks import: pictures, explorers, probes, lesson engine."""

@@ -1,0 +1,381 @@
+"""Probes: questions put to attention weights or to a function, answered with numbers.
+
+Each probe returns a `Finding`, which prints as one sentence or two: what was found, where, how
+much, and, where the numbers point to one cause, a guess. A probe never proves that attention is
+right; each sees some mistakes and is blind to others.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from helpers.attention import causal_mask
+from helpers.show import number
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a probe found: its name, whether all is well, and the numbers."""
+
+    name: str
+    ok: bool
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"{'✓' if self.ok else '✗'} {self.name}: {self.evidence}"
+
+    __repr__ = __str__
+
+
+def finite(values: Any) -> Finding:
+    """Look for numbers that are not finite: nan, inf or -inf.
+
+    Parameters
+    ----------
+    values
+        Tensor, array or list of any shape.
+
+    Raises
+    ------
+    ValueError
+        When there are no numbers.
+
+    Examples
+    --------
+    >>> finite([1.0, 2.0])
+    ✓ finite: all 2 numbers are finite.
+    >>> finite([[float("nan"), float("nan")], [0.5, 0.5]])
+    ✗ finite: 2 of 4 numbers are nan; the first is at [0, 0]. Row 0 is nan throughout: was \
+every score there masked before the softmax?
+    """
+    values = _tensor(values, least=0)
+    bad = ~values.isfinite()
+    if not bad.any():
+        return Finding("finite", True, f"all {values.numel()} numbers are finite.")
+    kinds = [(values.isnan(), "nan"), (values == torch.inf, "inf"), (values == -torch.inf, "-inf")]
+    counts = [(int(where.sum()), name) for where, name in kinds if where.any()]
+    told = f"{counts[0][0]} of {values.numel()} numbers {_are(counts[0][0])} {counts[0][1]}"
+    told += "".join(f", {count} {_are(count)} {name}" for count, name in counts[1:])
+    told += f"; the first is at {bad.nonzero()[0].tolist()}."
+    if values.dim() > 1 and values.isnan().all():
+        told += " Everything is nan: was 0 multiplied by inf somewhere? 0 * inf is nan."
+    elif values.dim() > 1 and (rows := values.isnan().all(-1)).any():
+        told += f" {_rows(rows, 'is', 'are').capitalize()} nan throughout: "
+        told += "was every score there masked before the softmax?"
+    return Finding("finite", False, told)
+
+
+def rows_sum_to_one(weights: Any, atol: float = 1e-5) -> Finding:
+    """Check that every row of weights sums to 1.
+
+    Only then is each output a weighted average.
+
+    Parameters
+    ----------
+    weights
+        (..., T_q, T_k), rows are queries.
+    atol
+        How far from 1 a sum may lie.
+
+    Raises
+    ------
+    ValueError
+        When weights is not at least 2-D, or is empty.
+
+    Examples
+    --------
+    >>> rows_sum_to_one([[1.0, 0.0], [0.25, 0.75]])
+    ✓ rows sum to 1: all 2 rows do.
+    """
+    name = "rows sum to 1"
+    weights = _tensor(weights, least=2)
+    sums = weights.sum(-1)
+    bad = ~((sums - 1).abs() <= atol)  # written so that nan is bad
+    if not bad.any():
+        return Finding(name, True, f"all {sums.numel()} rows do.")
+    if not sums.isfinite().all():
+        lost = ~sums.isfinite()
+        told = f"{_rows(lost, 'sums', 'sum')} to nan or inf. "
+        return Finding(name, False, told + "finite(weights) tells more.")
+    told = _sums(sums, bad)
+    told += " — every output is a weighted average only if its row sums to 1."
+    return Finding(name, False, told + _guess_about_sums(weights, sums, atol))
+
+
+def no_weight_on_future(weights: Any) -> Finding:
+    """Check that every weight on a later key is exactly 0.
+
+    The last query is taken to see all keys: with T_k > T_q the first keys are earlier ones.
+
+    Parameters
+    ----------
+    weights
+        (..., T_q, T_k), rows are queries.
+
+    Raises
+    ------
+    ValueError
+        When weights is not at least 2-D, or is empty.
+
+    Examples
+    --------
+    >>> no_weight_on_future([[1.0, 0.0], [0.25, 0.75]])
+    ✓ no weight on the future: the only weight on a later key is 0.
+    """
+    name = "no weight on the future"
+    weights = _tensor(weights, least=2)
+    T_q, T_k = weights.shape[-2:]
+    future = ~causal_mask(T_q, T_k)
+    later = weights[..., future]
+    if later.numel() == 0:
+        return Finding(name, True, "there is no later key to weigh.")
+    bad = (weights != 0) & future  # nan is bad too
+    if not bad.any():
+        if later.numel() == 1:
+            return Finding(name, True, "the only weight on a later key is 0.")
+        return Finding(name, True, f"all {later.numel()} weights on later keys are 0.")
+    count = int(bad.sum())
+    told = f"{count} of {later.numel()} weights on later keys {_are(count)} not 0"
+    if later.isnan().any():
+        return Finding(name, False, f"{told}, but nan. finite(weights) tells more.")
+    *sheet, query, key = _unravel(weights.abs().masked_fill(~future, -1).argmax(), weights.shape)
+    told += f"; the largest is {_small(weights[*sheet, query, key].item())}: "
+    told += f"query {query} reads key {key}{_sheet(sheet)}."
+    return Finding(name, False, told + _guess_about_future(weights, future))
+
+
+def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
+    """Check that no output changes when a later token does.
+
+    Each token from 1 on is replaced in turn by a random vector, in every sequence, and the
+    outputs before it are compared. (A random vector, since adding a constant to all channels
+    would be cancelled by a layer norm.) Before each call the random state is set the same, so
+    dropout does not read as a leak; afterwards it is what it was.
+
+    Parameters
+    ----------
+    function
+        Takes x, returns (..., T, anything), or a tuple of which that is the first.
+    x
+        (B, T, C) or (T, C), floats.
+    atol
+        How far an output may move and still count as the same.
+
+    Raises
+    ------
+    TypeError
+        When x is not a float tensor, or the function returns no tensor.
+    ValueError
+        When x has another number of dimensions or fewer than 2 tokens, or the output has not
+        one row a token.
+
+    Examples
+    --------
+    >>> x = torch.arange(6.0).reshape(3, 2)
+    >>> no_leak(lambda x: x.cumsum(0), x)
+    ✓ no leak: tokens 1 and 2 were replaced in turn; no output before them changed.
+    """
+    name = "no leak"
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+        raise TypeError(
+            f"no_leak replaces tokens by random floats: x must be floats, got {_what(x)}."
+        )
+    if x.dim() not in (2, 3) or x.shape[-2] < 2:
+        raise ValueError(f"x must be (B, T, C) or (T, C) with T of at least 2, got {_what(x)}.")
+    x = x.detach()
+    T = x.shape[-2]
+    generator = torch.Generator().manual_seed(0)
+    spread = float(x.std()) or 1.0
+
+    before = _output(function, x)
+    if not before.isfinite().all():
+        lost = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
+        told = f"cannot be told: {_these('output', lost)} {_are(int(lost.sum()))} nan or inf. "
+        return Finding(name, False, told + "Put finite(...) on the output first.")
+    moved = torch.zeros(T, T)  # [j, t]: how far output t moved when token j changed
+    for j in range(1, T):
+        changed = x.clone()
+        noise = torch.randn(*x.shape[:-2], x.shape[-1], generator=generator) * spread
+        changed[..., j, :] = noise.to(x)
+        apart = (_output(function, changed) - before).abs().nan_to_num(nan=torch.inf)
+        moved[j, :j] = apart.movedim(-2, 0).flatten(1).amax(1)[:j]
+    leaks = moved > atol
+    if not leaks.any():
+        tokens = _list_or_range(range(1, T))
+        told = f"{'token' if T == 2 else 'tokens'} {tokens} {'was' if T == 2 else 'were'} replaced"
+        told += (
+            " in turn; no output before them changed." if T > 2 else "; output 0 did not change."
+        )
+        return Finding(name, True, told)
+    j = int(moved.amax(1).argmax())
+    guilty = leaks[j].nonzero().flatten().tolist()
+    told = (
+        f"changing token {j} changed {'output' if len(guilty) == 1 else 'outputs'} "
+        f"{_list_or_range(guilty)}, by up to {_small(moved[j].max().item())} "
+        f"(output {int(moved[j].argmax())})."
+    )
+    sources = int(leaks.any(1).sum())
+    told += f" {sources} of the {T - 1} tokens tried {_verb(sources, 'reaches', 'reach')} back."
+    return Finding(name, False, told)
+
+
+def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        out = function(x.clone())
+    out = out[0] if isinstance(out, tuple) else out
+    if not isinstance(out, torch.Tensor):
+        raise TypeError(f"The function must return a tensor, got {_what(out)}.")
+    if out.dim() < 2 or out.shape[:-1] != x.shape[:-1]:
+        raise ValueError(
+            f"The function must return one row a token: for x {tuple(x.shape)} an output of "
+            f"{tuple(x.shape[:-1])} and any last size, got {tuple(out.shape)}."
+        )
+    return out.detach().cpu().double()
+
+
+def _tensor(values: Any, least: int) -> torch.Tensor:
+    values = torch.as_tensor(values).detach().cpu().double()
+    if values.numel() == 0 or values.dim() < least:
+        need = "numbers in rows and columns" if least else "numbers"
+        raise ValueError(f"The probe needs {need}, got the shape {tuple(values.shape)}.")
+    return values
+
+
+def _guess_about_sums(weights: torch.Tensor, sums: torch.Tensor, atol: float) -> str:
+    """Ask what the sums point to; empty when they point nowhere."""
+
+    def all_one(dim: int) -> bool:
+        total = weights.sum(dim)
+        return torch.allclose(total, torch.ones_like(total), rtol=0, atol=atol)
+
+    if all_one(-2):
+        return " Columns sum to 1 here: was the softmax or sum taken over the wrong axis?"
+    for dim in range(weights.dim() - 2):
+        if all_one(dim):
+            return f" Over axis {dim} they sum to 1: was the softmax or sum taken over that axis?"
+    if ((weights == 0) | (weights == 1)).all():
+        return " All weights are 0 or 1: was the division by the row sum left out?"
+    future = ~causal_mask(*weights.shape[-2:])
+    hidden = bool((weights[..., future] == 0).all())
+    if hidden and (sums[..., -1] - 1).abs().max() <= atol and sums.max() <= 1 + atol:
+        return " Only the last row is whole: was the mask put on after the softmax?"
+    return ""
+
+
+def _guess_about_future(weights: torch.Tensor, future: torch.Tensor) -> str:
+    """Ask what the weights on the future point to; empty when they point nowhere."""
+    if weights.shape[-2] == weights.shape[-1]:
+        past = future.mT
+        if past.any() and (weights[..., past] == 0).all():
+            return " No weight is on the past: was the mask turned round, triu for tril?"
+        if (weights.diagonal(dim1=-2, dim2=-1)[..., 1:] == 0).all():
+            return " From token 1 on, none reads itself: was the diagonal masked too?"
+    # Rows with at least two later keys; the others cannot tell one filling from another.
+    rows = [row for row in range(len(future)) if future[row].sum() > 1]
+    level = all(_is_level(weights[..., row, future[row]]) for row in rows)
+    if rows and level and not _is_level(weights):
+        return (
+            " Within each row all later keys weigh the same: was the future filled with 0 "
+            "instead of -inf?"
+        )
+    return ""
+
+
+def _is_level(weights: torch.Tensor) -> bool:
+    """Tell whether the numbers along the last axis are one and the same, and not 0."""
+    first = weights[..., :1]
+    return bool(((weights == first) & (first != 0)).all())
+
+
+def _sums(sums: torch.Tensor, bad: torch.Tensor) -> str:
+    """Rows grouped by what they sum to, or the two extremes when there are many groups."""
+    groups: dict[str, torch.Tensor] = {}
+    for value in sums[bad].unique():
+        text = _near_one(value.item())
+        groups[text] = groups.get(text, torch.zeros_like(bad)) | (bad & (sums == value))
+    if len(groups) <= 3 and all(_tellable(where) for where in groups.values()):
+        (text, where), *more = groups.items()
+        told = f"{_rows(where, 'sums', 'sum')} to {text}"
+        return told + "".join(f", {_rows(where)} to {text}" for text, where in more)
+    ends = []
+    for word, extreme in (("lowest", sums[bad].min()), ("highest", sums[bad].max())):
+        *sheet, row = (bad & (sums == extreme)).nonzero()[0].tolist()
+        ends.append(f"the {word} sum is {_near_one(extreme.item())} (row {row}{_sheet(sheet)})")
+    count = int(bad.sum())
+    return f"{count} of {bad.numel()} rows {_verb(count, 'does', 'do')} not; {', '.join(ends)}"
+
+
+def _tellable(where: torch.Tensor) -> bool:
+    """Tell whether `_rows` can name these rows without counting."""
+    return (
+        where.dim() == 1
+        or int(where.sum()) <= 3
+        or bool((where == where[(0,) * (where.dim() - 1)]).all())
+    )
+
+
+def _near_one(value: float) -> str:
+    """Write a sum in two decimals; one that would read 1.00 tells its distance."""
+    text = number(value)
+    return f"1 {'+' if value > 1 else '-'} {abs(value - 1):.0e}" if text == "1.00" else text
+
+
+def _small(value: float) -> str:
+    """Write a number in two decimals; one that would read 0.00 tells its size."""
+    text = number(value)
+    return f"{value:.0e}" if text == "0.00" and value else text
+
+
+def _rows(where: torch.Tensor, one: str = "", many: str = "") -> str:
+    """Name the rows that are True in (..., T_q), with a verb: "rows 0 and 7 sum"."""
+    sheets = where.reshape(-1, where.shape[-1])
+    if len(sheets) == 1 or (sheets == sheets[0]).all():
+        everywhere = " of every sheet" if len(sheets) > 1 else ""
+        told, count = _these("row", sheets[0]) + everywhere, int(sheets[0].sum())
+    else:
+        places, count = where.nonzero().tolist(), int(where.sum())
+        told = ", ".join(f"row {row}{_sheet(sheet)}" for *sheet, row in places[:3])
+        told += f" and {count - 3} more" if count > 3 else ""
+    return f"{told} {_verb(count, one, many)}".rstrip()
+
+
+def _these(noun: str, where: torch.Tensor) -> str:
+    places = where.nonzero().flatten().tolist()
+    return f"{noun}{'' if len(places) == 1 else 's'} {_list_or_range(places)}"
+
+
+def _list_or_range(places: Sequence[int]) -> str:
+    """Write 0, 1, 2, 3 as "0 to 3", and 0, 2, 3 as "0, 2 and 3"."""
+    places = list(places)
+    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
+        return f"{places[0]} to {places[-1]}"
+    if len(places) > 6:
+        return ", ".join(map(str, places[:5])) + f" and {len(places) - 5} more"
+    words = [str(place) for place in places]
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def _sheet(sheet: Sequence[int]) -> str:
+    """Name a matrix in a stack by its indices before the last two; empty for a lone matrix."""
+    return f" of sheet [{', '.join(map(str, sheet))}]" if sheet else ""
+
+
+def _unravel(place: torch.Tensor, shape: torch.Size) -> list[int]:
+    return [int(i) for i in torch.unravel_index(place, shape)]
+
+
+def _are(count: int) -> str:
+    return _verb(count, "is", "are")
+
+
+def _verb(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)} with {value.dtype}"
+    return type(value).__name__

@@ -1,0 +1,56 @@
+"""The notebooks in real JupyterLab: make browser (not part of make test)."""
+
+import nbformat
+import pytest
+
+from tools import browser, notebooks
+
+# JupyterLab gives error outputs this type too.
+STDERR = '[data-mime-type="application/vnd.jupyter.stderr"]'
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with browser.lab() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser.chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def page(chromium):
+    opened = chromium.new_page(viewport={"width": 1300, "height": 1000})
+    yield opened
+    opened.close()
+
+
+def test_it_starts_at_notebook_00_asks_nothing_and_stays_on_this_machine(lab, page):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    browser.open_notebook(page, f"{lab.url}/?token={browser.TOKEN}")
+    page.wait_for_timeout(5_000)  # the question about news came after about two seconds
+    assert "/lab/tree/00_start_here.ipynb" in page.url
+    assert page.locator(".jp-Dialog").count() == 0
+    assert page.locator(".jp-toastContainer, .Toastify__toast").count() == 0
+    local = (lab.url, lab.url.replace("http", "ws"), "data:", "blob:")
+    assert [url for url in asked if not url.startswith(local)] == []
+    assert lab.hosts_asked() == []
+
+
+@pytest.mark.parametrize("name", [path.name for path in notebooks.names()])
+def test_a_notebook_runs_through(lab, page, name):
+    browser.open_notebook(page, f"{lab.url}/lab/tree/{name}?token={browser.TOKEN}&reset")
+    browser.run_all(page)
+    cells = nbformat.read(notebooks.SOURCE / name, as_version=4).cells
+    shown = page.locator(".jp-Notebook .jp-Cell")
+    assert shown.count() == len(cells)
+    for number, cell in enumerate(cells):
+        here = shown.nth(number)
+        wanted = "raises-exception" in cell.metadata.get("tags", [])
+        assert (here.locator(STDERR).count() > 0) == wanted, f"cell {number + 1}"
+    assert "Box(" not in page.locator(".jp-Notebook").inner_text()
+    assert lab.hosts_asked() == []

@@ -1,0 +1,94 @@
+"""Every exercise and prediction of every notebook keeps what the lesson engine promises."""
+
+import itertools
+
+import pytest
+import torch
+
+from helpers.exercises import EXERCISES, PREDICTIONS, gather
+from helpers.exercises.model import Choice, Prediction
+
+exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
+prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
+
+
+@exercise
+def test_reference_passes(exercise):
+    verdict = exercise.check(exercise.reference)
+    assert (verdict.status, verdict.mistake) == ("passed", None), verdict.message
+    assert verdict.message, "a pass says what was checked"
+
+
+@exercise
+def test_stub_counts_as_not_attempted(exercise):
+    def stub(*args):
+        raise NotImplementedError
+
+    assert exercise.check(stub).status == "not attempted"
+
+
+@exercise
+def test_accepted_forms_pass(exercise):
+    for form in exercise.accepted:
+        assert exercise.check(form).status == "passed", form.__name__
+
+
+@exercise
+def test_each_mistake_is_named_with_its_own_message(exercise):
+    for mistake in exercise.mistakes:
+        verdict = exercise.check(mistake.code)
+        assert verdict.status == "failed", f"{mistake.name} passes"
+        assert (verdict.mistake, verdict.message) == (mistake.name, mistake.message)
+        assert "Input: " in verdict.details
+
+
+@exercise
+def test_any_two_mistakes_differ(exercise):
+    outcomes = {mistake.name: exercise.run(mistake.code) for mistake in exercise.mistakes}
+    assert len(outcomes) == len(exercise.mistakes), "two mistakes of one name"
+    for one, other in itertools.combinations(outcomes, 2):
+        assert not exercise.same(outcomes[one], outcomes[other]), f"{one} = {other}"
+
+
+def sizes_differ(tensor):
+    """Whether no two axes can be taken for one another; (T, T) counts as one axis."""
+    shape = list(tensor.shape)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        shape.pop()
+    return len(set(shape)) == len(shape) and min(shape) > 1
+
+
+@exercise
+def test_no_mistake_hides_in_the_inputs(exercise):
+    cases = exercise.cases()
+    assert len(cases) > 1
+    tensors = [[value for value in case if torch.is_tensor(value)] for case in cases]
+    assert any(all(map(sizes_differ, case)) for case in tensors)
+    for tensor in itertools.chain(*tensors):
+        if tensor.dim() == 3:
+            assert not torch.equal(tensor[0], tensor[1]), "all sequences are alike"
+
+
+@exercise
+def test_mistakes_and_hints_are_there(exercise):
+    assert exercise.mistakes and exercise.hints
+    assert all(hint.strip() for hint in exercise.hints)
+    assert all(mistake.message.strip() for mistake in exercise.mistakes)
+
+
+@prediction
+def test_prediction_can_be_answered(prediction):
+    assert prediction.answer in prediction.choices
+    assert len(prediction.choices) >= 2
+    for choice in prediction.choices.values():
+        assert choice.text.strip() and choice.explanation.strip()
+    explanations = {choice.explanation for choice in prediction.choices.values()}
+    assert len(explanations) == len(prediction.choices), "two choices share an explanation"
+
+
+def test_double_ids_are_refused():
+    question = Prediction("07.p1", "?", {"a": Choice("yes", "Yes.")}, "a")
+    with pytest.raises(ValueError, match=r"'07\.p1' is taken"):
+        gather({}, (question, question), "nb07")
+    with pytest.raises(ValueError, match="must begin with the file's number"):
+        gather({}, (question,), "nb08")

@@ -1,0 +1,87 @@
+"""The project's own files agree with each other."""
+
+import re
+import tomllib
+
+import nbformat
+import pytest
+import yaml
+
+from tools import notebooks
+
+ROOT = notebooks.ROOT
+PIN = re.compile(r"([A-Za-z0-9_.-]+)==\d+(\.\d+)+")
+
+
+def requirements():
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def pyproject():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_requirements_are_exact_and_say_who_needs_them():
+    for line in requirements():
+        pin, _, why = line.partition("#")
+        assert PIN.fullmatch(pin.strip()), line
+        assert why.strip(), line
+    assert requirements()[0].startswith("torch==2.13.0 ")
+
+
+def test_what_teaches_runs_and_decides_outputs_is_pinned():
+    named = {PIN.match(line)[1] for line in requirements()}
+    assert named >= {"torch", "jupyterlab", "matplotlib", "ipywidgets", "nbval", "pytest"}
+    assert named >= {"numpy", "ipython", "ipykernel", "nbconvert", "nbformat"}
+
+
+def test_the_package_reads_the_one_list_of_dependencies():
+    project = pyproject()
+    assert project["project"]["dynamic"] == ["dependencies"]
+    assert "dependencies" not in project["project"]
+    dynamic = project["tool"]["setuptools"]["dynamic"]
+    assert dynamic == {"dependencies": {"file": ["requirements.txt"]}}
+
+
+def test_dev_tools_are_exact():
+    dev = pyproject()["project"]["optional-dependencies"]["dev"]
+    assert {PIN.fullmatch(line)[1] for line in dev} == {"ruff", "codespell", "playwright"}
+
+
+def test_conda_and_binder_read_the_same_list():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    *plain, last = environment["dependencies"]
+    assert [re.split("[=<>]", name)[0] for name in plain] == ["python", "pip"]
+    assert last == {"pip": ["-r requirements.txt", "-e ."]}
+
+
+@pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
+def test_the_readme_lists_every_notebook_with_its_question_and_minutes(path):
+    row = re.search(
+        rf"^\|[^|]*\]\(notebooks/{path.name}\)[^|]*\| *([^|]+\?) *\| *(\d+) *\|$",
+        (ROOT / "README.md").read_text(),
+        re.MULTILINE,
+    )
+    assert row, f"README has no row | [00](notebooks/{path.name}) | question? | minutes |"
+    first = nbformat.read(path, as_version=4).cells[0].source
+    assert row[1] in first.splitlines()[0]
+    assert f"{row[2]} min" in first, "the notebook's first cell says other minutes"
+
+
+def test_the_readme_lists_no_notebook_that_is_not_there():
+    for name in re.findall(r"\(notebooks/([^)]+)\)", (ROOT / "README.md").read_text()):
+        assert (notebooks.SOURCE / name).exists(), name
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_every_make_command_in_the_texts_exists(name):
+    targets = re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for target in re.findall(r"(?:`|^)make ([a-z]+)", (ROOT / name).read_text(), re.M):
+        assert target in targets, target
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_every_link_to_a_file_leads_somewhere(name):
+    for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text()):
+        assert link.startswith("http") or (ROOT / link).exists(), link

@@ -1,0 +1,318 @@
+"""Make and the tools behind it, in a small copy of the project with a Python that only pretends.
+
+The pretended Python makes a .venv and "installs" at once, and writes down what it was asked. The
+real install is tried by tools/try_install.sh, which takes minutes.
+"""
+
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tools import fresh, lab, notebooks
+
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+
+PRETEND = r"""#!/bin/sh
+echo "$*" | tr '\n' ' ' >> "$PRETEND/calls"; echo >> "$PRETEND/calls"
+case "$*" in
+*"sys.version_info"*) cat "$PRETEND/version"; grep -q '^3\.1[1-9]' "$PRETEND/version" ;;
+"-m venv .venv")
+    [ -f "$PRETEND/no-venv" ] && { echo "ensurepip is not available."; exit 1; }
+    mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+"-m pip"*)
+    [ -f "$PRETEND/pip-hangs" ] && sleep 30
+    [ -f "$PRETEND/pip-fails" ] && { echo "ERROR: No matching distribution for torch"; exit 1; }
+    exit 0 ;;
+esac
+"""
+
+
+class Project:
+    """A copy of what make needs, with a pretended Python."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.pretend = folder / "the project", folder / "pretend"
+        self.folder.mkdir(parents=True)
+        self.pretend.mkdir()
+        for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+            shutil.copy(notebooks.ROOT / name, self.folder / name)
+        shutil.copytree(
+            notebooks.ROOT / "tools", self.folder / "tools", ignore=lambda *_: ["__pycache__"]
+        )
+        self.python = folder / "python3"
+        self.python.write_text(PRETEND)
+        self.python.chmod(self.python.stat().st_mode | stat.S_IXUSR)
+        self.says("version", "3.12.1")
+
+    def says(self, name: str, text: str = "") -> None:
+        (self.pretend / name).write_text(text)
+
+    def forgets(self, name: str) -> None:
+        (self.pretend / name).unlink()
+
+    def calls(self, what: str = "") -> list[str]:
+        """What the pretended Python was asked since the last look, where it contains ``what``."""
+        path = self.pretend / "calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return [line.strip() for line in lines if what in line]
+
+    def start(self, *arguments: str, **settings: str) -> subprocess.Popen:
+        outer = ("MAKE", "MFLAGS", "PYTHON", "TORCH_INDEX", "NB", "GNUMAKEFLAGS")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(outer)}
+        settings = {"PYTHON": str(self.python), **settings}
+        return subprocess.Popen(
+            ["make", *arguments, *(f"{k}={v}" for k, v in settings.items())],
+            cwd=self.folder,
+            env={**environment, "PRETEND": str(self.pretend)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # A test run in the background ignores Ctrl-C, and would hand that on.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+
+    def make(self, *arguments: str, **settings: str) -> tuple[int, str, list[str]]:
+        """Run make; returns its exit code, its stdout, and its stderr without make's own line."""
+        running = self.start(*arguments, **settings)
+        out, err = running.communicate(timeout=30)
+        own = re.compile(r"^make(\[\d+\])?: ")
+        return running.returncode, out, [line for line in err.splitlines() if not own.match(line)]
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+def one_sentence(lines: list[str], *parts: str) -> bool:
+    """Whether this is one line that ends as a sentence and holds all parts."""
+    return len(lines) == 1 and lines[0].endswith(".") and all(part in lines[0] for part in parts)
+
+
+@needs_make
+def test_help_lists_every_target(project):
+    text = (project.folder / "Makefile").read_text()
+    targets = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split()) - {"FORCE"}
+    code, out, err = project.make()
+    assert (code, err) == (0, [])
+    assert set(re.findall(r"^  (\w+)", out, re.MULTILINE)) == targets
+    assert project.make("help")[1] == out
+    assert project.calls() == []
+
+
+@needs_make
+def test_the_first_make_installs_the_second_starts_at_once(project):
+    assert project.make("lab", LAB_ARGS="--no-browser --port 8899")[0] == 0
+    calls = project.calls()
+    assert "-m pip install" in " ".join(calls) and "-r requirements.txt -e ." in " ".join(calls)
+    assert calls[-1] == "-m tools.lab --no-browser --port 8899"
+    assert project.make("lab")[0] == 0
+    assert project.calls() == ["-m tools.lab"]
+
+
+@needs_make
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml"])
+@pytest.mark.parametrize("target", ["lab", "test"])
+def test_an_edit_of_the_requirements_installs_again(project, name, target):
+    project.make("lab")
+    project.calls()
+    (project.folder / name).touch()
+    project.make(target)
+    calls = project.calls()
+    assert any("-m pip install" in call for call in calls)
+    assert not any("-m venv" in call for call in calls)
+    project.make(target)
+    assert project.calls("-m pip") == []
+
+
+@needs_make
+def test_test_runs_nbval_strictly_over_notebooks_and_tests(project):
+    project.make("test", TEST_ARGS="-x")
+    last = project.calls()[-1]
+    assert last == (
+        "-m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 -x notebooks tests"
+    )
+    assert not (project.folder / "work").exists()
+
+
+@needs_make
+def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
+    project.make("lab", TORCH_INDEX="https://torch.example/cpu")
+    first, second = project.calls("-m pip install")
+    assert first.endswith("--no-deps --index-url https://torch.example/cpu torch==2.13.0")
+    assert "--index-url" not in second
+
+
+@needs_make
+def test_no_python_ends_in_one_sentence(project):
+    code, _, err = project.make("lab", PYTHON="/no/such/python3")
+    assert code and one_sentence(err, "/no/such/python3 does not run", "install it")
+    assert not (project.folder / ".venv").exists()
+    assert project.make("lab")[0] == 0
+
+
+@needs_make
+def test_an_old_python_ends_in_one_sentence(project):
+    project.says("version", "3.8.18")
+    code, _, err = project.make("test")
+    assert code and one_sentence(err, "Python 3.11 or newer is needed", "is Python 3.8.18")
+    assert not (project.folder / ".venv").exists()
+
+
+@needs_make
+def test_a_python_without_venv_ends_in_one_sentence(project):
+    project.says("no-venv")
+    code, _, err = project.make("lab")
+    assert code and one_sentence(err, "ensurepip is not available", "apt install python3-venv")
+    project.forgets("no-venv")
+    assert project.make("lab")[0] == 0
+
+
+@needs_make
+def test_a_failed_install_ends_in_one_sentence_and_the_next_make_goes_on(project):
+    project.says("pip-fails")
+    code, _, err = project.make("lab")
+    assert code and one_sentence(err, "ERROR: No matching distribution for torch", "network")
+    assert (project.folder / ".venv/install.log").read_text().startswith("ERROR")
+    assert project.make("lab")[0]
+    project.forgets("pip-fails")
+    project.calls()
+    assert project.make("lab")[0] == 0
+    assert project.calls("-m venv") == []
+
+
+@needs_make
+def test_failed_dev_tools_leave_the_rest_usable(project):
+    project.make("lab")
+    project.says("pip-fails")
+    assert project.make("lint")[0]
+    project.calls()
+    assert project.make("lab")[0] == 0
+    assert project.calls("-m pip") == []
+    project.forgets("pip-fails")
+    assert project.make("lint")[0] == 0
+    assert "-e .[dev]" in " ".join(project.calls("-m pip"))
+    project.make("lint")
+    assert project.calls("-m pip") == []
+
+
+@needs_make
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("target", ["lab", "lint"])
+def test_after_an_interrupted_install_the_next_make_starts_anew(project, how, target):
+    if target == "lint":
+        project.make("lab")
+        project.calls()
+    project.says("pip-hangs")
+    running = project.start(target)
+    asked = project.pretend / "calls"
+    while not (asked.exists() and "-m pip install" in asked.read_text()):
+        assert running.poll() is None, "make ended before it installed anything"
+        time.sleep(0.01)
+    os.killpg(running.pid, how)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode
+    if how == signal.SIGINT:
+        said = [line for line in err.splitlines() if line and not line.startswith("make")]
+        assert one_sentence(said, "interrupted", "run the same make command again")
+    project.forgets("pip-hangs")
+    project.calls()
+    code, out, err = project.make("lab")
+    assert (code, err) == (0, [])
+    assert "interrupted: starting .venv anew" in out
+    assert len(project.calls("-m venv .venv")) == 1
+
+
+@needs_make
+def test_a_moved_project_installs_anew(project):
+    project.make("lab")
+    project.folder = project.folder.rename(project.folder.with_name("moved"))
+    project.calls()
+    code, out, _ = project.make("lab")
+    assert code == 0 and "made in another folder" in out
+    assert len(project.calls("-m venv .venv")) == 1
+
+
+@needs_make
+@pytest.mark.parametrize("state", ["ready", "incomplete"])
+def test_a_venv_whose_python_is_gone_is_made_anew(project, state):
+    if state == "incomplete":
+        project.says("pip-fails")
+    project.make("lab")
+    (project.pretend / "pip-fails").unlink(missing_ok=True)
+    (project.folder / ".venv/bin/python").unlink()
+    project.calls()
+    assert project.make("lab")[0] == 0
+    assert len(project.calls("-m venv .venv")) == 1
+
+
+@needs_make
+def test_a_venv_that_someone_else_made_stays(project):
+    mine = project.folder / ".venv/bin/python"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    code, _, err = project.make("lab")
+    assert code and one_sentence(err, "did not make", "move it away")
+    assert mine.read_text() == "mine"
+
+
+@needs_make
+def test_clean_keeps_the_learners_work(project):
+    project.make("lab")
+    mine = project.folder / "work/__pycache__/mine"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    assert project.make("clean")[0] == 0
+    assert mine.read_text() == "mine"
+    assert not (project.folder / ".venv").exists()
+
+
+def test_a_learners_copy_is_never_overwritten(tmp_path):
+    source, work = tmp_path / "notebooks", tmp_path / "work"
+    source.mkdir()
+    (source / "00_a.ipynb").write_text("new 00")
+    (source / "01_b.ipynb").write_text("new 01")
+    work.mkdir()
+    (work / "00_a.ipynb").write_text("mine")
+    assert lab.copy_missing(source, work) == [work / "01_b.ipynb"]
+    assert (work / "00_a.ipynb").read_text() == "mine"
+    assert (work / "01_b.ipynb").read_text() == "new 01"
+
+
+def test_fresh_sets_every_old_copy_aside(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    monkeypatch.setattr(notebooks, "SOURCE", tmp_path / "notebooks")
+    monkeypatch.setattr(notebooks, "WORK", tmp_path / "work")
+    monkeypatch.setattr(fresh.time, "strftime", lambda _: "20260101-120000")  # always the same
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/03_c.ipynb").write_text("new")
+    fresh.main("03")
+    for text in ("first", "second"):
+        (tmp_path / "work/03_c.ipynb").write_text(text)
+        fresh.main("3")
+        assert (tmp_path / "work/03_c.ipynb").read_text() == "new"
+    old = sorted((tmp_path / "work/old").iterdir())
+    assert sorted(path.read_text() for path in old) == ["first", "second"]
+    assert "03_c-20260101-120000" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("nb", ["", "77", "x"])
+def test_fresh_of_no_notebook_gives_the_list(nb):
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.fresh", nb],
+        cwd=notebooks.ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert one_sentence(done.stderr.splitlines(), *(path.stem for path in notebooks.names()))

@@ -1,0 +1,62 @@
+"""A broken helper turns a notebook red: the list of tools/mutate.py, without kernels.
+
+nbval compares a notebook's outputs with the stored ones. Here its cells run in this process, with
+one line of one helper changed, until an output differs or a cell raises.
+"""
+
+import importlib
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from cells import fresh_shell
+
+from tools.mutate import MUTATIONS, ROOT
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+
+
+def stored(cell):
+    """What a cell printed, its value in text, and the name of what it raised, as committed."""
+    printed, value, error = "", "", ""
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            printed += output.text
+        elif output.output_type == "error":
+            error = output.ename
+        elif output.output_type == "execute_result":
+            value = output.data["text/plain"]
+    return printed, value, error
+
+
+def first_red_cell():
+    """The first cell whose outputs differ from the stored ones, or None."""
+    for path in NOTEBOOKS:
+        with fresh_shell() as shell, torch.random.fork_rng(devices=[]):
+            for cell in nbformat.read(path, as_version=4).cells:
+                ignored = "nbval-ignore-output" in cell.metadata.get("tags", [])
+                if cell.cell_type != "code" or ignored:
+                    continue
+                ran = shell.run(cell.source)
+                error = type(ran.error).__name__ if ran.error else ""
+                if (ran.printed, ran.text, error) != stored(cell):
+                    return path.stem, cell.source, ran
+    return None
+
+
+def test_sound_helpers_leave_every_notebook_as_it_is():
+    assert first_red_cell() is None
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_a_broken_helper_is_seen(mutation):
+    module = importlib.import_module(mutation.file.removesuffix(".py").replace("/", "."))
+    sound = dict(vars(module))
+    source = mutation.applied(Path(module.__file__).read_text(encoding="utf-8"))
+    try:
+        exec(compile(source, module.__file__, "exec"), vars(module))
+        assert first_red_cell() is not None
+    finally:
+        vars(module).clear()
+        vars(module).update(sound)

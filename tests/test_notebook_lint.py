@@ -1,0 +1,251 @@
+"""Every rule of the notebook lint fires on a notebook that breaks it, and only that rule does."""
+
+import ast
+import inspect
+from collections.abc import Callable
+
+import nbformat
+import pytest
+from nbformat import v4
+
+from tools import lint_notebooks, notebooks, refresh
+
+EXERCISES = '''
+def causal(scores):
+    """Solve it."""
+    masked = scores.masked_fill(~mask, float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+EXERCISES = (Exercise(id="03.1", title="Causal", reference=causal),)
+PREDICTIONS = (Prediction("03.p1", "Which?", {}, "a"),)
+'''
+
+STUB = '''def causal(scores):
+    """Weights from scores."""
+    raise NotImplementedError'''
+
+
+def picture():
+    return v4.new_output(
+        "display_data",
+        {"image/png": "aaaa", "text/plain": "Weights\nrow 0  1.00"},
+        metadata={"image/png": {"alt": "A causal heatmap.", "width": 300}},
+    )
+
+
+def good() -> lint_notebooks.Book:
+    """Make a small notebook that keeps every rule. Its code cells are 2, 4, 6, 8 and 10."""
+    cells = [
+        v4.new_markdown_cell("# 03 · How do scores become weights?"),
+        v4.new_code_cell("import torch\nfrom helpers.lesson import check, predict"),
+        v4.new_markdown_cell("## A section\n\nThis says “simply”, and so does `simply`."),
+        v4.new_code_cell("x = torch.softmax(torch.zeros(2, 2), dim=-1)\nx", outputs=[picture()]),
+        v4.new_markdown_cell("![A diagonal.](a.png)\n### Below\n```python\n# no heading\n```"),
+        v4.new_code_cell('predict("03.p1")'),
+        v4.new_markdown_cell("## Break it"),
+        v4.new_code_cell(
+            "torch.softmax(x, dim=1)",
+            metadata={"tags": ["break-it"]},
+            outputs=[v4.new_output("stream", name="stdout", text="1.00  0.00\n</b></td>\n")],
+        ),
+        v4.new_markdown_cell("## What we found"),
+        v4.new_code_cell(STUB + '\n\n\ncausal = check("03.1", causal)\nassert x[0] == "a;b"'),
+    ]
+    nb = refresh.normalise(v4.new_notebook(cells=cells), "03")
+    return lint_notebooks.Book("03_softmax_masking.ipynb", nb, 1000, EXERCISES)
+
+
+def cell(book, number):
+    return book.nb.cells[number - 1]
+
+
+def in_code(text: str) -> Callable:
+    """Add a line to cell 8."""
+    return lambda book: cell(book, 8).update(source=cell(book, 8).source + "\n" + text)
+
+
+def in_words(text: str) -> Callable:
+    """Add a paragraph to cell 3."""
+    return lambda book: cell(book, 3).update(source=cell(book, 3).source + "\n\n" + text)
+
+
+def in_source(number: int, old: str, new: str) -> Callable:
+    def change(book):
+        assert old in cell(book, number).source
+        cell(book, number).source = cell(book, number).source.replace(old, new)
+
+    return change
+
+
+def output(kind: str, **what) -> Callable:
+    """Add an output to cell 4."""
+    return lambda book: cell(book, 4).outputs.append(v4.new_output(kind, **what))
+
+
+def shown(**data) -> Callable:
+    named = {kind.replace("__", "/"): text for kind, text in data.items()}
+    return output("display_data", data={"text/plain": "a twin", **named})
+
+
+def four_code_cells(book):
+    for number in (3, 5):
+        book.nb.cells[number - 1] = v4.new_code_cell("y = 1")
+    refresh.normalise(book.nb, "03")
+
+
+# rule -> ways to break it, each with a word that the message must hold
+BROKEN: dict[str, list[tuple[str, Callable]]] = {
+    "file_name": [("NN_snake_title", lambda book: setattr(book, "name", "03-Softmax.ipynb"))],
+    "file_size": [("300 KB|at most 300", lambda book: setattr(book, "size", 300_001))],
+    "metadata": [
+        ("make refresh", lambda book: book.nb.metadata.language_info.update(version="3.11.7")),
+        ("cell 4: has metadata editable", lambda book: cell(book, 4).metadata.update(editable=1)),
+    ],
+    "widget_state": [("GitHub", lambda book: book.nb.metadata.update(widgets={}))],
+    "cell_ids": [("cell 4: .*n03-c04", lambda book: cell(book, 4).update(id="abc"))],
+    "execution_counts": [
+        ("cell 4: .* 7, not 2", lambda book: cell(book, 4).update(execution_count=7)),
+        ("None, not 2", lambda book: cell(book, 4).update(execution_count=None)),
+    ],
+    "title": [
+        ("ends with", in_source(1, "?", ".")),
+        ("cell 1", in_source(5, "### Below", "# Below")),
+    ],
+    "heading_levels": [("level 4 after level 2", in_source(5, "### Below", "#### Below"))],
+    "sections": [
+        ("Break it", in_source(7, "Break it", "Mend it")),
+        ("What we found", in_source(9, "found", "lost")),
+    ],
+    "words": [
+        (word, in_words(f"This is {word} so."))
+        for word in ("simply", "obviously", "trivially", "of course", "previous tokens")
+    ],
+    "words_between": [("code cell 4 in a row", four_code_cells)],
+    "markdown_images": [
+        ("alt text", in_words("![](b.png)")),
+        ("alt text", in_words('<img src="b.png" alt="">')),
+    ],
+    "set_up_cell": [("first code cell", in_source(2, "import torch", "import torch\nx = 1"))],
+    "cell_length": [("26 lines", in_code("\n" * 24 + "y = 1"))],
+    "no_magics": [
+        (line[:4], in_code(line))
+        for line in ("%pip install x", "!pip install x", "%run x.py", "sys.path.append('x')")
+    ]
+    + [("import", in_code("from torch import *"))],
+    "no_semicolons": [("a ;", in_code("x;"))],
+    "softmax_axis": [
+        ("dim=1", in_source(4, "dim=-1", "dim=1")),
+        ("dim=1", in_source(4, "dim=-1", "1")),
+        ("dim=1", in_source(4, "\nx", "\nx.softmax(1)")),
+    ],
+    "tolerances": [("allclose without atol", in_code("print(torch.allclose(x, x))"))],
+    "lesson_ids": [
+        ("03.p2", in_source(6, "03.p1", "03.p2")),
+        ("asks 03.p1 0 times", in_source(6, 'predict("03.p1")', "x")),
+        ("asks 03.p1 2 times", in_source(6, 'predict("03.p1")', 'predict("03.p1")\n' * 2)),
+        (r"hint\('04.1'\)", in_code('hint("04.1")')),
+        ("no exercise file", lambda book: setattr(book, "exercises", None)),
+        (
+            "no plain string",
+            lambda book: setattr(book, "exercises", EXERCISES + "\nPrediction(name)"),
+        ),
+    ],
+    "stubs": [
+        ("NotImplementedError", in_source(10, "raise NotImplementedError", "return scores")),
+        ("no stub", in_source(10, 'check("03.1", causal)', 'check("03.1", torch.softmax)')),
+        ("name the stub causal", in_source(10, "causal", "mine")),
+    ],
+    "no_solutions": [
+        (
+            "cell 8: holds the solution of 03.1",
+            in_code(
+                "def f(s: int) -> int:\n    m = s.masked_fill(~mask, float('-inf'))\n"
+                "    return torch.softmax(m, dim=-1)"
+            ),
+        ),
+        ("cell 3", in_words(f"```python{EXERCISES.split('EXERCISES')[0]}```")),
+    ],
+    "errors": [
+        ("ValueError", output("error", ename="ValueError", evalue="no", traceback=["no"])),
+    ],
+    "stderr": [("stderr", output("stream", name="stderr", text="careful"))],
+    "widget_view": [("widget view", shown(**{refresh.WIDGET_VIEW: {}}))],
+    "no_svg": [("SVG", shown(**{"image/svg+xml": "<svg>"}))],
+    "picture_words": [
+        ("alt text", lambda book: cell(book, 4).outputs[0].update(metadata={})),
+        ("twin", lambda book: cell(book, 4).outputs[0].data.pop("text/plain")),
+        (
+            "twin",
+            lambda book: cell(book, 4).outputs[0].data.update({"text/plain": "<Figure size 6>"}),
+        ),
+    ],
+    "traces_of_a_machine": [
+        ("prints", output("stream", name="stdout", text=text))
+        for text in (
+            "<object at 0x7f00aa11bb22>",
+            "see /home/ada/x.py",
+            r"C:\Users\ada",
+            "/tmp/ipykernel_123/1.py",
+            "tensor(1., grad_fn=<MeanBackward0>)",
+            "VBox(children=())",
+        )
+    ],
+    "output_length": [("41 lines", output("stream", name="stdout", text="1\n" * 41))],
+}
+
+
+def rules_that_fire(book) -> set[str]:
+    return {name for name, check in lint_notebooks.RULES.items() if list(check(book))}
+
+
+def test_the_good_notebook_has_nothing_to_mend():
+    assert lint_notebooks.lint(good()) == []
+
+
+def test_every_rule_has_a_broken_notebook():
+    assert set(BROKEN) == set(lint_notebooks.RULES)
+
+
+CASES = [(name, *way) for name, ways in BROKEN.items() for way in ways]
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "breaks"),
+    CASES,
+    ids=[f"{name}-{i}" for i, (name, *_) in enumerate(CASES)],
+)
+def test_a_rule_fires_on_its_own_broken_notebook(name, word, breaks):
+    book = good()
+    breaks(book)
+    with pytest.raises(AssertionError, match=word):
+        raise AssertionError("\n".join(lint_notebooks.lint(book)))
+    assert rules_that_fire(book) == {name}
+
+
+def test_a_message_names_the_notebook_and_the_cell_and_says_what_to_do():
+    book = good()
+    cell(book, 4).execution_count = 7
+    assert lint_notebooks.lint(book) == [
+        "03_softmax_masking.ipynb cell 4: has execution count 7, not 2: run make refresh"
+    ]
+
+
+def test_an_answer_in_code_and_a_wanted_error_are_no_findings():
+    book = good()
+    cell(book, 6).source += '\npredict("03.p1", "b")'
+    cell(book, 4).outputs.append(v4.new_output("error", ename="E", evalue="", traceback=[]))
+    cell(book, 4).metadata["tags"] = ["raises-exception"]
+    assert lint_notebooks.lint(book) == []
+
+
+def test_the_lint_reads_a_file_as_refresh_writes_it(tmp_path):
+    path = tmp_path / "03_softmax_masking.ipynb"
+    path.write_text(nbformat.writes(good().nb))
+    (tmp_path / "nb03.py").write_text(EXERCISES)
+    assert lint_notebooks.lint(lint_notebooks.read(path, exercises=tmp_path)) == []
+
+
+def test_every_rule_says_what_it_is_for():
+    for check in lint_notebooks.RULES.values():
+        assert ast.get_docstring(ast.parse(inspect.getsource(check)).body[0])
+    assert notebooks.cell_id("03", 7) == "n03-c07"

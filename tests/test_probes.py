@@ -1,0 +1,185 @@
+"""Each probe sees its own mistakes, says where and how much, and is quiet about health."""
+
+import math
+
+import pytest
+import torch
+
+from helpers.attention import attention, causal_mask
+from helpers.probes import Finding, finite, no_leak, no_weight_on_future, rows_sum_to_one
+
+T = 8
+MASK = causal_mask(T)
+x = torch.randn(4, T, 3, generator=torch.Generator().manual_seed(5))
+scores = x @ x.mT / math.sqrt(3)  # (4, T, T)
+masked = scores.masked_fill(~MASK, -math.inf)
+good = masked.softmax(-1)
+
+
+def test_a_finding_reads_as_a_sentence():
+    assert str(Finding("finite", True, "all 4.")) == "✓ finite: all 4."
+    assert repr(Finding("finite", False, "2 of 4.")) == "✗ finite: 2 of 4."
+
+
+@pytest.mark.parametrize(
+    "weights", [good, good[0], good[:, None].expand(4, 2, T, T), masked[:, -1:].softmax(-1)]
+)
+def test_healthy_weights_pass(weights):
+    findings = finite(weights), rows_sum_to_one(weights), no_weight_on_future(weights)
+    assert all(finding.ok for finding in findings), findings
+
+
+def test_finite_counts_kinds_and_names_the_first():
+    values = torch.tensor([[0.0, math.inf], [math.nan, -math.inf]])
+    told = str(finite(values))
+    assert told.startswith("✗ finite: 1 of 4 numbers is nan, 1 is inf, 1 is -inf")
+    assert "first is at [0, 1]" in told
+
+
+def test_finite_tells_masked_rows_from_nan_everywhere():
+    diagonal_masked = scores.masked_fill(~MASK.tril(-1), -math.inf).softmax(-1)
+    assert "Row 0 of every sheet is nan throughout" in str(finite(diagonal_masked))
+    zero_times_inf = (scores + (1 - MASK.float()) * -math.inf).softmax(-1)
+    assert "Everything is nan" in str(finite(zero_times_inf))
+
+
+def test_row_sums_are_grouped_and_a_wrong_axis_is_guessed():
+    near = (torch.arange(T)[:, None] - torch.arange(T)).abs() <= 1
+    told = str(rows_sum_to_one(near / near.sum(0, keepdim=True)))
+    assert "✗ rows sum to 1: rows 0 and 7 sum to 0.83, rows 1 and 6 to 1.17 —" in told
+    assert "Columns sum to 1 here" in told
+
+
+def test_many_row_sums_are_told_by_their_extremes():
+    weights = masked.softmax(1)
+    sums = weights.sum(-1)
+    told = str(rows_sum_to_one(weights))
+    assert f"{4 * T} of {4 * T} rows do not" in told and "Columns sum to 1" in told
+    assert f"lowest sum is {sums.min():.2f}" in told
+    assert f"highest sum is {sums.max():.2f}" in told
+
+
+GUESSES = [
+    (scores[:, None].expand(4, 2, T, T).softmax(1), "taken over that axis?"),
+    (scores.softmax(-1) * MASK, "was the mask put on after the softmax?"),
+    (MASK.float(), "was the division by the row sum left out?"),
+    (good * 0.5, ""),
+    (scores.softmax(-1) * 0.9, ""),
+]
+
+
+@pytest.mark.parametrize(("weights", "guess"), GUESSES)
+def test_row_sums_guess_the_cause_only_where_it_shows(weights, guess):
+    finding = rows_sum_to_one(weights)
+    assert not finding.ok
+    assert finding.evidence.endswith(guess or "only if its row sums to 1.")
+    assert finding.evidence.endswith("?") == bool(guess)
+
+
+def test_a_sum_just_off_1_does_not_read_as_1():
+    assert "sums to 1 + 3e-05" in str(rows_sum_to_one([[0.50003, 0.5], [1.0, 0.0]]))
+
+
+FUTURES = [
+    (scores.masked_fill(~MASK, 0).softmax(-1), "filled with 0 instead of -inf?"),
+    (scores.masked_fill(~MASK.mT, -math.inf).softmax(-1), "turned round, triu for tril?"),
+    (scores.masked_fill(~MASK.tril(-1), -1e9).softmax(-1), "was the diagonal masked too?"),
+    (scores.softmax(-1), ""),
+    (torch.full((T, T), 1 / T), ""),
+]
+
+
+@pytest.mark.parametrize(("weights", "guess"), FUTURES)
+def test_weight_on_the_future_is_found_and_its_cause_guessed(weights, guess):
+    finding = no_weight_on_future(weights)
+    assert not finding.ok
+    assert finding.evidence.endswith(guess if guess else ".")
+    assert finding.evidence.endswith("?") == bool(guess)
+
+
+def test_the_largest_weight_on_the_future_is_named():
+    weights = torch.eye(4).expand(2, 4, 4).clone()
+    weights[1, 2] = torch.tensor([0.0, 0.0, 0.75, 0.25])
+    told = str(no_weight_on_future(weights))
+    assert "1 of 12 weights on later keys is not 0" in told
+    assert "the largest is 0.25: query 2 reads key 3 of sheet [1]" in told
+    assert "but nan" in str(no_weight_on_future(masked.softmax(0)))
+
+
+def self_attention(weigh):
+    return lambda x: weigh(x @ x.mT / math.sqrt(x.shape[-1])) @ x
+
+
+LEAKY = {
+    "no mask": lambda s: s.softmax(-1),
+    "wrong axis": lambda s: s.masked_fill(~MASK, -math.inf).softmax(-2),
+    "filled with 0": lambda s: s.masked_fill(~MASK, 0).softmax(-1),
+    "after the softmax": lambda s: s.softmax(-1) * MASK,
+    "transposed": lambda s: s.masked_fill(~MASK, -math.inf).softmax(-1).mT,
+}
+
+
+@pytest.mark.parametrize("weigh", LEAKY.values(), ids=LEAKY.keys())
+@pytest.mark.parametrize("x", [x, x[0]], ids=["(B, T, C)", "(T, C)"])
+def test_leaks_are_found(weigh, x):
+    assert not no_leak(self_attention(weigh), x).ok
+
+
+@pytest.mark.parametrize("x", [x, x[0], x[:, :, :1], x + 100], ids=lambda x: str(tuple(x.shape)))
+def test_sound_functions_do_not_leak(x):
+    assert no_leak(lambda x: attention(x, x, x, MASK), x).ok
+    assert no_leak(lambda x: x.cumsum(-2), x).ok
+    assert no_leak(torch.nn.Dropout(0.5), x).ok, "dropout must not read as a leak"
+
+
+def test_a_leak_says_which_token_moved_which_outputs():
+    def peek(x):  # output 2 reads token 5, and nothing else leaks
+        out = x.clone()
+        out[:, 2] = x[:, 5]
+        return out
+
+    told = str(no_leak(peek, x))
+    assert "changing token 5 changed output 2, by up to " in told
+    assert told.endswith("1 of the 7 tokens tried reaches back.")
+    assert "changed outputs 0 to " in str(no_leak(lambda x: x.flip(1).cumsum(1).flip(1), x))
+
+
+def test_a_leak_through_nan_outputs_cannot_be_told():
+    told = str(no_leak(lambda x: masked.softmax(0) @ x, x))
+    assert "cannot be told: outputs 0 to 6 are nan or inf" in told
+
+
+def test_a_constant_input_hides_no_leak():
+    assert not no_leak(lambda x: x.mean(1, keepdim=True).expand_as(x), torch.zeros(1, 4, 2)).ok
+
+
+def test_the_probe_leaves_no_trace():
+    def noisy(x):
+        return x.mul_(torch.rand(1)).flip(1).cumsum(1)
+
+    input_before, findings = x.clone(), set()
+    with torch.random.fork_rng(devices=[]):
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            before = torch.get_rng_state()
+            findings.add(str(no_leak(noisy, x)))
+            assert torch.equal(torch.get_rng_state(), before)
+    assert len(findings) == 1, "the same whatever the random state"
+    assert torch.equal(x, input_before)
+
+
+BAD_INPUT = [
+    (lambda: finite([]), ValueError, "needs numbers, got the shape"),
+    (lambda: rows_sum_to_one([0.5, 0.5]), ValueError, r"rows and columns, got the shape \(2,\)"),
+    (lambda: no_leak(lambda x: x, x.long()), TypeError, "must be floats"),
+    (lambda: no_leak(lambda x: x, x[0, 0]), ValueError, r"\(B, T, C\) or \(T, C\)"),
+    (lambda: no_leak(lambda x: x, x[:, :1]), ValueError, "T of at least 2"),
+    (lambda: no_leak(lambda x: None, x), TypeError, "must return a tensor, got NoneType"),
+    (lambda: no_leak(lambda x: x.mean(1), x), ValueError, r"one row a token.*\(4, 3\)"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "match"), BAD_INPUT)
+def test_bad_input_is_refused_in_words(call, error, match):
+    with pytest.raises(error, match=match):
+        call()

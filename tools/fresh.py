@@ -1,0 +1,37 @@
+"""Set the learner's copy of one notebook aside and take a new one: ``python -m tools.fresh 03``."""
+
+import sys
+import time
+from pathlib import Path
+
+from tools import notebooks
+from tools.lab import copy_missing
+
+
+def set_aside(path: Path) -> Path:
+    """Move a notebook to old/ beside it, under a name with the time that no other file has."""
+    old = path.parent / "old"
+    old.mkdir(exist_ok=True)
+    stem = f"{path.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    target, count = old / f"{stem}{path.suffix}", 1
+    while target.exists():
+        count += 1
+        target = old / f"{stem}-{count}{path.suffix}"
+    return path.rename(target)
+
+
+def main(nb: str) -> None:
+    """Renew the copy of the notebook that ``nb`` names."""
+    if not nb:
+        there = ", ".join(p.stem for p in notebooks.names())
+        notebooks.stop(f"Say which notebook: make fresh NB=03, from {there}.")
+    (source,) = notebooks.chosen(nb)
+    copy = notebooks.WORK / source.name
+    if copy.exists():
+        print(f"Your copy is now {set_aside(copy).relative_to(notebooks.ROOT)}")
+    copy_missing(notebooks.SOURCE, notebooks.WORK)
+    print(f"New: {copy.relative_to(notebooks.ROOT)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "")

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Make or mend .venv, from the project's folder: `bash tools/install.sh [dev]`. Make calls it.
+#
+# Three files in .venv say how things stand:
+#   installing   an install is under way, or was interrupted: the next one starts from nothing
+#   incomplete   the last install failed in an orderly way: the next one goes on from there
+#   ready        all done. Its text is the project's folder, its time the start of the install, so that
+#                an edit of requirements.txt made meanwhile is newer. ready-dev: the same with [dev].
+# A failure ends in one sentence on stderr.
+set -u
+
+mode=${1:-}
+here=$(pwd -P)
+log=.venv/install.log
+again="then run the same make command again"
+
+stop() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+is_installing() { # is the shell that wrote the mark, or the pip that it left behind, still at it?
+    local pid
+    pid=$(cat .venv/installing 2>/dev/null)
+    { [ -n "$pid" ] && ps -p "$pid" -o args= 2>/dev/null | grep -q 'tools/install\.sh'; } ||
+        ps ax -o args= 2>/dev/null | pip_here="$here/.venv/bin/python -m pip" awk \
+            'index($0, ENVIRON["pip_here"]) { found = 1 } END { exit !found }'
+}
+
+empty() { # start anew; the mark goes last, so that an interruption here is known as one too
+    touch .venv/installing
+    find .venv -mindepth 1 -maxdepth 1 ! -name installing -exec rm -rf {} +
+}
+
+give_up() { # the install failed in an orderly way: keep what is there for the next try
+    if [ -f .venv/was-ready ]; then
+        mv .venv/was-ready .venv/ready
+        rm -f .venv/installing
+    else
+        mv .venv/installing .venv/incomplete
+    fi
+    stop "$*"
+}
+
+find_python() { # prints the first Python that is new enough; otherwise why there is none
+    local candidate version best=""
+    if [ -n "${PYTHON:-}" ]; then set -- "$PYTHON"; else set -- python3 python3.13 python3.12 python3.11 python3.14 python; fi
+    for candidate; do
+        version=$("$candidate" -c 'import sys
+print("%d.%d.%d" % sys.version_info[:3])
+sys.exit(sys.version_info < (3, 11))' 2>/dev/null) && {
+            echo "$candidate"
+            return 0
+        }
+        [ -n "$version" ] && [ -z "$best" ] && best="$candidate is Python $version"
+    done
+    if [ -n "$best" ]; then
+        echo "Python 3.11 or newer is needed, but $best: install a newer one from python.org or your package manager, or name one with PYTHON=/path/to/python3, $again."
+    else
+        echo "Python 3.11 or newer is needed, but ${PYTHON:-python3} does not run: install it from python.org or your package manager, or name one with PYTHON=/path/to/python3, $again."
+    fi
+    return 1
+}
+
+pip_install() {
+    "$here/.venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off "$@" 2>&1 |
+        while IFS= read -r line; do
+            printf '%s\n' "$line" >>"$log"
+            case $line in # the downloads that take a while, and the last step
+            *Downloading*" MB)" | *Downloading*" GB)" | *"Using cached"*" MB)") echo "  ${line#"${line%%[! ]*}"}" ;;
+            "Installing collected packages"*) echo "  Unpacking (a minute or two)" ;;
+            esac
+        done
+    return "${PIPESTATUS[0]}"
+}
+
+trap 'echo >&2; stop "The install was interrupted: run the same make command again, it starts anew."' INT TERM HUP
+
+# What is there?
+if [ -e .venv ]; then
+    if is_installing; then
+        stop "Another make is installing into .venv (or the one that was interrupted has left its pip running): wait until it ends, $again."
+    elif [ -f .venv/installing ]; then
+        echo "The last install was interrupted: starting .venv anew."
+        empty
+    elif [ -z "$(ls -A .venv)" ]; then
+        : # nothing to lose
+    elif [ ! -f .venv/ready ] && [ ! -f .venv/incomplete ]; then
+        stop "There is a .venv here that make did not make: move it away or remove it, $again."
+    elif ! .venv/bin/python -c '' 2>/dev/null || { [ -f .venv/ready ] && [ "$(cat .venv/ready)" != "$here" ]; }; then
+        echo ".venv was made in another folder, or its Python is gone: starting it anew."
+        empty
+    fi
+fi
+
+python=""
+if [ ! -f .venv/incomplete ] && [ ! -f .venv/ready ]; then
+    python=$(find_python) || stop "$python"
+fi
+
+mkdir -p .venv || stop "The folder .venv cannot be made in $here: get the right to write there, $again."
+echo $$ >.venv/installing || stop "Nothing can be written to .venv: free some disk space or get the right to write there, $again."
+[ "$mode" = dev ] && [ -f .venv/ready ] && mv .venv/ready .venv/was-ready
+rm -f .venv/ready .venv/ready-dev .venv/incomplete
+
+if [ -n "$python" ]; then
+    echo "Making .venv with $python"
+    "$python" -m venv .venv >"$log" 2>&1 || {
+        reason=$(grep -v '^ *$' "$log" | tail -1)
+        empty
+        rm -rf .venv
+        stop "$python could not make .venv ($reason): install its venv module (Debian, Ubuntu: apt install python3-venv) or free disk space, $again."
+    }
+fi
+
+: >"$log"
+extra=""
+if [ "$mode" = dev ]; then
+    extra="[dev]"
+    echo "Installing ruff, codespell and playwright into .venv"
+else
+    echo "Installing PyTorch, JupyterLab and what else requirements.txt names into .venv (the first time takes some minutes)"
+fi
+export PIP_USER=0 # a user's own pip setting that does not go with a .venv
+{
+    { [ "$mode" = dev ] || [ -z "${TORCH_INDEX:-}" ] ||
+        # Without its dependencies: the next line takes them from the usual index.
+        pip_install --no-deps --index-url "$TORCH_INDEX" "$(sed -n 's/^\(torch==[^ #]*\).*/\1/p' requirements.txt)"; } &&
+        pip_install -r requirements.txt -e ".$extra"
+} || {
+    reason=$(sed -n 's/^ *\(ERROR.*\)/\1/p' "$log" | tail -1)
+    give_up "The install failed (${reason:-see the log}): check the network and the free disk space, $again; all that pip said is in $log."
+}
+
+if [ "$mode" = dev ]; then
+    mv .venv/was-ready .venv/ready
+    echo "$here" >.venv/ready-dev
+    rm -f .venv/installing
+else
+    echo "$here" >.venv/here
+    touch -r .venv/installing .venv/here
+    mv .venv/here .venv/ready
+    rm -f .venv/installing
+fi
+echo "Installed."

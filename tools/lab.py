@@ -1,0 +1,62 @@
+"""Open JupyterLab on the learner's own copies: ``python -m tools.lab [JupyterLab arguments]``."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tools import notebooks
+
+SETTINGS = Path(__file__).parent / "lab_settings"
+
+
+def copy_missing(source: Path, work: Path) -> list[Path]:
+    """Copy every notebook that ``work`` does not have yet; a copy that is there stays untouched."""
+    work.mkdir(exist_ok=True)
+    made = []
+    for path in notebooks.names(source):
+        try:
+            with open(work / path.name, "xb") as copy, open(path, "rb") as original:
+                shutil.copyfileobj(original, copy)
+        except FileExistsError:
+            continue
+        made.append(work / path.name)
+    return made
+
+
+def arguments(work: Path, start: str) -> list[str]:
+    """JupyterLab's arguments: folder, start page, no news and no request to the network."""
+    root = hasattr(os, "geteuid") and os.geteuid() == 0  # containers and CI
+    return [
+        f"--ServerApp.root_dir={work}",
+        f"--LabApp.default_url=/lab/tree/{start}",
+        # Open tabs are remembered beside the copies, not mixed with other projects' ones.
+        f"--LabApp.workspaces_dir={work / '.jupyterlab'}",
+        # Defaults for the learner's settings: do not ask whether news are wanted.
+        f"--LabApp.app_settings_dir={SETTINGS}",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",  # its list of extensions comes from the network
+        "--ServerApp.answer_yes=True",  # one Ctrl-C ends it
+        *(["--allow-root"] if root else []),
+    ]
+
+
+def main() -> None:
+    """Copy what is missing and become JupyterLab."""
+    made = copy_missing(notebooks.SOURCE, notebooks.WORK)
+    start = next((p.name for p in notebooks.names(notebooks.WORK)), None)
+    if start is None:
+        notebooks.stop("There are no notebooks in notebooks/: clone the repository again.")
+    if made:
+        print(f"Copied to work/: {', '.join(p.name for p in made)}")
+    print("Opening JupyterLab. It runs until you press Ctrl-C here.", flush=True)
+    command = [sys.executable, "-m", "jupyterlab", *arguments(notebooks.WORK, start), *sys.argv[1:]]
+    if os.name == "posix":
+        os.execv(sys.executable, command)
+    raise SystemExit(subprocess.call(command))
+
+
+if __name__ == "__main__":
+    main()

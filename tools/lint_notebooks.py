@@ -1,0 +1,545 @@
+"""Check the form of the notebooks without a kernel: ``python -m tools.lint_notebooks [03 ...]``.
+
+One small function a rule. Each yields ``(cell number or None, what is wrong, what to do)``; cells
+count from 1, as in their ids. A rule looks at a ``Book``, which carries the notebook and what its
+exercise file says, read as text: nothing is imported or run, so the whole lint takes a moment.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from tools import notebooks
+from tools.refresh import WIDGET_VIEW
+
+Finding = tuple[int | None, str, str]
+RULES: dict[str, Callable[["Book"], Iterator[Finding]]] = {}
+
+MAX_LINES = 25  # of code in a cell
+MAX_CODE_CELLS = 3  # in a row, without words
+MAX_OUTPUT_LINES = 40
+MAX_BYTES = 300_000
+EXERCISES = notebooks.ROOT / "helpers" / "exercises"
+
+
+# ---------------------------------------------------------------- what a rule looks at
+
+
+@dataclass
+class Book:
+    """A notebook with all that the rules ask about it.
+
+    ``exercises`` is the text of its exercise file, None where there is none.
+    """
+
+    name: str
+    nb: NotebookNode
+    size: int
+    exercises: str | None = None
+
+    @property
+    def number(self) -> str:
+        """The two digits that the name begins with."""
+        return self.name[:2]
+
+    @cached_property
+    def cells(self) -> list[tuple[int, NotebookNode]]:
+        """All cells with their numbers."""
+        return list(enumerate(self.nb.cells, 1))
+
+    @cached_property
+    def code(self) -> list[tuple[int, NotebookNode]]:
+        """The code cells with their numbers."""
+        return [(n, c) for n, c in self.cells if c.cell_type == "code"]
+
+    @cached_property
+    def prose(self) -> list[tuple[int, str]]:
+        """The markdown cells' text, without code in fences."""
+        fence = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.M | re.S)
+        return [(n, fence.sub("", c.source)) for n, c in self.cells if c.cell_type == "markdown"]
+
+    @cached_property
+    def headings(self) -> list[tuple[int, int, str]]:
+        """Headings as (cell number, level, text)."""
+        found = re.compile(r"^(#{1,6}) +(.+?) *#* *$", re.M)
+        return [(n, len(m[1]), m[2]) for n, text in self.prose for m in found.finditer(text)]
+
+    @cached_property
+    def trees(self) -> list[tuple[int, ast.Module]]:
+        """The code cells as syntax trees; a cell that is no Python is left to ruff."""
+        return [(n, tree) for n, c in self.code if (tree := _parsed(c.source))]
+
+    @cached_property
+    def outputs(self) -> list[tuple[int, NotebookNode]]:
+        """Every output with the number of its cell."""
+        return [(n, output) for n, cell in self.code for output in cell.outputs]
+
+    @cached_property
+    def lessons(self) -> "Lessons":
+        """What the exercise file declares."""
+        return Lessons.read(self.exercises or "")
+
+
+@dataclass
+class Lessons:
+    """What an exercise file declares, read from its text."""
+
+    exercises: dict[str, ast.FunctionDef | ast.ClassDef | None] = field(default_factory=dict)
+    predictions: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, text: str) -> "Lessons":
+        """Find the calls ``Exercise("03.1", …, reference=name)`` and ``Prediction("03.p1", …)``."""
+        tree, lessons = ast.parse(text), cls()
+        named = {
+            node.name: node
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
+        for call in _calls(tree, "Exercise"):
+            reference = _argument(call, 2, "reference")
+            lessons.exercises[_text(_argument(call, 0, "id"))] = (
+                named.get(reference.id) if isinstance(reference, ast.Name) else None
+            )
+        lessons.predictions = [
+            _text(_argument(call, 0, "id")) for call in _calls(tree, "Prediction")
+        ]
+        return lessons
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    """The tags of a cell."""
+    return cell.metadata.get("tags", [])
+
+
+def _parsed(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return None
+
+
+def _calls(tree: ast.AST, name: str) -> Iterator[ast.Call]:
+    """All calls of ``name``, ``module.name`` or ``value.name``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func
+            if name in (getattr(called, "id", None), getattr(called, "attr", None)):
+                yield node
+
+
+def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    """An argument by its place or its name."""
+    by_name = {keyword.arg: keyword.value for keyword in call.keywords}
+    return call.args[place] if place < len(call.args) else by_name.get(name)
+
+
+def _text(node: ast.expr | None) -> str:
+    """The string that a node holds; "" where it holds none."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def rule(function: Callable[[Book], Iterator[Finding]]) -> Callable[[Book], Iterator[Finding]]:
+    """Register a rule under its name."""
+    RULES[function.__name__] = function
+    return function
+
+
+# ---------------------------------------------------------------- the file
+
+
+@rule
+def file_name(book: Book) -> Iterator[Finding]:
+    """The name is NN_snake_title.ipynb."""
+    if not re.fullmatch(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*\.ipynb", book.name):
+        yield None, f"is called {book.name}", "name it NN_snake_title.ipynb"
+
+
+@rule
+def file_size(book: Book) -> Iterator[Finding]:
+    """A notebook has at most 300 KB."""
+    if book.size > MAX_BYTES:
+        yield None, f"has {book.size // 1000} KB", f"at most {MAX_BYTES // 1000}: smaller pictures"
+
+
+@rule
+def metadata(book: Book) -> Iterator[Finding]:
+    """Metadata are in normal form."""
+    if {k: v for k, v in book.nb.metadata.items() if k != "widgets"} != notebooks.METADATA:
+        yield None, "has metadata of one machine", "run make refresh"
+    for n, cell in book.cells:
+        if extra := set(cell.metadata) - set(notebooks.CELL_METADATA):
+            yield n, f"has metadata {', '.join(sorted(extra))}", "run make refresh"
+
+
+@rule
+def widget_state(book: Book) -> Iterator[Finding]:
+    """No widget state is stored."""
+    if "widgets" in book.nb.metadata:
+        yield None, "stores widget state (GitHub may refuse the notebook)", "run make refresh"
+
+
+@rule
+def cell_ids(book: Book) -> Iterator[Finding]:
+    """Cells have the ids of their places."""
+    for n, cell in book.cells:
+        if cell.get("id") != (wanted := notebooks.cell_id(book.number, n)):
+            yield n, f"has the id {cell.get('id')}, not {wanted}", "run make refresh"
+            return  # all later ones are wrong too
+
+
+@rule
+def execution_counts(book: Book) -> Iterator[Finding]:
+    """Code cells have run once, from top to bottom: nbval passes a cell that has not run."""
+    for count, (n, cell) in enumerate(book.code, 1):
+        if cell.execution_count != count:
+            yield n, f"has execution count {cell.execution_count}, not {count}", "run make refresh"
+            return
+
+
+# ---------------------------------------------------------------- the words
+
+
+@rule
+def title(book: Book) -> Iterator[Finding]:
+    """The first cell holds the one h1, a question."""
+    tops = [(n, text) for n, level, text in book.headings if level == 1]
+    if [n for n, _ in tops] != [1]:
+        where = ", ".join(str(n) for n, _ in tops) or "no cell"
+        yield None, f"has its # title in {where}", "put one # title in cell 1"
+    for n, text in tops:
+        if not text.endswith("?"):
+            yield n, f"has the title {text!r}", "make it a question that ends with ?"
+
+
+@rule
+def heading_levels(book: Book) -> Iterator[Finding]:
+    """No heading level is skipped on the way down."""
+    last = 1
+    for n, level, text in book.headings:
+        if level > last + 1:
+            yield n, f"has {text!r} at level {level} after level {last}", f"use {'#' * (last + 1)}"
+        last = level
+
+
+@rule
+def sections(book: Book) -> Iterator[Finding]:
+    """There are headings "Break it" and "What we found"."""
+    for wanted in ("Break it", "What we found"):
+        if not any(wanted.lower() in text.lower() for _, _, text in book.headings):
+            yield None, f'has no heading "{wanted}"', "every notebook has one: write it"
+
+
+@rule
+def words(book: Book) -> Iterator[Finding]:
+    """Words that belittle the reader, or say the wrong thing, stay out, unless quoted."""
+    quoted = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
+    unwanted = re.compile(r"\b(simply|obviously|trivially|of course|previous tokens)\b", re.I)
+    for n, text in book.prose:
+        for match in unwanted.finditer(quoted.sub("", text)):
+            word = match[1].lower()
+            todo = "leave it out"
+            if word == "previous tokens":
+                todo = 'say "this token and everything before it", or what you mean'
+            yield n, f'says "{word}"', todo
+
+
+@rule
+def words_between(book: Book) -> Iterator[Finding]:
+    """At most three code cells follow each other without words."""
+    run = 0
+    for n, cell in book.cells:
+        run = run + 1 if cell.cell_type == "code" else 0
+        if run == MAX_CODE_CELLS + 1:
+            yield n, f"is code cell {run} in a row", "say in words what comes"
+
+
+@rule
+def markdown_images(book: Book) -> Iterator[Finding]:
+    """A picture in the text has alt text."""
+    for n, text in book.prose:
+        tags_without = [
+            tag
+            for tag in re.findall(r"<img\b[^>]*>", text)
+            if not re.search(r"\balt=([\"'])\s*[^\s\"'].*?\1", tag)
+        ]
+        for found in re.findall(r"!\[\s*\]\([^)]*\)", text) + tags_without:
+            yield n, f"has a picture without alt text: {found[:40]}", "say in it what it shows"
+
+
+# ---------------------------------------------------------------- the code
+
+
+@rule
+def set_up_cell(book: Book) -> Iterator[Finding]:
+    """The first code cell holds imports only."""
+    for n, tree in book.trees[:1]:
+        if not tree.body or not all(isinstance(s, ast.Import | ast.ImportFrom) for s in tree.body):
+            yield n, "is the first code cell and holds more than imports", "move the rest down"
+
+
+@rule
+def cell_length(book: Book) -> Iterator[Finding]:
+    """A code cell has at most 25 lines."""
+    for n, cell in book.code:
+        if (lines := len(cell.source.splitlines())) > MAX_LINES:
+            yield n, f"has {lines} lines", f"at most {MAX_LINES}: cut it up, or move it to helpers/"
+
+
+@rule
+def no_magics(book: Book) -> Iterator[Finding]:
+    """No shell, no magics, no paths, no star imports."""
+    banned = re.compile(r"^\s*([%!].*|.*\bsys\.path\b.*|from\s+\S+\s+import\s+\*.*)$", re.M)
+    for n, cell in book.code:
+        for match in banned.finditer(cell.source):
+            yield n, f"has {match[1].strip()!r}", "install, import and name things the plain way"
+
+
+@rule
+def no_semicolons(book: Book) -> Iterator[Finding]:
+    """A ; at the end hides nothing from nbval."""
+    for n, cell in book.code:
+        try:
+            found = list(tokenize.generate_tokens(io.StringIO(cell.source).readline))
+        except (tokenize.TokenError, SyntaxError):
+            continue
+        if any(token.type == tokenize.OP and token.string == ";" for token in found):
+            yield n, "has a ;", "one statement a line; assign to _ what is not to be shown"
+
+
+@rule
+def softmax_axis(book: Book) -> Iterator[Finding]:
+    """The softmax runs over the keys, dim=-1; dim=1 is the mistake, shown only to be broken."""
+    for n, tree in book.trees:
+        if "break-it" in tags(book.nb.cells[n - 1]):
+            continue
+        for call in _calls(tree, "softmax"):
+            # F.softmax(x, 1) has its dim in second place, x.softmax(1) in first.
+            given = [*call.args[:2], _argument(call, 2, "dim")]
+            if any(isinstance(dim, ast.Constant) and dim.value == 1 for dim in given):
+                yield n, "has softmax with dim=1", "use dim=-1, or tag the cell break-it"
+
+
+@rule
+def tolerances(book: Book) -> Iterator[Finding]:
+    """Allclose says its tolerance: the default one decides differently on other processors."""
+    for n, tree in book.trees:
+        for name in ("allclose", "isclose"):
+            for call in _calls(tree, name):
+                if _argument(call, 3, "atol") is None:
+                    yield n, f"has {name} without atol", "state it: atol=1e-6"
+
+
+# ---------------------------------------------------------------- the lesson
+
+
+@rule
+def lesson_ids(book: Book) -> Iterator[Finding]:
+    """Every exercise and prediction of this number stands in the notebook, once, and no other."""
+    lessons = book.lessons
+    declared = {"check": list(lessons.exercises), "predict": lessons.predictions}
+    if book.exercises is None:
+        yield None, "has no exercise file", f"write helpers/exercises/nb{book.number}.py"
+        return
+    for name, ids in declared.items():
+        if "" in ids:
+            yield None, f"has a {name} whose id is no plain string", 'write it out: "03.1"'
+    known = {"check": set(lessons.exercises), "predict": set(lessons.predictions)}
+    known["hint"] = known["solution"] = known["check"]
+    met: list[str] = []
+    for n, tree in book.trees:
+        for name, ids in known.items():
+            for call in _calls(tree, name):
+                if not isinstance(call.func, ast.Name):
+                    continue
+                asked = _text(_argument(call, 0, "id"))
+                if asked not in ids:
+                    there = ", ".join(sorted(ids)) or "none"
+                    yield n, f"calls {name}({asked!r})", f"the ids of this notebook are: {there}"
+                elif name == "check" or (name == "predict" and not _argument(call, 1, "answer")):
+                    met.append(asked)
+    for wanted in [i for ids in declared.values() for i in ids if i]:
+        if (times := met.count(wanted)) != 1:
+            yield None, f"asks {wanted} {times} times", "ask it once; answers do not count"
+
+
+@rule
+def stubs(book: Book) -> Iterator[Finding]:
+    """What is checked was defined before as a stub that raises NotImplementedError."""
+    defined: dict[str, ast.AST] = {}
+    for n, tree in book.trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                defined[node.name] = node
+        for call in _calls(tree, "check"):
+            exercise = _text(_argument(call, 0, "id"))
+            candidate = _argument(call, 1, "candidate")
+            name = candidate.id if isinstance(candidate, ast.Name) else None
+            if name not in defined:
+                yield n, f"checks {exercise} with something that is no stub", "def it just above"
+                continue
+            if "NotImplementedError" not in ast.dump(defined[name]):
+                yield n, f"checks {name}, which is no stub", "let it raise NotImplementedError"
+            reference = book.lessons.exercises.get(exercise)
+            if reference is not None and reference.name != name:
+                yield n, f"checks {name} for {exercise}", f"name the stub {reference.name}"
+
+
+@rule
+def no_solutions(book: Book) -> Iterator[Finding]:
+    """No reference solution stands in the notebook, in its code or in its text."""
+    solutions = {_shape(r): i for i, r in book.lessons.exercises.items() if r is not None}
+    fenced = re.compile(r"^ *(?:```|~~~)\w*\n(.*?)^ *(?:```|~~~) *$", re.M | re.S)
+    trees = list(book.trees)
+    for n, cell in book.cells:
+        if cell.cell_type == "markdown":
+            trees += [(n, t) for text in fenced.findall(cell.source) if (t := _parsed(text))]
+    for n, tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and _shape(node) in solutions:
+                found = solutions[_shape(node)]
+                yield n, f"holds the solution of {found}", "take it out: solution() shows it"
+
+
+def _shape(node: ast.FunctionDef | ast.ClassDef) -> str:
+    """A definition without its names, docstrings and annotations, to compare what it does."""
+    names: dict[str, str] = {}
+    node = ast.parse(ast.unparse(node)).body[0]
+    local = {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)} | {
+        a.id for a in ast.walk(node) if isinstance(a, ast.Name) and isinstance(a.ctx, ast.Store)
+    }
+    for part in ast.walk(node):
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            part.name = "_"
+            if ast.get_docstring(part) is not None:
+                part.body = part.body[1:]
+        if isinstance(part, ast.FunctionDef):
+            part.returns = None
+        elif isinstance(part, ast.arg):
+            part.annotation = None
+            part.arg = names.setdefault(part.arg, f"v{len(names)}")
+        elif isinstance(part, ast.Name) and part.id in local:
+            part.id = names.setdefault(part.id, f"v{len(names)}")
+    return ast.dump(node)
+
+
+# ---------------------------------------------------------------- the outputs
+
+
+@rule
+def errors(book: Book) -> Iterator[Finding]:
+    """A stored error is a wanted one."""
+    for n, output in book.outputs:
+        if output.output_type == "error" and "raises-exception" not in tags(book.nb.cells[n - 1]):
+            yield n, f"stores a {output.ename}", "mend the cell, or tag it raises-exception"
+
+
+@rule
+def stderr(book: Book) -> Iterator[Finding]:
+    """Nothing is written to stderr: warnings carry paths and process ids."""
+    for n, output in book.outputs:
+        if output.output_type == "stream" and output.name == "stderr":
+            yield n, f"writes to stderr: {output.text.strip()[:60]!r}", "mend what warns"
+
+
+@rule
+def widget_view(book: Book) -> Iterator[Finding]:
+    """A stored widget view points to state that is not stored."""
+    for n, output in book.outputs:
+        if WIDGET_VIEW in output.get("data", {}):
+            yield n, "stores a widget view", "run make refresh"
+
+
+@rule
+def no_svg(book: Book) -> Iterator[Finding]:
+    """Stored SVG differs in every run."""
+    for n, output in book.outputs:
+        if "image/svg+xml" in output.get("data", {}):
+            yield n, "stores an SVG picture", "show a PNG with its twin (helpers.picture)"
+
+
+@rule
+def picture_words(book: Book) -> Iterator[Finding]:
+    """A stored picture has alt text and a twin in words: nbval compares only the twin."""
+    for n, output in book.outputs:
+        if "image/png" not in output.get("data", {}):
+            continue
+        if not str(output.metadata.get("image/png", {}).get("alt", "")).strip():
+            yield n, "has a picture without alt text", "show it through helpers.picture"
+        twin = "".join(output.data.get("text/plain", "")).strip()
+        if not twin or twin.startswith("<Figure"):
+            yield n, "has a picture without a twin in words", "show it through helpers.picture"
+
+
+@rule
+def traces_of_a_machine(book: Book) -> Iterator[Finding]:
+    """No address, path, process id, grad_fn or widget repr stands in an output."""
+    trace = re.compile(
+        r"0x[0-9a-fA-F]{6,}|ipykernel_\d+|grad_fn|\w*Box\(|[A-Z]:\\\w+|(?<![\w.:/<])(?:/[\w.+-]+){2,}"
+    )
+    for n, output in book.outputs:
+        if match := trace.search(_said(output)):
+            yield n, f"prints {match[0][:40]!r}", "print through show(), or print less"
+
+
+@rule
+def output_length(book: Book) -> Iterator[Finding]:
+    """The text below a cell has at most 40 lines."""
+    for n, cell in book.code:
+        shown = [_said(o) for o in cell.outputs if "image/png" not in o.get("data", {})]
+        if (lines := sum(len(text.splitlines()) for text in shown)) > MAX_OUTPUT_LINES:
+            yield n, f"prints {lines} lines", f"at most {MAX_OUTPUT_LINES}: show a part"
+
+
+def _said(output: NotebookNode) -> str:
+    """All text of one output."""
+    data = output.get("data", {})
+    parts = [data[kind] for kind in ("text/plain", "text/html", "text/markdown") if kind in data]
+    parts += [output.get("text", ""), output.get("evalue", ""), *output.get("traceback", [])]
+    return "\n".join("".join(part) for part in parts if part)
+
+
+# ---------------------------------------------------------------- the run
+
+
+def read(path: Path, exercises: Path = EXERCISES) -> Book:
+    """Read a notebook and its exercise file."""
+    text = path.read_text(encoding="utf-8")
+    lessons = exercises / f"nb{path.name[:2]}.py"
+    return Book(
+        name=path.name,
+        # nbformat.read would validate too, which takes longer than all rules together.
+        nb=nbformat.v4.reads(text),
+        size=len(text.encode()),
+        exercises=lessons.read_text(encoding="utf-8") if lessons.exists() else None,
+    )
+
+
+def lint(book: Book) -> list[str]:
+    """All messages about one notebook, "name cell 7: what is wrong: what to do"."""
+    return [
+        f"{book.name}{f' cell {n}' if n else ''}: {wrong}: {todo}"
+        for check in RULES.values()
+        for n, wrong, todo in check(book)
+    ]
+
+
+def main(wanted: list[str]) -> None:
+    """Print all messages; the exit code is 1 where there is one."""
+    books = [path for nb in wanted or [""] for path in notebooks.chosen(nb)]
+    messages = [message for path in books for message in lint(read(path))]
+    print("\n".join(messages) or f"{len(books)} notebooks: nothing to mend.")
+    raise SystemExit(bool(messages))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

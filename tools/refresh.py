@@ -1,0 +1,162 @@
+"""Run notebooks and store their outputs: ``python -m tools.refresh [--all] [03 ...]``.
+
+Outputs get one normal form: twice in a row changes nothing. A cell tagged nbval-ignore-output
+(versions, times) keeps its stored output while its source is unchanged, unless ``--all`` is given.
+A notebook with a failing cell stays as it is.
+"""
+
+import argparse
+import copy
+import re
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from tools import notebooks
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+IGNORED = "nbval-ignore-output"
+TIMEOUT = 60  # seconds a cell, as under make test
+
+
+class CellFailed(Exception):
+    """A cell raised, took too long or lost its kernel; the message says which, in words."""
+
+
+def execute(nb: NotebookNode, folder: Path) -> NotebookNode:
+    """Run a copy of the notebook in ``folder`` and return it with its new outputs."""
+    # Here, since make lint needs nothing but nbformat.
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    from nbconvert.preprocessors import ExecutePreprocessor
+
+    nb = copy.deepcopy(nb)
+    for cell in code_cells(nb):
+        cell.outputs, cell.execution_count = [], None
+    run = ExecutePreprocessor(
+        kernel_name="python3",
+        timeout=TIMEOUT,
+        record_timing=False,
+        store_widget_state=False,
+        extra_arguments=["--log-level=ERROR"],  # ipykernel warns of every TCP port it opens
+    )
+    try:
+        return run.preprocess(nb, {"metadata": {"path": str(folder)}})[0]
+    except CellExecutionError as error:
+        raise CellFailed(f"{_last_run(nb)} raised {error.ename}: {error.evalue}") from None
+    except CellTimeoutError:
+        raise CellFailed(f"{_last_run(nb)} took more than {TIMEOUT} s") from None
+    except DeadKernelError:
+        raise CellFailed(f"{_last_run(nb)} ended the kernel") from None
+
+
+def normalise(nb: NotebookNode, number: str) -> NotebookNode:
+    """Bring a notebook that has run into the one form that is committed, in place."""
+    nb.nbformat, nb.nbformat_minor = 4, 5
+    nb.metadata = nbformat.from_dict(notebooks.METADATA)
+    count = 0
+    for position, cell in enumerate(nb.cells, 1):
+        cell.id = notebooks.cell_id(number, position)
+        kept = {k: v for k, v in cell.metadata.items() if k in notebooks.CELL_METADATA and v}
+        cell.metadata = nbformat.from_dict(kept)
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        cell.execution_count = count
+        cell.outputs = merge_streams(cell.outputs)
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = count
+            if "data" in output:
+                output.data.pop(WIDGET_VIEW, None)
+                output.metadata = nbformat.from_dict(
+                    {kind: m for kind, m in output.metadata.items() if kind in output.data and m}
+                )
+            if "traceback" in output:
+                output.traceback = [part for part in output.traceback if not _names_file(part)]
+    return nb
+
+
+def merge_streams(outputs: list) -> list:
+    """Join neighbouring outputs to the same stream: how a print is cut up depends on the moment."""
+    merged: list = []
+    for output in outputs:
+        last = merged[-1] if merged else None
+        if (
+            last is not None
+            and output.output_type == last.output_type == "stream"
+            and output.name == last.name
+        ):
+            last.text += output.text
+        else:
+            merged.append(output)
+    return merged
+
+
+def keep_ignored(new: NotebookNode, old: NotebookNode) -> None:
+    """Give cells tagged nbval-ignore-output their stored outputs, if the source is the same."""
+    stored = {c.source: c.outputs for c in code_cells(old) if is_ignored(c) and c.outputs}
+    for cell in code_cells(new):
+        if is_ignored(cell) and cell.source in stored:
+            cell.outputs = copy.deepcopy(stored[cell.source])
+
+
+def code_cells(nb: NotebookNode) -> list[NotebookNode]:
+    """The code cells, in order."""
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def is_ignored(cell: NotebookNode) -> bool:
+    """Whether the outputs of this cell are not compared."""
+    return IGNORED in cell.metadata.get("tags", [])
+
+
+def refresh(path: Path, *, everything: bool = False) -> bool:
+    """Run one notebook and write it back in normal form; True where that changed the file."""
+    before = path.read_text(encoding="utf-8")
+    old = nbformat.reads(before, as_version=4)
+    new = execute(old, path.parent)
+    if not everything:
+        keep_ignored(new, old)
+    after = nbformat.writes(normalise(new, path.stem[:2])).rstrip("\n") + "\n"
+    if after == before:
+        return False
+    path.write_text(after, encoding="utf-8", newline="\n")
+    return True
+
+
+def _last_run(nb: NotebookNode) -> str:
+    """Name the cell that ran last: "cell 7 (`x = 1`)"."""
+    position, cell = max(
+        ((i, c) for i, c in enumerate(nb.cells, 1) if c.get("execution_count") or c.get("outputs")),
+        default=(1, nb.cells[0]),
+    )
+    lines = [line for line in cell.source.splitlines() if line.strip()]
+    return f"cell {position} (`{lines[0].strip() if lines else ''}`)"
+
+
+def _names_file(part: str) -> bool:
+    """Whether a part of a traceback is a frame in a file: its path is of one machine only."""
+    return bool(re.match(r"(\x1b\[[\d;]*m)*File ", part))
+
+
+def main() -> None:
+    """Refresh the notebooks that the command line names, all of them by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help=f"{IGNORED} cells get new outputs too")
+    parser.add_argument("nb", nargs="*", help="which ones: 03, or nothing for all")
+    options = parser.parse_args()
+    notebooks.one_environment()
+    failed = False
+    for path in [p for nb in options.nb or [""] for p in notebooks.chosen(nb)]:
+        print(f"{path.name} … ", end="", flush=True)
+        try:
+            print("changed" if refresh(path, everything=options.all) else "unchanged")
+        except CellFailed as error:
+            failed = True
+            print(f"not refreshed: {error}. The file is as it was: mend the cell, refresh again.")
+    raise SystemExit(failed)
+
+
+if __name__ == "__main__":
+    main()
