@@ -5,14 +5,20 @@ much, and, where the numbers point to one cause, a guess. A probe never proves t
 right; each sees some mistakes and is blind to others.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from helpers.attention import causal_mask
 from helpers.show import number
+
+if TYPE_CHECKING:
+    from helpers.diagnose import Report
 
 
 @dataclass(frozen=True)
@@ -178,29 +184,15 @@ def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     ✓ no leak: tokens 1 and 2 were replaced in turn; no output before them changed.
     """
     name = "no leak"
-    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
-        raise TypeError(
-            f"no_leak replaces tokens by random floats: x must be floats, got {_what(x)}."
-        )
-    if x.dim() not in (2, 3) or x.shape[-2] < 2:
-        raise ValueError(f"x must be (B, T, C) or (T, C) with T of at least 2, got {_what(x)}.")
-    x = x.detach()
-    T = x.shape[-2]
-    generator = torch.Generator().manual_seed(0)
-    spread = float(x.std()) or 1.0
+    moved = _moved(function, x, name)
+    if isinstance(moved, Finding):
+        return moved
+    return _leaks(moved, atol)
 
-    before = _output(function, x)
-    if not before.isfinite().all():
-        lost = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
-        told = f"cannot be told: {_these('output', lost)} {_are(int(lost.sum()))} nan or inf. "
-        return Finding(name, False, told + "Put finite(...) on the output first.")
-    moved = torch.zeros(T, T)  # [j, t]: how far output t moved when token j changed
-    for j in range(1, T):
-        changed = x.clone()
-        noise = torch.randn(*x.shape[:-2], x.shape[-1], generator=generator) * spread
-        changed[..., j, :] = noise.to(x)
-        apart = (_output(function, changed) - before).abs().nan_to_num(nan=torch.inf)
-        moved[j, :j] = apart.movedim(-2, 0).flatten(1).amax(1)[:j]
+
+def _leaks(moved: torch.Tensor, atol: float) -> Finding:
+    name, T = "no leak", len(moved)
+    moved = moved.tril(-1)
     leaks = moved > atol
     if not leaks.any():
         tokens = _list_or_range(range(1, T))
@@ -219,6 +211,237 @@ def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     sources = int(leaks.any(1).sum())
     told += f" {sources} of the {T - 1} tokens tried {_verb(sources, 'reaches', 'reach')} back."
     return Finding(name, False, told)
+
+
+def reach(
+    function: Callable, x: torch.Tensor, atol: float = 1e-6, *, causal: bool = True
+) -> Finding:
+    """Check that every output changes when a token that it may read does.
+
+    The twin of `no_leak`, with the same random tokens. A module that is made to ignore tokens,
+    such as a window or a head with hand-set weights, fails it rightly.
+
+    Parameters
+    ----------
+    function
+        Takes x, returns (..., T, anything), or a tuple of which that is the first.
+    x
+        (B, T, C) or (T, C), floats.
+    atol
+        An output that moves by no more than this counts as the same.
+    causal
+        Whether an output may read its own token and those before it, or all.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `no_leak`.
+
+    Examples
+    --------
+    >>> x = torch.arange(6.0).reshape(3, 2)
+    >>> reach(lambda x: x.cumsum(0), x)
+    ✓ reach: tokens 0 to 2 were replaced in turn; every output from there on changed.
+    >>> reach(lambda x: x, x)
+    ✗ reach: output 2 hears only token 2. 3 of 6 pairs of a token and an output that may read \
+it are deaf: no change arrives.
+    """
+    name = "reach"
+    moved = _moved(function, x, name)
+    if isinstance(moved, Finding):
+        return moved
+    return _deaf(moved, atol, causal)
+
+
+def _deaf(moved: torch.Tensor, atol: float, causal: bool) -> Finding:
+    name, T = "reach", len(moved)
+    allowed = torch.ones(T, T, dtype=torch.bool)  # [j, t]: token j, output t
+    allowed = allowed.triu() if causal else allowed
+    deaf = allowed & (moved <= atol)
+    if not deaf.any():
+        told = f"tokens 0 to {T - 1} were replaced in turn; every output "
+        return Finding(name, True, told + ("from there on changed." if causal else "changed."))
+    t = T - 1 - int(deaf.sum(0).flip(0).argmax())  # the deafest, the last of them
+    heard = (allowed & ~deaf)[:, t]
+    told = f"output {t} hears {'only ' + _these('token', heard) if heard.any() else 'no token'}. "
+    count = int(deaf.sum())
+    told += f"{count} of {int(allowed.sum())} pairs of a token and an output that may read it "
+    return Finding(name, False, told + f"{_are(count)} deaf: no change arrives.")
+
+
+def gradients_reach(out: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> Finding:
+    """Check that a gradient from the output arrives at each of some tensors.
+
+    A random gradient is sent back, since the plain sum of the output can hide a path: a softmax,
+    for one, keeps the sum of its row whatever the scores.
+
+    Parameters
+    ----------
+    out
+        (..., T, anything) with at least 2 tokens: with one, a softmax has no choice to make.
+    tensors
+        Name -> tensor that out may have been computed from, such as the weights of a layer.
+
+    Raises
+    ------
+    ValueError
+        When out was computed without a graph, or has fewer than 2 tokens, or no tensors are given.
+
+    Examples
+    --------
+    >>> a, b = torch.ones(2, 3, requires_grad=True), torch.ones(3, requires_grad=True)
+    >>> gradients_reach(a * 2 + b, {"a": a, "b": b})
+    ✓ gradients reach: one arrives at a and b.
+    >>> gradients_reach(a * 2, {"a": a, "b": b})
+    ✗ gradients reach: none arrives at b: 0 of 3 numbers. What gets no gradient does not learn. \
+The output was made without b. One arrives at a.
+    """
+    name = "gradients reach"
+    if not tensors:
+        raise ValueError("Say whom the gradient should reach: a dict of names and tensors.")
+    if out.dim() < 2 or out.shape[-2] < 2:
+        raise ValueError(f"out must be (..., T, C) with T of at least 2, got {_what(out)}.")
+    if not out.requires_grad:
+        raise ValueError(
+            "out carries no graph to send a gradient through: compute it outside of "
+            "torch.no_grad(), from tensors that require a gradient, and do not detach it."
+        )
+    generator = torch.Generator().manual_seed(0)
+    cotangent = torch.randn(out.shape, generator=generator).to(out)
+    asked = {key: tensor for key, tensor in tensors.items() if tensor.requires_grad}
+    found = torch.autograd.grad(
+        out, list(asked.values()), cotangent, retain_graph=True, allow_unused=True
+    )
+    gradients = dict.fromkeys(tensors) | dict(zip(asked, found, strict=True))
+    lost = [key for key, gradient in gradients.items() if gradient is None or not gradient.any()]
+    won = [key for key in tensors if key not in lost]
+    if not lost:
+        return Finding(name, True, f"one arrives at {_and(won)}.")
+    sizes = _and([f"0 of {tensors[key].numel()}" for key in lost])
+    told = f"none arrives at {_and(lost)}: {sizes} numbers. What gets no gradient does not learn."
+    unused = [key for key in lost if gradients[key] is None]
+    told += f" The output was made without {_and(unused)}." if unused else ""
+    return Finding(name, False, told + (f" One arrives at {_and(won)}." if won else ""))
+
+
+def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
+    """Compare numbers with those of a reference, such as PyTorch's own function.
+
+    Parameters
+    ----------
+    got, expected
+        Tensors, arrays or lists of one shape.
+    atol
+        How far a number may lie from the expected one.
+
+    Raises
+    ------
+    ValueError
+        When the shapes differ, or there are no numbers.
+
+    Examples
+    --------
+    >>> matches_reference([1.0, 2.0], [1.0, 2.5])
+    ✗ equals the reference: 1 of 2 numbers is off; the most, by 0.50, the one at [1].
+    """
+    name = "equals the reference"
+    got, expected = _tensor(got, least=0), _tensor(expected, least=0)
+    if got.shape != expected.shape:
+        shapes = f"{tuple(got.shape)} and {tuple(expected.shape)}"
+        raise ValueError(f"Only equal shapes can be compared, got {shapes}.")
+    apart = (got - expected).abs()
+    bad = ~(apart <= atol)  # written so that nan is bad
+    if not bad.any():
+        return Finding(name, True, f"all {got.numel()} numbers within {atol:.0e}.")
+    place = _unravel(apart.nan_to_num(nan=torch.inf).argmax(), got.shape)
+    count, size = int(bad.sum()), apart[tuple(place)].item()
+    told = f"{count} of {got.numel()} numbers {_are(count)} off; "
+    told += "the first that is nan" if math.isnan(size) else f"the most, by {_small(size)}, the one"
+    return Finding(name, False, f"{told} at {place}.")
+
+
+def diagnose(
+    module_or_callable: Callable,
+    *,
+    C: int,
+    n_head: int = 1,
+    causal: bool = True,
+    example: torch.Tensor | None = None,
+) -> Report:
+    """Put all probes to an attention, and name what is wrong with it.
+
+    `Head`, `MultiHeadAttention`, `nn.MultiheadAttention` and any module with Linear layers `query`,
+    `key` and `value` (and perhaps `proj`) are looked into, also inside of a larger module such as a
+    block. Then scale mistakes are seen too, and the illness is named for certain. (What such a
+    module puts between its queries and its scores, a rotation by position say, reads as a mistake.)
+    Of anything else the failed probes are told, and all known illnesses that fit them. Modules are
+    examined in evaluation, and left as they were.
+
+    Parameters
+    ----------
+    module_or_callable
+        Takes x (B, T, C); returns out (B, T, anything) or (out, weights), with weights (B, T, T)
+        or (B, n_head, T, T).
+    C
+        Channels of x.
+    n_head
+        Number of heads; a module that has its own `n_head` need not be told.
+    causal
+        Whether it should hide the future, or let everybody read everybody.
+    example
+        (B, T, C) to examine it with, T of at least 2; random numbers when left out.
+
+    Returns
+    -------
+    Report
+        With `status` "healthy", "ill" or "incomplete", `findings`, `not_checked` (name -> why) and
+        `illnesses`. Prints as text; in a notebook a heatmap shows the guilty cells outlined.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When there is nothing to call, or the sizes do not fit.
+
+    Examples
+    --------
+    >>> from helpers.attention import MultiHeadAttention
+    >>> diagnose(MultiHeadAttention(32, 4), C=32, n_head=4).status
+    'healthy'
+    >>> diagnose(lambda x: x, C=32).illnesses
+    ()
+    """
+    from helpers.diagnose import examine  # which needs the probes above
+
+    return examine(module_or_callable, C, n_head, causal, example)
+
+
+def _moved(function: Callable, x: torch.Tensor, name: str) -> torch.Tensor | Finding:
+    """Tell how far output t moves when token j is replaced, [j, t], or why that cannot be told."""
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+        raise TypeError(
+            f"{name.replace(' ', '_')} replaces tokens by random floats: x must be floats, "
+            f"got {_what(x)}."
+        )
+    if x.dim() not in (2, 3) or x.shape[-2] < 2:
+        raise ValueError(f"x must be (B, T, C) or (T, C) with T of at least 2, got {_what(x)}.")
+    x = x.detach()
+    T = x.shape[-2]
+    generator = torch.Generator().manual_seed(0)
+    spread = float(x.std()) or 1.0
+
+    before = _output(function, x)
+    if not before.isfinite().all():
+        lost = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
+        told = f"cannot be told: {_these('output', lost)} {_are(int(lost.sum()))} nan or inf. "
+        return Finding(name, False, told + "Put finite(...) on the output first.")
+    moved = torch.zeros(T, T)
+    for j in [*range(1, T), 0]:
+        changed = x.clone()
+        noise = torch.randn(*x.shape[:-2], x.shape[-1], generator=generator) * spread
+        changed[..., j, :] = noise.to(x)
+        apart = (_output(function, changed) - before).abs().nan_to_num(nan=torch.inf)
+        moved[j] = apart.movedim(-2, 0).flatten(1).amax(1)
+    return moved
 
 
 def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
@@ -319,14 +542,20 @@ def _tellable(where: torch.Tensor) -> bool:
 
 def _near_one(value: float) -> str:
     """Write a sum in two decimals; one that would read 1.00 tells its distance."""
-    text = number(value)
+    text = _two_decimals(value)
     return f"1 {'+' if value > 1 else '-'} {abs(value - 1):.0e}" if text == "1.00" else text
 
 
 def _small(value: float) -> str:
     """Write a number in two decimals; one that would read 0.00 tells its size."""
-    text = number(value)
+    text = _two_decimals(value)
     return f"{value:.0e}" if text == "0.00" and value else text
+
+
+def _two_decimals(value: float) -> str:
+    """Two decimals; three where the second could turn out otherwise on another machine."""
+    from_tie = abs(abs(value) * 100 % 1 - 0.5) / 100
+    return number(value, 3 if 1e-9 < from_tie < 2e-6 else 2)
 
 
 def _rows(where: torch.Tensor, one: str = "", many: str = "") -> str:
@@ -354,7 +583,10 @@ def _list_or_range(places: Sequence[int]) -> str:
         return f"{places[0]} to {places[-1]}"
     if len(places) > 6:
         return ", ".join(map(str, places[:5])) + f" and {len(places) - 5} more"
-    words = [str(place) for place in places]
+    return _and([str(place) for place in places])
+
+
+def _and(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 

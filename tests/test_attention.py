@@ -63,6 +63,18 @@ def test_weights_are_a_causal_average():
     assert (weights[..., ~causal_mask(5)] == 0).all()
 
 
+def test_dropout_takes_weights_away_and_enlarges_the_others():
+    q, k, v = qkv((2, 3), 20, 20, 4, 2)
+    right = attention(q, k, v)[1]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        out, weights = attention(q, k, v, dropout=0.25)
+    kept = weights != 0
+    assert 0.7 < kept.float().mean() < 0.8
+    torch.testing.assert_close(weights[kept], right[kept] / 0.75)
+    torch.testing.assert_close(out, weights @ v)
+
+
 def test_large_scores_stay_finite():
     q, k, v = (1e4 * tensor for tensor in qkv((), 4, 4, 3, 3))
     assert attention(q, k, v, causal_mask(4))[0].isfinite().all()

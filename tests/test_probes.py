@@ -6,7 +6,16 @@ import pytest
 import torch
 
 from helpers.attention import attention, causal_mask
-from helpers.probes import Finding, finite, no_leak, no_weight_on_future, rows_sum_to_one
+from helpers.probes import (
+    Finding,
+    finite,
+    gradients_reach,
+    matches_reference,
+    no_leak,
+    no_weight_on_future,
+    reach,
+    rows_sum_to_one,
+)
 
 T = 8
 MASK = causal_mask(T)
@@ -153,6 +162,64 @@ def test_a_constant_input_hides_no_leak():
     assert not no_leak(lambda x: x.mean(1, keepdim=True).expand_as(x), torch.zeros(1, 4, 2)).ok
 
 
+@pytest.mark.parametrize("x", [x, x[0]], ids=["(B, T, C)", "(T, C)"])
+def test_what_hears_everything_it_may_reaches(x):
+    assert reach(lambda x: attention(x, x, x, MASK), x).ok
+    assert reach(lambda x: x.cumsum(-2), x).ok
+    assert reach(lambda x: attention(x, x, x), x, causal=False).ok
+
+
+def test_deafness_is_told_by_the_deafest_output():
+    window = MASK & ~MASK.tril(-2)  # this token and the one before it
+    told = str(reach(lambda x: attention(x, x, x, window), x))
+    assert told.startswith("✗ reach: output 7 hears only tokens 6 and 7. 21 of 36 pairs")
+    assert "output 7 hears no token" in str(reach(lambda x: x.cumsum(1) * (MASK[6:7, :].mT), x))
+    causal = reach(lambda x: attention(x, x, x, MASK), x, causal=False)
+    assert causal.evidence.startswith("output 0 hears only token 0. 28 of 64 pairs")
+
+
+def test_a_gradient_that_does_not_arrive_is_told_from_one_that_is_not_there():
+    q, k, v, other = (torch.randn(2, 4, 3).requires_grad_() for _ in range(4))
+    names = {"q": q, "k": k, "v": v}
+    out, _ = attention(q, k, v, causal_mask(4))
+    assert str(gradients_reach(out, names)) == "✓ gradients reach: one arrives at q, k and v."
+    told = str(gradients_reach(out + 0 * other, names | {"other": other, "unused": torch.ones(3)}))
+    assert "none arrives at other and unused: 0 of 24 and 0 of 3 numbers." in told
+    assert told.endswith("The output was made without unused. One arrives at q, k and v.")
+    assert q.grad is None, "nothing is left behind"
+
+
+def test_a_plain_sum_would_miss_what_a_random_gradient_finds():
+    """The sum of a row of weights is 1 whatever the scores: its gradient at q is 0."""
+    q, k = torch.randn(2, 4, 3).requires_grad_(), torch.randn(2, 4, 3)
+    weights = attention(q, k, k, causal_mask(4))[1]
+    (by_sum,) = torch.autograd.grad(weights.sum(), q, retain_graph=True)
+    assert by_sum.abs().max() < 1e-6
+    assert gradients_reach(weights, {"q": q}).ok
+    assert gradients_reach(q - q.flip(-1), {"q": q}).ok, "a sum of 0 whatever q"
+
+
+def test_differences_from_a_reference_are_counted_and_placed():
+    got = good.clone()
+    assert str(matches_reference(got, good)) == (
+        "✓ equals the reference: all 256 numbers within 1e-05."
+    )
+    got[1, 2, 0] += 0.25
+    assert "1 of 256 numbers is off; the most, by 0.25, the one at [1, 2, 0]." in str(
+        matches_reference(got, good)
+    )
+    got[3, 0, 0] = math.nan
+    assert "2 of 256 numbers are off; the first that is nan at [3, 0, 0]" in str(
+        matches_reference(got, good)
+    )
+
+
+def test_a_number_on_the_edge_of_rounding_is_told_with_one_digit_more(monkeypatch):
+    monkeypatch.setenv("ATTENTION_STRICT", "1")
+    assert "by 0.135," in str(matches_reference([0.13499996], [0.0]))
+    assert "by 0.13," in str(matches_reference([0.125], [0.0])), "1/8 is exact on every machine"
+
+
 def test_the_probe_leaves_no_trace():
     def noisy(x):
         return x.mul_(torch.rand(1)).flip(1).cumsum(1)
@@ -171,7 +238,12 @@ def test_the_probe_leaves_no_trace():
 BAD_INPUT = [
     (lambda: finite([]), ValueError, "needs numbers, got the shape"),
     (lambda: rows_sum_to_one([0.5, 0.5]), ValueError, r"rows and columns, got the shape \(2,\)"),
-    (lambda: no_leak(lambda x: x, x.long()), TypeError, "must be floats"),
+    (lambda: no_leak(lambda x: x, x.long()), TypeError, "no_leak replaces .* must be floats"),
+    (lambda: reach(lambda x: x, x.long()), TypeError, "reach replaces .* must be floats"),
+    (lambda: gradients_reach(x, {"x": x}), ValueError, "no graph .* outside of torch.no_grad"),
+    (lambda: gradients_reach(x, {}), ValueError, "Say whom the gradient should reach"),
+    (lambda: gradients_reach(x[:, :1], {"x": x}), ValueError, "T of at least 2"),
+    (lambda: matches_reference([1.0], [1.0, 2.0]), ValueError, r"shapes .* \(1,\) and \(2,\)"),
     (lambda: no_leak(lambda x: x, x[0, 0]), ValueError, r"\(B, T, C\) or \(T, C\)"),
     (lambda: no_leak(lambda x: x, x[:, :1]), ValueError, "T of at least 2"),
     (lambda: no_leak(lambda x: None, x), TypeError, "must return a tensor, got NoneType"),

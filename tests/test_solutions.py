@@ -37,17 +37,21 @@ def calls(source, function):
     ]
 
 
-def put_in(source, stub, code):
-    """The cell with the function `stub` replaced by `code`, which takes its name."""
+def put_in(source, stub, text):
+    """The cell with the function `stub` replaced by other lines, which define that name."""
     lines = source.splitlines()
     (node,) = [
         node
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef) and node.name == stub
     ]
-    text = textwrap.dedent(inspect.getsource(code))
-    text = re.sub(rf"\bdef {code.__name__}\(", f"def {stub}(", text, count=1)
     return "\n".join([*lines[: node.lineno - 1], text, *lines[node.end_lineno :]])
+
+
+def written_out(code, stub):
+    """The source of a function, under the stub's name."""
+    text = textwrap.dedent(inspect.getsource(code))
+    return re.sub(rf"\bdef {code.__name__}\(", f"def {stub}(", text, count=1)
 
 
 def words(text):
@@ -57,13 +61,15 @@ def words(text):
 def go_through_exercise(shell, source, exercise, stub):
     told = shell.run(source)
     assert told.error is None and told.printed.startswith(f"○ {exercise.id} ")
-    for mistake in exercise.mistakes:
-        told = shell.run(put_in(source, stub, mistake.code))
+    for i, mistake in enumerate(exercise.mistakes):  # by name: its source may be a closure's
+        given = f"from helpers.exercises import EXERCISES\n{stub} = "
+        given += f'EXERCISES["{exercise.id}"].mistakes[{i}].code'
+        told = shell.run(put_in(source, stub, given))
         assert isinstance(told.error, CheckFailed), f"{mistake.name}: {told.error!r}"
         assert f"✗ {exercise.id} {exercise.title}: {mistake.name}" in words(told.error)
         assert words(mistake.message) in words(told.error)
     for form in (*exercise.accepted, exercise.reference):
-        told = shell.run(put_in(source, stub, form))
+        told = shell.run(put_in(source, stub, written_out(form, stub)))
         assert told.error is None and told.printed.startswith(f"✓ {exercise.id} "), form.__name__
 
 

@@ -105,6 +105,8 @@ class Exercise:
         What a pass proves, in words.
     atol
         How far a number may lie from the reference's, plus one part in 100 000 of it.
+    several
+        The answer is several tensors of one shape, as a tuple or list; they are judged stacked.
     """
 
     id: str
@@ -117,6 +119,7 @@ class Exercise:
     properties: tuple[tuple[str, Callable], ...] = ()
     checked: str = ""
     atol: float = 1e-5
+    several: bool = False
 
     def check(self, candidate: Callable) -> Verdict:
         """Judge a candidate by what it does on the check inputs.
@@ -156,7 +159,7 @@ class Exercise:
         for arguments in self._inputs():
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
-                outcomes.append(_call(function, arguments, self._names()))
+                outcomes.append(_call(function, arguments, self._names(), self.several))
         return outcomes
 
     def same(self, some: list[Outcome], others: list[Outcome]) -> bool:
@@ -281,16 +284,18 @@ class Exercise:
         told = [
             f"{name} of shape {_shape(argument)}"
             if isinstance(argument, torch.Tensor)
-            else f"{name} = {argument!r}"
+            else f"{name} = {_named(argument)}"
             for name, argument in zip(self._names(), self._inputs()[case], strict=False)
         ]
         return f"Input: {', '.join(told)}."
 
 
-def _call(function: Callable, arguments: tuple, names: list[str]) -> Outcome:
+def _call(function: Callable, arguments: tuple, names: list[str], several: bool) -> Outcome:
     given = [_copy(argument) for argument in arguments]
     try:
         value = function(*given)
+        if several and len(_shapes(value)) == 1:
+            value = torch.stack(tuple(value))
         if isinstance(value, torch.Tensor):  # a copy, since a later call may use the same memory
             value = value.detach().cpu().to_dense().clone()
     except Exception as error:
@@ -440,9 +445,26 @@ def _number(value: Any, digits: int = 4) -> str:
     return f"{value + 0.0:.{digits}g}" if isinstance(value, float) else str(value)
 
 
+def _shapes(value: Any) -> set[tuple[int, ...]]:
+    """The different shapes of the tensors in a tuple or list; none if it is anything else."""
+    if not isinstance(value, tuple | list) or not all(isinstance(v, torch.Tensor) for v in value):
+        return set()
+    return {_shape(tensor) for tensor in value}
+
+
+def _named(argument: Any) -> str:
+    """Name an argument that is no tensor, within a line."""
+    if isinstance(argument, list):
+        return f"[{', '.join(map(_named, argument))}]"
+    told = repr(argument)
+    return f"{type(argument).__name__}(…)" if "\n" in told else told
+
+
 def _what(value: Any) -> str:
     if value is None:
         return "None"
+    if len(shapes := _shapes(value)) > 1:
+        return f"{len(value)} tensors of shape {' and '.join(map(str, sorted(shapes)))}"
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {_shape(value)}, which looks like a result"
     name = type(value).__name__

@@ -1,0 +1,517 @@
+"""All probes put to one attention, and the illness named: what `helpers.probes.diagnose` does.
+
+A module is looked into (`helpers.inside`): its queries, keys and values are taken, every known
+illness (`helpers.illnesses`) is computed from them, and the one that gives just what the module
+gave is its illness. Where nothing can be looked into, the passed and failed probes are compared
+with those of every known illness.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers import probes
+from helpers.attention import causal_mask
+from helpers.heatmap import heatmap
+from helpers.illnesses import Patient, healthy, illnesses_of, in_heads, merge, pairs_of, split
+from helpers.inside import Inside, as_pair, attentions, called, evaluating, look_inside
+from helpers.picture import Picture
+from helpers.probes import Finding
+
+ATOL = 1e-5
+ORDER = ("shape", "finite", "same twice", "rows sum to 1", "no weight on the future", "no leak")
+ORDER += ("reach", "gradients reach", "equals the reference")
+NO_WEIGHTS = "it shows no weights; a function may return (out, weights)"
+NO_QKV = "no queries, keys and values in sight; hand over the module that makes them"
+HIDDEN = "the output projection is zero throughout and hides what lies behind it"
+NOT_FINITE = "there are outputs that are nan or inf"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `diagnose` found.
+
+    Attributes
+    ----------
+    status
+        "healthy": every probe ran and passed. "ill": at least one failed. "incomplete": none
+        failed, and some could not run.
+    findings
+        The recognised illnesses, then the probes that ran, each with its `name`, `evidence` and
+        whether it is `ok`.
+    not_checked
+        The probes that could not run, and why.
+    illnesses
+        The names of the illness that was recognised, or of all that fit the failed probes.
+    recognised
+        Whether the module gave just what the named illness gives, number for number.
+    draw
+        Makes the picture.
+    """
+
+    status: str
+    findings: tuple[Finding, ...]
+    not_checked: Mapping[str, str]
+    illnesses: tuple[str, ...] = ()
+    recognised: bool = False
+    draw: Callable[[], Picture | None] = lambda: None
+
+    @property
+    def picture(self) -> Picture | None:
+        """A heatmap with the guilty cells outlined; None where nothing can be shown."""
+        return self.draw()
+
+    def __str__(self) -> str:
+        lines = [self._verdict(), *map(str, self.findings)]
+        return "\n".join(lines + [f"○ {name}: {why}." for name, why in self.not_checked.items()])
+
+    __repr__ = __str__
+
+    def _verdict(self) -> str:
+        if self.status == "healthy":
+            return f"HEALTHY: all {len(self.findings)} probes ran and passed."
+        if self.status == "incomplete":
+            return f"INCOMPLETE: no illness found; not checked: {', '.join(self.not_checked)}."
+        if self.recognised:
+            return f"ILL: {' and '.join(self.illnesses)}."
+        failed = ", ".join(finding.name for finding in self.findings if not finding.ok)
+        if self.illnesses:
+            return f"ILL: failed {failed}. This fits: {'; '.join(self.illnesses)}."
+        told = f"ILL: failed {failed}. No known illness fits."
+        if any(finding.ok for finding in self.findings if finding.name == "equals the reference"):
+            told += " The attention in it is right; look at what stands around it."
+        return told
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        picture = self.picture
+        if picture is None:
+            return {"text/plain": str(self)}
+        words = f'<pre style="white-space: pre-wrap">{html.escape(str(self))}</pre>'
+        return {"text/plain": f"{self}\n\n{picture}", "text/html": words + picture.html()}
+
+
+def examine(function: Callable, C: int, n_head: int, causal: bool, example: Any) -> Report:
+    """Put all probes to a module or function; see `helpers.probes.diagnose`."""
+    if not callable(function) or isinstance(function, type):
+        what = f"the class {function.__name__}" if callable(function) else probes._what(function)
+        raise TypeError(
+            f"diagnose takes a module or a function x -> out, got {what}. Hand over what can be "
+            "called with x: the module itself, not its class or what it returned."
+        )
+    n_head = _n_head(function, C, n_head)
+    x = _example(C, n_head, function) if example is None else _refuse_bad_example(example, C)
+    with evaluating(function), torch.random.fork_rng(devices=[]), _one_thread():
+        exam = Exam(function, x, n_head, causal)
+        names = exam.recognised or (_fitting(exam) if exam.failed else ())
+    status = "ill" if exam.failed else "incomplete" if exam.not_checked else "healthy"
+    findings = (*exam.recognised.values(), *_in_order(exam.findings).values())
+    not_checked, recognised = _in_order(exam.not_checked), bool(exam.recognised)
+    return Report(status, findings, not_checked, tuple(names), recognised, exam.picture)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Thousands of tiny products: on a busy machine threads would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _in_order(told: dict[str, Any]) -> dict[str, Any]:
+    return {name: told[name] for name in ORDER if name in told}
+
+
+class Exam:
+    """The probes put to one attention, in order: what they found, or why they could not run.
+
+    Attributes
+    ----------
+    findings, not_checked
+        Name of a probe -> what it found, or why it did not run.
+    recognised
+        Name of an illness -> the evidence, where q, k and v could be looked at.
+    insides
+        Where -> what was seen there; "" is the module itself.
+    """
+
+    def __init__(
+        self, function: Callable, x: Tensor, n_head: int, causal: bool, recognise: bool = True
+    ) -> None:
+        self.function, self.x, self.n_head, self.causal = function, x, n_head, causal
+        self.findings: dict[str, Finding] = {}
+        self.not_checked: dict[str, str] = {}
+        self.recognised: dict[str, Finding] = {}
+        self.insides: dict[str, Inside] = {}
+        self.shown: dict[str, tuple[Tensor, Tensor | None]] = {}  # weights, and the right ones
+        self.moved: Tensor | None = None  # [j, t]: how far token j moves output t
+
+        self.out, self.weights = self._run(x)
+        if self._shape():
+            self._look_inside()
+            self._finite()
+            self._steady()
+            self._reference(recognise)
+            self._rows_and_future()
+            self._leak_and_reach()
+            self._gradients()
+
+    @property
+    def failed(self) -> bool:
+        """Whether any probe failed."""
+        return not all(finding.ok for finding in self.findings.values())
+
+    def pattern(self) -> dict[str, bool]:
+        """Which probes passed and which failed, of those that ran."""
+        return {name: finding.ok for name, finding in self.findings.items()}
+
+    def _run(self, x: Tensor, seed: int = 0) -> tuple[Tensor, Tensor | None]:
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            if not isinstance(self.function, nn.Module):
+                return as_pair(self.function(x.clone()))
+            out, weights = called(self.function, x.clone(), self.causal).with_weights()
+        return self._batch_first(out), weights
+
+    def _batch_first(self, out: Tensor) -> Tensor:
+        theirs = isinstance(self.function, nn.MultiheadAttention)
+        return out.transpose(0, 1) if theirs and not self.function.batch_first else out
+
+    def _note(self, finding: Finding, where: str = "") -> None:
+        """Keep a finding; of several attentions with the same probe, the first that fails."""
+        before = self.findings.get(finding.name)
+        if before is None or before.ok:
+            told = f"{finding.evidence} (In {where}.)" if where else finding.evidence
+            self.findings[finding.name] = Finding(finding.name, finding.ok, told)
+
+    def _shape(self) -> bool:
+        if not isinstance(self.out, Tensor):
+            raise TypeError(f"Expected out or (out, weights), got {type(self.out).__name__}.")
+        B, T, C = self.x.shape
+        got, last = tuple(self.out.shape), C if self.n_head > 1 else self.out.shape[-1]
+        told, ok = f"x {(B, T, C)} gives out {got}", got == (B, T, last)
+        if self.weights is not None:
+            got = tuple(self.weights.shape)
+            told += f" and weights {got}"
+            ok &= got in ((B, T, T), (B, 1, T, T), (B, self.n_head, T, T))
+        wanted = f"out {(B, T, last)}, weights {(B, T, T)} or {(B, self.n_head, T, T)}"
+        self._note(Finding("shape", ok, told + ("." if ok else f"; expected {wanted}.")))
+        return ok
+
+    def _look_inside(self) -> None:
+        found: dict[str, Any] = {}
+        why = NO_QKV
+        if isinstance(self.function, nn.Module):
+            torch.manual_seed(0)
+            with torch.no_grad():
+                whole = called(self.function, self.x, self.causal)
+                found = attentions(whole)
+                for where, call in found.items():
+                    if call is None:
+                        why = f"{where} was not called"
+                        continue
+                    # One of a list of heads has a share of the channels, and is a single head.
+                    size = getattr(getattr(call.module, "query", None), "out_features", 0)
+                    alone = where and size * self.n_head == self.x.shape[-1]
+                    torch.manual_seed(0)
+                    seen = look_inside(whole, where, call, 1 if alone else self.n_head)
+                    if isinstance(seen, Inside):
+                        self.insides[where] = seen
+                    else:
+                        why = f"{where or 'the module'} cannot be looked into: {seen}"
+        if not self.insides or len(self.insides) < len(found):
+            self.not_checked |= {"equals the reference": why, "gradients reach": why}
+
+    def _finite(self) -> None:
+        finding = probes.finite(self.out)
+        if finding.ok and self.weights is not None:
+            finding = probes.finite(self.weights)
+        self._note(finding)
+
+    def _steady(self) -> None:
+        again = self._run(self.x, seed=1)[0]
+        apart = (again - self.out).abs().nan_to_num().max().item()
+        told = f"two runs on the same input differ by up to {probes._small(apart)}."
+        ok = apart == 0
+        self._note(Finding("same twice", ok, "two runs on the same input agree." if ok else told))
+        if not ok:
+            told += " Rows sum to 1 on average only. In evaluation nothing should be dropped: use "
+            told += "nn.Dropout, or F.dropout(…, training=self.training)."
+            self.recognised["dropout left on"] = Finding("dropout left on", False, told)
+
+    def _reference(self, recognise: bool) -> None:
+        for where, inside in self.insides.items():
+            finding, right = _against_reference(inside, self.causal)
+            self._note(finding, where)
+            self.shown[where] = (inside.weights, right)
+            if finding.ok:  # then these are its weights, whether it shows them or not
+                self.shown[where] = (right if inside.weights is None else inside.weights, right)
+                continue
+            named = _recognised(inside, self.causal) if recognise else {}
+            for name, (told, weights) in named.items():
+                self.recognised[name] = Finding(name, False, told + (where and f" (In {where}.)"))
+                if inside.weights is None:
+                    self.shown[where] = (weights, right)
+
+    def _rows_and_future(self) -> None:
+        if not self.insides and self.weights is not None:
+            self.shown[""] = (self.weights, None)
+        asked = ["rows sum to 1"] + ["no weight on the future"] * self.causal
+        seen = {where: pair[0] for where, pair in self.shown.items() if pair[0] is not None}
+        if not seen or len(seen) < len(self.insides):
+            why = NO_WEIGHTS
+            if self.insides:
+                why = "it shows no weights, and they cannot be told from its output"
+            self.not_checked |= dict.fromkeys(asked, why)
+        for where, weights in seen.items():
+            self._note(probes.rows_sum_to_one(weights), where)
+            if self.causal and weights.isfinite().all():
+                self._note(probes.no_weight_on_future(weights), where)
+            elif self.causal:
+                self.not_checked["no weight on the future"] = "there are weights that are nan"
+
+    def _leak_and_reach(self) -> None:
+        asked = ["no leak"] * self.causal + ["reach"]
+        moved = probes._moved(lambda x: self._run(x)[0], self.x, "diagnose")
+        if isinstance(moved, Finding):
+            self.not_checked |= dict.fromkeys(asked, NOT_FINITE)
+            return
+        if any(inside.hidden for inside in self.insides.values()):
+            self.not_checked |= dict.fromkeys(asked, HIDDEN)
+            return
+        self.moved = moved
+        if self.causal:
+            self._note(probes._leaks(moved, 1e-6))
+        finding = probes._deaf(moved, 0.0, self.causal)
+        if not finding.ok and self._too_sharp(moved):
+            self.not_checked["reach"] = (
+                f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "
+                "there: the scores are just that sharp"
+            )
+        else:
+            self._note(finding)
+
+    def _too_sharp(self, moved: Tensor) -> bool:
+        """Tell whether even right attention would hardly hear the tokens that are not heard."""
+        reference = self.findings.get("equals the reference")
+        if not reference or not reference.ok:
+            return False
+        deaf = (moved == 0).mT  # row = output, column = token
+        deaf &= causal_mask(len(deaf)) if self.causal else deaf
+        rights = [right.flatten(0, -3).amax(0) for _, right in self.shown.values()]
+        return all(bool((right.cpu()[deaf] < 1e-6).all()) for right in rights)
+
+    def _gradients(self) -> None:
+        for where, inside in self.insides.items():
+            if inside.hidden:
+                self.not_checked["gradients reach"] = HIDDEN
+                continue
+            if not inside.out.isfinite().all():
+                self.not_checked["gradients reach"] = NOT_FINITE
+                continue
+            torch.manual_seed(0)
+            with torch.enable_grad():
+                out, leaves = inside.trace()
+                finding = probes.gradients_reach(self._batch_first(out), leaves)
+            right = self.shown[where][1]
+            if not finding.ok and not (right * (1 - right)).any():
+                self.not_checked["gradients reach"] = (
+                    "the scores are so sharp that all weights are 0 or 1, and a softmax like that "
+                    "passes no gradient on"
+                )
+            else:
+                self._note(finding, where)
+
+    def picture(self) -> Picture | None:
+        """The weights, or who hears whom where the weights look innocent and the hearing is not."""
+
+        def failed(*names: str) -> bool:
+            return any(name in self.findings and not self.findings[name].ok for name in names)
+
+        innocent = not failed("rows sum to 1", "no weight on the future")
+        if innocent and failed("no leak", "reach"):
+            return _hearing_picture(self.moved, self.causal)
+        drawn = [(where, *pair) for where, pair in self.shown.items() if pair[0] is not None]
+        if not drawn:
+            return None
+        guilty = [_guilty(weights, right, self.causal) for _, weights, right in drawn]
+        worst = max(range(len(drawn)), key=lambda i: int(guilty[i].sum()))
+        where, weights, _ = drawn[worst]
+        return _weights_picture(weights, guilty[worst], where)
+
+
+def _against_reference(inside: Inside, causal: bool) -> tuple[Finding, Tensor]:
+    """Compare with `F.scaled_dot_product_attention`, and give the right weights."""
+    q, k, v = (split(z, inside.n_head) for z in (inside.q, inside.k, inside.v))
+    out = inside.project(merge(F.scaled_dot_product_attention(q, k, v, is_causal=causal)))
+    right = healthy(q, k, v, causal)[1]
+    name = "equals the reference"
+    if inside.out.shape != out.shape:
+        shapes = f"out {tuple(inside.out.shape)}, expected {tuple(out.shape)}."
+        return Finding(name, False, shapes), right
+    finding = probes.matches_reference(inside.out, out, _atol(out))
+    told = f"outputs: {finding.evidence}"
+    if finding.ok and inside.weights is not None:
+        finding = probes.matches_reference(inside.weights, _shaped(right, inside.weights), ATOL)
+        told += f" Weights: {finding.evidence}"
+    return Finding(name, finding.ok, told), right
+
+
+def _recognised(inside: Inside, causal: bool) -> dict[str, tuple[str, Tensor]]:
+    """The illness, or the two, that give just what the module gave: name -> evidence, weights."""
+    x, n_head, qkv = inside.x, inside.n_head, (inside.q, inside.k, inside.v)
+    right = in_heads(partial(healthy, causal=causal), *qkv, n_head)
+    singles = (((one,), one.compute) for one in illnesses_of(x, n_head, causal))
+    pairs = (((one, other), both) for one, other, both in pairs_of(x, n_head, causal))
+    for illnesses, compute in itertools.chain(singles, pairs):
+        try:
+            out, weights = compute(*qkv)
+        except RuntimeError:  # sizes with which this mistake cannot be made
+            continue
+        if _gave(inside, out, weights):
+            told = "this mistake gives" if len(illnesses) == 1 else "the two mistakes together give"
+            told += f" the same numbers; right {_told_off((out, weights), right)}."
+            return {one.name: (f"{told} {one.message}", weights) for one in illnesses}
+    return {}
+
+
+def _gave(inside: Inside, out: Tensor, weights: Tensor) -> bool:
+    """Tell whether the module gave this output and, if it showed any, these weights."""
+    if out.shape[-1] == inside.v.shape[-1]:
+        out = inside.project(out)
+    if not _same(inside.out, out, _atol(out)):
+        return False
+    given = inside.weights
+    return given is None or _same(given, _shaped(weights, given), ATOL)
+
+
+def _told_off(found: tuple[Tensor, Tensor], right: tuple[Tensor, Tensor]) -> str:
+    """How far the weights are from the right ones; or the outputs, where the weights are right."""
+    for what, a, b in zip(("weights", "outputs"), found[::-1], right[::-1], strict=True):
+        if a.shape != b.shape:
+            return f"{what} have the shape {tuple(b.shape)}, not {tuple(a.shape)}"
+        apart = (a - b).abs()
+        if not apart.isfinite().all():
+            lost = int((~apart.isfinite()).sum())
+            return f"{what} are no nan or inf, as {lost} of {apart.numel()} are here"
+        if apart.max() > ATOL:
+            return f"{what} are up to {probes._small(apart.max().item())} away"
+    return "weights and outputs are close by"
+
+
+def _same(a: Tensor, b: Tensor, atol: float) -> bool:
+    return a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=atol, equal_nan=True)
+
+
+def _atol(out: Tensor) -> float:
+    """What rounding may do to numbers of this size: 1e-5, and ten times that for each digit."""
+    largest = out.abs().nan_to_num().max().item()
+    return ATOL * 10.0 ** max(0, math.ceil(math.log10(largest or 1.0)) - 1)
+
+
+def _shaped(weights: Tensor, like: Tensor) -> Tensor:
+    """Weights (B, n_head, T, T) as somebody gave them: those of a lone head, or their mean."""
+    return weights.mean(1) if like.dim() == 3 else weights
+
+
+def _fitting(exam: Exam) -> tuple[str, ...]:
+    """The known illnesses with which the same probes pass and fail."""
+    B, T, C = exam.x.shape
+    if C % exam.n_head or not exam.findings["shape"].ok:
+        return ()
+    found, seen = [], exam.pattern()
+    for illness in illnesses_of(exam.x, exam.n_head, exam.causal):
+        torch.manual_seed(0)
+        patient = Patient(illness.name, C, exam.n_head, exam.causal)
+        shows: Callable = patient
+        if not exam.insides:
+            shows = partial(patient, return_weights=exam.weights is not None)
+        pattern = Exam(shows, _random(B, T, C), exam.n_head, exam.causal, False).pattern()
+        if seen == {name: ok for name, ok in pattern.items() if name in seen}:
+            found.append(illness.name)
+    return tuple(found)
+
+
+def _guilty(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor:
+    """Which weights are wrong: not the right ones, or, where those are not known, impossible."""
+    if right is not None and (shaped := _shaped(right, weights)).shape == weights.shape:
+        return ~((weights - shaped).abs() <= ATOL)
+    bad = ~weights.isfinite()
+    bad |= ~((weights.sum(-1, keepdim=True) - 1).abs() <= ATOL)
+    if causal:
+        future = ~causal_mask(weights.shape[-1]).to(weights.device)
+        bad = (bad & ~future) | ((weights != 0) & future)
+    return bad
+
+
+def _weights_picture(weights: Tensor, guilty: Tensor, where: str) -> Picture:
+    sheets = guilty.flatten(0, -3)
+    worst = int(sheets.sum((-2, -1)).argmax())
+    place = torch.unravel_index(torch.tensor(worst), guilty.shape[:-2])
+    named = [f"{what} {int(i)}" for what, i in zip(("sequence", "head"), place, strict=False)]
+    title = f"Weights, {', '.join(named)}" + (f", in {where}" if where else "")
+    cells = [tuple(cell) for cell in sheets[worst].nonzero().tolist()]
+    title += "; outlined: wrong" if cells else ""
+    return heatmap(weights.flatten(0, -3)[worst], title=title, outline=cells)
+
+
+def _hearing_picture(moved: Tensor, causal: bool) -> Picture:
+    heard = (moved > 1e-6).mT  # row = output, column = token that was replaced
+    allowed = causal_mask(len(heard)) if causal else torch.ones_like(heard)
+    cells = [tuple(cell) for cell in (heard != allowed).nonzero().tolist()]
+    return heatmap(
+        heard.float(),
+        rows="output",
+        cols="token that was replaced",
+        title="1 = this output hears this token; outlined: wrong",
+        fmt=".0f",
+        outline=cells,
+    )
+
+
+def _n_head(function: Callable, C: int, n_head: int) -> int:
+    for name, size in (("C", C), ("n_head", n_head)):
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {size!r}.")
+    own = getattr(function, "n_head", getattr(function, "num_heads", n_head))
+    if n_head not in (1, own):
+        raise ValueError(f"The module has {own} heads, but diagnose was told n_head = {n_head}.")
+    return own
+
+
+def _example(C: int, n_head: int, function: Callable) -> Tensor:
+    """A random batch, of sizes that cannot be taken for one another."""
+    taken = {C, C // n_head, (C // n_head) ** 2, n_head}
+    T = next(T for T in (8, 7, 6, 5, 4) if T not in taken)
+    B = next(B for B in (3, 2, 4, 5) if B not in taken | {T})
+    x = _random(B, T, C)
+    some = next(function.parameters(), x) if isinstance(function, nn.Module) else x
+    return x.to(some)
+
+
+def _random(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def _refuse_bad_example(example: Any, C: int) -> Tensor:
+    if not isinstance(example, Tensor) or not example.is_floating_point():
+        raise TypeError(f"example must be a tensor of floats, got {probes._what(example)}.")
+    if example.dim() != 3 or example.shape[-1] != C or example.shape[1] < 2:
+        raise ValueError(
+            f"example must be (B, T, C) with C = {C} and T of at least 2, "
+            f"got {tuple(example.shape)}."
+        )
+    return example.detach()

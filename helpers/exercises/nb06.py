@@ -1,0 +1,365 @@
+"""Predictions and exercises of notebook 06: many heads."""
+
+import torch
+
+from helpers.attention import Head
+from helpers.exercises.model import Choice, Exercise, Mistake, Prediction
+from helpers.illnesses import HEAD_ILLNESSES, healthy
+
+# ---------------------------------------------------------------- 06.1
+
+
+def side_by_side_heads(heads, x):
+    """heads: list of functions (B, T, C) -> (B, T, head_size); returns (B, T, n_head * head_size)."""
+    return torch.cat([head(x) for head in heads], dim=-1)
+
+
+def _stacked(heads, x):
+    return torch.stack([head(x) for head in heads], dim=1)
+
+
+def _along_time(heads, x):
+    return torch.cat([head(x) for head in heads], dim=1)
+
+
+def _along_batch(heads, x):
+    return torch.cat([head(x) for head in heads], dim=0)
+
+
+def _averaged(heads, x):
+    return torch.stack([head(x) for head in heads]).mean(dim=0)
+
+
+def _added(heads, x):
+    return sum(head(x) for head in heads)
+
+
+def _chained(heads, x):
+    out = []
+    for head in heads:
+        out.append(head(x))
+        x = torch.cat([out[-1], x[..., out[-1].shape[-1] :]], dim=-1)
+    return torch.cat(out, dim=-1)
+
+
+def _last_first(heads, x):
+    return torch.cat([head(x) for head in reversed(heads)], dim=-1)
+
+
+def _first_only(heads, x):
+    return torch.cat([heads[0](x) for _ in heads], dim=-1)
+
+
+def _interleaved(heads, x):
+    return torch.stack([head(x) for head in heads], dim=-1).flatten(-2)
+
+
+# ---------------------------------------------------------------- 06.2
+
+
+def many_heads(q, k, v, n_head):
+    """q, k, v (B, T, C) -> (B, T, C): causal attention in n_head slices of the channels."""
+    B, T, C = q.shape
+    head_size = C // n_head
+    q, k, v = (z.view(B, T, n_head, head_size).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / head_size**0.5  # (B, n_head, T, T)
+    future = torch.ones(T, T).triu(diagonal=1) == 1
+    weights = torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+    out = weights @ v  # (B, n_head, T, head_size)
+    return out.transpose(1, 2).reshape(B, T, C)
+
+
+def _ill(name):
+    """The illness of this name, as an answer to 06.2."""
+
+    def many_heads(q, k, v, n_head):
+        return HEAD_ILLNESSES[name].compute(q, k, v, n_head, healthy)[0]
+
+    return many_heads
+
+
+def _heads(q, k, v, n_head, *, root=None, dim=-1, mask=True):
+    """many_heads with one place changed."""
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / (root or C // n_head) ** 0.5
+    if mask:
+        scores = scores.masked_fill(torch.ones(T, T).triu(diagonal=1) == 1, float("-inf"))
+    out = torch.softmax(scores, dim=dim) @ v
+    return out.transpose(1, 2).reshape(B, T, C)
+
+
+def _root_of_C(q, k, v, n_head):
+    return _heads(q, k, v, n_head, root=q.shape[-1])
+
+
+def _not_scaled(q, k, v, n_head):
+    return _heads(q, k, v, n_head, root=1)
+
+
+def _softmax_over_heads(q, k, v, n_head):
+    return _heads(q, k, v, n_head, dim=1)
+
+
+def _softmax_over_queries(q, k, v, n_head):
+    return _heads(q, k, v, n_head, dim=-2)
+
+
+def _heads_without_mask(q, k, v, n_head):
+    return _heads(q, k, v, n_head, mask=False)
+
+
+def _heads_averaged(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    scores = scores.masked_fill(torch.ones(T, T).triu(diagonal=1) == 1, float("-inf"))
+    return (torch.softmax(scores, dim=-1) @ v).mean(dim=1)
+
+
+def _by_slices(q, k, v, n_head):
+    T, size = q.shape[1], q.shape[-1] // n_head
+    answers = []
+    for h in range(n_head):
+        a, b, c = (z[..., h * size : (h + 1) * size] for z in (q, k, v))
+        scores = (a @ b.mT / size**0.5).masked_fill(torch.ones(T, T).triu(diagonal=1) == 1, -1e9)
+        answers.append(torch.softmax(scores, dim=-1) @ c)
+    return torch.cat(answers, dim=-1)
+
+
+# ---------------------------------------------------------------- 06.3
+
+
+def cut_qkv(fused):
+    """(3 * C, C) -> three (C, C) weights: query, key, value."""
+    return fused.chunk(3)
+
+
+def _cut_columns(fused):
+    C = fused.shape[-1]
+    return fused.T.reshape(3, C, C)
+
+
+def _cut_every_third(fused):
+    C = fused.shape[-1]
+    return fused.view(C, 3, C).transpose(0, 1)
+
+
+def _cut_transposed(fused):
+    C = fused.shape[-1]
+    return fused.view(3, C, C).mT
+
+
+def _cut_key_first(fused):
+    C = fused.shape[-1]
+    return fused.view(3, C, C)[[1, 0, 2]]
+
+
+def _cut_by_view(fused):
+    return fused.view(3, -1, fused.shape[-1])
+
+
+def _cut_by_slices(fused):
+    C = fused.shape[-1]
+    return [fused[:C], fused[C : 2 * C], fused[2 * C :]]
+
+
+def _heads_and_x():
+    torch.manual_seed(0)
+    return [
+        ([Head(6, 2) for _ in range(3)], torch.randn(4, 5, 6)),
+        ([Head(8, 4) for _ in range(2)], torch.randn(3, 6, 8)),
+    ]
+
+
+def _qkv():
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (*(torch.randn(3, 8, 20, generator=generator) for _ in range(3)), 4),
+        (*(torch.randn(2, 6, 9, generator=generator) for _ in range(3)), 3),
+    ]
+
+
+EXERCISES = (
+    Exercise(
+        id="06.1",
+        title="A list of heads",
+        reference=side_by_side_heads,
+        cases=_heads_and_x,
+        checked="three heads of 2 channels and two heads of 4, head 0 first",
+        mistakes=(
+            Mistake(
+                "stacked on a new axis",
+                _stacked,
+                "The heads got an axis of their own. Side by side means along the channels: the last axis grows, no axis is added.",
+            ),
+            Mistake(
+                "along the time axis",
+                _along_time,
+                "The answers stand behind one another in time: the sequence became n_head times as long. Join them along the channels, dim=-1.",
+            ),
+            Mistake(
+                "along the batch axis",
+                _along_batch,
+                "The batch became n_head times as large. Join the answers along the channels, dim=-1.",
+            ),
+            Mistake(
+                "averaged",
+                _averaged,
+                "You averaged the heads, so nobody can tell any more who said what. Put the answers side by side; the projection will mix them.",
+            ),
+            Mistake(
+                "added",
+                _added,
+                "You added the heads. Side by side each keeps its own channels; adding comes with the projection, through separate slabs.",
+            ),
+            Mistake(
+                "one after the other",
+                _chained,
+                "Each head got what the one before it had changed. Heads work at the same time, all on the same x.",
+            ),
+            Mistake(
+                "last head first", _last_first, "The order is turned round: head 0 comes first."
+            ),
+            Mistake(
+                "the same head each time",
+                _first_only,
+                "All slices hold the answer of head 0. Call every head in turn.",
+            ),
+            Mistake(
+                "channels of the heads shuffled together",
+                _interleaved,
+                "The channels alternate between the heads. First all channels of head 0, then all of head 1.",
+            ),
+        ),
+        hints=(
+            "Call every head on the same x. Which axis of the answers should grow?",
+            "torch.cat joins tensors along an axis that they have; torch.stack makes a new one.",
+        ),
+    ),
+    Exercise(
+        id="06.2",
+        title="All heads in one tensor",
+        reference=many_heads,
+        cases=_qkv,
+        accepted=(_by_slices,),
+        checked="B, T, n_head and head_size all different: equal to slicing the channels and running single heads",
+        mistakes=(
+            *(
+                Mistake(illness.name, _ill(illness.name), illness.message)
+                for illness in HEAD_ILLNESSES.values()
+            ),
+            Mistake(
+                "root of C",
+                _root_of_C,
+                "You divided by the root of C. A head's score adds up head_size = C / n_head products.",
+            ),
+            Mistake(
+                "not scaled", _not_scaled, "The scores are not divided by the root of head_size."
+            ),
+            Mistake(
+                "softmax over the heads",
+                _softmax_over_heads,
+                "dim=1 of (B, n_head, T, T) is the head: the heads share out 1 among themselves, for each pair. The keys are the last axis, dim=-1.",
+            ),
+            Mistake(
+                "softmax over the queries",
+                _softmax_over_queries,
+                "dim=-2 is the query axis: columns sum to 1. The keys are the last axis, dim=-1.",
+            ),
+            Mistake(
+                "no mask",
+                _heads_without_mask,
+                "Heads are right, but they see the future: mask the scores.",
+            ),
+            Mistake(
+                "heads averaged",
+                _heads_averaged,
+                "The heads were averaged, which leaves head_size channels. Put them side by side.",
+            ),
+        ),
+        hints=(
+            "Three parts: split, attend as always, merge. Only the first and last are new.",
+            "z.view(B, T, n_head, head_size).transpose(1, 2) is (B, n_head, T, head_size).",
+            "Back: out.transpose(1, 2).reshape(B, T, C).",
+        ),
+    ),
+    Exercise(
+        id="06.3",
+        title="Cut a fused weight",
+        reference=cut_qkv,
+        cases=lambda: [
+            (torch.randn(12, 4, generator=torch.Generator().manual_seed(0)),),
+            (torch.randn(6, 2, generator=torch.Generator().manual_seed(1)),),
+        ],
+        accepted=(_cut_by_view, _cut_by_slices),
+        several=True,
+        checked="two fused weights: query first, then key, then value",
+        mistakes=(
+            Mistake(
+                "cut along the wrong axis",
+                _cut_columns,
+                "nn.Linear stores (out, in): the 3C outputs are the rows. Cut the rows into three blocks; columns are the inputs.",
+            ),
+            Mistake(
+                "every third row",
+                _cut_every_third,
+                "You took every third row. The three weights lie in blocks of C rows.",
+            ),
+            Mistake(
+                "transposed",
+                _cut_transposed,
+                "The right blocks, each transposed. A weight that goes into an nn.Linear stays (out, in).",
+            ),
+            Mistake(
+                "key first", _cut_key_first, "Query and key changed places: query, key, value."
+            ),
+        ),
+        hints=("The rows are 3C: C for the query, then C for the key, then C for the value.",),
+    ),
+)
+
+PREDICTIONS = (
+    Prediction(
+        id="06.p1",
+        question="Heads 0 and 1 change places in the row of answers. What must be done to W_O so that the output stays the same?",
+        choices={
+            "a": Choice(
+                "nothing: heads have no order",
+                "They have no order by nature, but W_O was written for one: its first eight rows belong to whatever stands first.",
+            ),
+            "b": Choice(
+                "swap its first two slabs of eight rows",
+                "concat @ W_O is a sum of answer times slab. As long as each answer meets its own slab, the order of the sum does not matter.",
+            ),
+            "c": Choice(
+                "swap its first two slabs of eight columns",
+                "Columns of W_O are channels of the output. What it reads from the heads are its rows.",
+            ),
+            "d": Choice(
+                "swap rows 0 and 1",
+                "A head is eight channels, so eight rows belong to it.",
+            ),
+        },
+        answer="b",
+    ),
+    Prediction(
+        id="06.p2",
+        question="C stays at 32. What happens to the number of parameters when n_head goes from 1 to 8?",
+        choices={
+            "a": Choice(
+                "eight times as many",
+                "Each head has three matrices, but they shrink: 32 × 4 instead of 32 × 32.",
+            ),
+            "b": Choice(
+                "an eighth",
+                "One head of size 4 has an eighth; there are eight of them.",
+            ),
+            "c": Choice(
+                "the same",
+                "n_head matrices of (32, 32/n_head) are 32 · 32 numbers, whatever n_head is. Heads share the channels out.",
+            ),
+        },
+        answer="c",
+    ),
+)

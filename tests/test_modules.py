@@ -1,0 +1,229 @@
+"""Head, many heads, feed-forward and block against PyTorch's own, and their words for bad input."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
+
+B, T, C, N_HEAD = 3, 5, 12, 4
+TOLERANCE = {"rtol": 0, "atol": 1e-5}
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
+def tokens(*shape):
+    return torch.randn(*(shape or (B, T, C)))
+
+
+def some_mask(*shape):
+    """Random, but every query keeps a key."""
+    mask = torch.rand(*shape) > 0.5
+    mask[..., 0] = True
+    return mask
+
+
+def pytorchs(ours):
+    """`nn.MultiheadAttention` with the weights of ours."""
+    theirs = nn.MultiheadAttention(C, N_HEAD, batch_first=True)
+    with torch.no_grad():
+        rows = [ours.query.weight, ours.key.weight, ours.value.weight]
+        theirs.in_proj_weight.copy_(torch.cat(rows))
+        theirs.out_proj.load_state_dict(ours.proj.state_dict())
+    return theirs
+
+
+def test_a_head_is_attention_between_linear_layers():
+    head, x = Head(C, 4), tokens()
+    out, weights = head(x, return_weights=True)
+    q, k, v = x @ head.query.weight.T, x @ head.key.weight.T, x @ head.value.weight.T
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(out, expected, **TOLERANCE)
+    torch.testing.assert_close(weights @ v, out, **TOLERANCE)
+    assert weights.shape == (B, T, T) and (weights[:, ~causal_mask(T)] == 0).all()
+    assert [name for name, _ in head.named_parameters()] == [
+        f"{role}.weight" for role in ("query", "key", "value")
+    ]
+
+
+def masks(T_q, T_k):
+    return {
+        "everything": None,
+        "one for all": some_mask(T_q, T_k),
+        "one a sequence": some_mask(B, T_q, T_k),
+        "keys only": some_mask(T_k),
+    }
+
+
+@pytest.mark.parametrize("mask", ["causal", *masks(1, 1)])
+@pytest.mark.parametrize("fused", [False, True], ids=["explicit", "fused"])
+def test_many_heads_equal_pytorchs_with_weights_and_gradients(mask, fused):
+    ours = MultiHeadAttention(C, N_HEAD, fused=fused)
+    theirs = pytorchs(ours)
+    T_k = T if mask == "causal" else T + 2
+    context = None if mask == "causal" else tokens(B, T_k, C)
+    mask = mask if mask == "causal" else masks(T, T_k)[mask]
+    x, x_too = (tokens().requires_grad_() for _ in range(2))
+    x_too.data.copy_(x.data)
+    drop = ~causal_mask(T) if mask == "causal" else None  # theirs: True = may not attend
+    if isinstance(mask, torch.Tensor):
+        drop = ~mask.expand(B, T, T_k).repeat_interleave(N_HEAD, dim=0)
+    other = x_too if context is None else context
+    expected, their_weights = theirs(
+        x_too, other, other, attn_mask=drop, average_attn_weights=False
+    )
+    out = ours(x, context=context, mask=mask)
+    torch.testing.assert_close(out, expected, **TOLERANCE)
+    if not fused:
+        _, weights = ours(x, context=context, mask=mask, return_weights=True)
+        torch.testing.assert_close(weights, their_weights, **TOLERANCE)
+    cotangent = tokens()
+    out.backward(cotangent)
+    expected.backward(cotangent)
+    torch.testing.assert_close(x.grad, x_too.grad, **TOLERANCE)
+    rows = [getattr(ours, role).weight.grad for role in ("query", "key", "value")]
+    torch.testing.assert_close(torch.cat(rows), theirs.in_proj_weight.grad, **TOLERANCE)
+
+
+def test_each_head_may_have_its_own_mask():
+    mask = some_mask(B, N_HEAD, T, T)
+    _, weights = MultiHeadAttention(C, N_HEAD)(tokens(), mask=mask, return_weights=True)
+    assert torch.equal(weights > 0, mask)
+
+
+def test_many_heads_equal_a_list_of_heads():
+    many, x = MultiHeadAttention(C, N_HEAD), tokens()
+    answers = []
+    for h in range(N_HEAD):
+        head = Head(C, C // N_HEAD)
+        for role in ("query", "key", "value"):
+            rows = getattr(many, role).weight.split(C // N_HEAD)[h]
+            getattr(head, role).weight.data.copy_(rows)
+        answers.append(head(x))
+    torch.testing.assert_close(many(x), many.proj(torch.cat(answers, dim=-1)), **TOLERANCE)
+
+
+@pytest.mark.parametrize("shape", [(1, T, C), (B, 1, C), (1, 1, C)], ids=str)
+@pytest.mark.parametrize("fused", [False, True], ids=["explicit", "fused"])
+def test_one_sequence_and_one_token_are_right(shape, fused):
+    many, x = MultiHeadAttention(C, N_HEAD, fused=fused), tokens(*shape)
+    theirs = pytorchs(many)
+    expected, _ = theirs(x, x, x, attn_mask=~causal_mask(shape[1]))
+    torch.testing.assert_close(many(x), expected, **TOLERANCE)
+    assert Block(C, N_HEAD)(x).shape == shape
+
+
+@pytest.mark.parametrize("fused", [False, True], ids=["explicit", "fused"])
+def test_dropout_drops_weights_in_training_only(fused):
+    many, x = MultiHeadAttention(C, N_HEAD, dropout=0.5, fused=fused), tokens()
+    assert not torch.equal(many(x), many(x))
+    assert torch.equal(many.eval()(x), many(x))
+    if not fused:
+        right = many(x, return_weights=True)[1]
+        dropped = many.train()(x, return_weights=True)[1]
+        kept = dropped != 0
+        assert 0.3 < kept[right > 0].float().mean() < 0.7
+        torch.testing.assert_close(dropped[kept], 2 * right[kept])
+
+
+def test_feed_forward_is_two_linear_layers_for_each_token_alone():
+    think, x = FeedForward(C), tokens()
+    assert (think.wide.out_features, think.proj.out_features) == (4 * C, C)
+    torch.testing.assert_close(think(x), think.proj(think.wide(x).clamp(min=0)), **TOLERANCE)
+    order = torch.randperm(T)
+    torch.testing.assert_close(think(x[:, order]), think(x)[:, order], **TOLERANCE)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_the_block_equals_pytorchs_layer(norm):
+    ours = Block(C, N_HEAD, norm)
+    theirs = nn.TransformerEncoderLayer(
+        C, N_HEAD, 4 * C, dropout=0.0, batch_first=True, norm_first=norm == "pre"
+    )
+    for mine in (ours.norm_1, ours.norm_2):  # fresh norms are all alike
+        nn.init.uniform_(mine.weight, 0.5, 2.0)
+        nn.init.normal_(mine.bias)
+    theirs.self_attn = pytorchs(ours.attention)
+    theirs.linear1, theirs.linear2 = ours.feed_forward.wide, ours.feed_forward.proj
+    theirs.norm1, theirs.norm2 = ours.norm_1, ours.norm_2
+    x = tokens()
+    expected = theirs(x, src_mask=~causal_mask(T))
+    torch.testing.assert_close(ours(x), expected, **TOLERANCE)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_other_floats_are_kept(dtype):
+    assert Block(C, N_HEAD).to(dtype)(tokens().to(dtype)).dtype == dtype
+
+
+head, many, fused = Head(C, 4), MultiHeadAttention(C, N_HEAD), MultiHeadAttention(C, 4, fused=True)
+x = torch.ones(B, T, C)
+context = torch.ones(B, T + 1, C)
+WHOLE = "must be a whole number of at least 1"
+
+BAD_SIZES = [
+    (lambda: Head(C, 0), f"head_size {WHOLE}, got 0"),
+    (lambda: Head(2.0, 4), f"C {WHOLE}, got 2.0"),
+    (lambda: MultiHeadAttention(C, -1), f"n_head {WHOLE}, got -1"),
+    (
+        lambda: MultiHeadAttention(10, 4),
+        r"C = 10 .* n_head = 4 .*2\.5.*C = 8 or 12.* 1, 2, 5, 10 h",
+    ),
+    (lambda: MultiHeadAttention(3, 4), "Use C = 4, or one of 1, 3 heads"),
+    (lambda: Block(10, 4), "C = 10 channels cannot be shared out"),
+    (lambda: FeedForward(0), f"C {WHOLE}, got 0"),
+    (lambda: MultiHeadAttention(C, 4, dropout=1.0), "at least 0 and below 1; got 1.0"),
+    (lambda: Block(C, 4, norm="none"), 'must be "pre" or "post", got \'none\''),
+]
+
+
+@pytest.mark.parametrize(("make", "match"), BAD_SIZES)
+def test_bad_sizes_are_refused_in_words(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+BAD_INPUT = [
+    ({"x": x.long()}, TypeError, "x must be a tensor of floats, got torch.int64: use x.float()"),
+    ({"x": x.tolist()}, TypeError, "x must be a tensor of floats, got list"),
+    ({"x": x[0]}, ValueError, r"\(B, T, C\) with C = 12.*\(5, 12\).*use x\[None\]"),
+    ({"x": x[..., :7]}, ValueError, r"C = 12 .*its shape is \(3, 5, 7\)"),
+    ({"x": x[:, :0]}, ValueError, r"at least one token; its shape is \(3, 0, 12\)"),
+    ({"context": context}, ValueError, 'mask is "causal".*Give mask=None'),
+    ({"context": context[..., :7], "mask": None}, ValueError, r"context must .*\(3, 6, 7\)"),
+    ({"context": context[:, :0], "mask": None}, ValueError, "context must be .*one token"),
+    ({"context": context[:1], "mask": None}, ValueError, r"x has 3 .*context\.expand\(3, -1, -1\)"),
+    ({"context": context.long(), "mask": None}, TypeError, "context must be a tensor of floats"),
+    ({"mask": "full"}, ValueError, "\"causal\", None or a bool tensor, got 'full'"),
+    ({"mask": torch.ones(T, T)}, TypeError, "must be a bool tensor.*got torch.float32"),
+    ({"mask": [[True]]}, TypeError, "must be a bool tensor.*got list"),
+    ({"mask": torch.ones(4, T) > 0}, ValueError, r"\(4, 5\) does not fit the scores \(3, 5, 5\)"),
+    ({"mask": torch.ones(2, T, T) > 0}, ValueError, r"mask \(2, 5, 5\) does not fit"),
+    ({"mask": torch.ones(1, 1, 2, T, T) > 0}, ValueError, "does not fit the scores"),
+    ({"mask": causal_mask(T).tril(-1)}, ValueError, r"row \[0\] of the mask.*1 of 5 rows"),
+]
+
+
+@pytest.mark.parametrize("module", [head, many, fused], ids=["head", "many", "fused"])
+@pytest.mark.parametrize(("given", "error", "match"), BAD_INPUT)
+def test_bad_input_is_refused_in_words(module, given, error, match):
+    with pytest.raises(error, match=match):
+        module(**{"x": x} | given)
+
+
+def test_weights_of_a_fused_module_are_refused():
+    with pytest.raises(ValueError, match=r"never written down.*fused=False"):
+        fused(x, return_weights=True)
+
+
+def test_queries_and_keys_of_different_lengths_are_refused():
+    uneven = Head(C, 4)
+    uneven.key = nn.Linear(C, 3, bias=False)
+    with pytest.raises(ValueError, match=r"q \(3, 5, 4\) has 4, k \(3, 5, 3\) has 3"):
+        uneven(x)
