@@ -137,7 +137,6 @@ def _png(figure: Figure) -> bytes:
     count = np.bincount(shade.ravel(), minlength=1 << 18)
     exact = np.zeros(1 << 18, "<u4")
     exact[shade] = dots
-    exact[-1] = 0xFFFFFFFF  # white is white, not nearly
     seen = np.flatnonzero(count)
     kept = seen[np.argsort(-count[seen], kind="stable")[:96]]
     # The most frequent shades make the palette; each other one goes to the nearest of them.
