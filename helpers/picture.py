@@ -147,7 +147,7 @@ def _png(figure: Figure) -> bytes:
     image = Image.fromarray(place[shade])
     image.putpalette(rgb[kept].astype("u1").tobytes())
     file = io.BytesIO()
-    image.save(file, "PNG", dpi=(144, 144))
+    image.save(file, "PNG", dpi=(144, 144), compress_level=8)
     return file.getvalue()
 
 

@@ -314,6 +314,8 @@ def test_rounded_numbers_hide_no_change():
     whole, half = np.array([[8.0, 6.0]]), np.array([[8.0, 6.3]])
     assert str(heatmap(whole, fmt=".0f")).endswith("8  6")
     assert str(heatmap(half, fmt=".0f")).endswith("8.00  6.30")
+    assert str(heatmap(half, mask=[[True, False]], fmt=".0f")).endswith("8  –")
+    assert heatmap(whole).decided.texts == [["8", "6"]]
 
 
 def test_a_large_twin_is_short():
