@@ -1,10 +1,11 @@
 """From a slider's step to the changed picture, in real JupyterLab; wanted: 95 of 100 within 50 ms.
 
-Every slider of every notebook is moved by arrow keys, right and left again. A step's time ends with
-the first frame in which anything shown by its cell has changed. At the end of
-the range it turns round; a slider that never changes anything fails.
+Every slider of every notebook is moved by arrow keys. A step's time ends with the first frame that
+shows the changed picture. At the end of the range the slider turns round; one that changes nothing
+fails. Run it on a quiet machine: the time of an idle frame and the load say how quiet it was.
 """
 
+import os
 import statistics
 import sys
 from pathlib import Path
@@ -17,52 +18,64 @@ STEPS = 40
 WANTED = 50  # ms
 MOVE = """async ([number, steps]) => {
   const handle = document.querySelectorAll('.jp-Notebook .noUi-handle')[number];
-  const cell = handle.closest('.jp-Cell');
-  const drawn = '.widget-html-content, svg, img';
-  const shown = () => [...cell.querySelectorAll(drawn)].map(e => e.src || e.innerHTML).join();
+  const pictures = [...handle.closest('.jp-Cell').querySelectorAll('.widget-html-content')];
   const frame = () => new Promise(done => requestAnimationFrame(done));
-  const times = [];
+  const times = [], frames = [];
   let key = 'ArrowRight';
   for (let step = 0; step < steps; step++) {
-    const before = shown(), at = handle.getAttribute('aria-valuenow'), start = performance.now();
+    const idle = performance.now();
+    await frame();
+    frames.push(performance.now() - idle);
+    let changed = null;
+    const watch = new MutationObserver(() => { changed ??= performance.now(); });
+    for (const picture of pictures) watch.observe(picture, {childList: true, subtree: true});
+    const at = handle.getAttribute('aria-valuenow'), start = performance.now();
     handle.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
     if (handle.getAttribute('aria-valuenow') === at) {
       key = key === 'ArrowRight' ? 'ArrowLeft' : 'ArrowRight';
-      continue;
+    } else {
+      while (changed === null && performance.now() - start < 1000)
+        await new Promise(done => setTimeout(done, 1));
+      if (changed !== null) { await frame(); times.push(performance.now() - start); }
     }
-    while (shown() === before && performance.now() - start < 1000) await frame();
-    if (shown() !== before) times.push(performance.now() - start);
+    watch.disconnect();
     await new Promise(done => setTimeout(done, 60));
   }
-  return times;
+  return {times, frames};
 }"""
 
 
+def p95(times):
+    return statistics.quantiles(times, n=20)[-1]
+
+
 def main():
-    everything, dead = [], []
+    everything, idle, dead = [], [], []
     with browser.lab() as lab, browser.chromium() as chromium:
         for path in notebooks.names():
             page = chromium.new_page(viewport={"width": 1300, "height": 1000})
-            browser.open_notebook(
-                page, f"{lab.url}/lab/tree/{path.name}?token={browser.TOKEN}&reset"
-            )
+            address = f"{lab.url}/lab/tree/{path.name}?token={browser.TOKEN}&reset"
+            browser.open_notebook(page, address)
             browser.run_all(page)
             for number in range(page.locator(".jp-Notebook .noUi-handle").count()):
                 page.locator(".jp-Notebook .noUi-handle").nth(number).scroll_into_view_if_needed()
-                times = page.evaluate(MOVE, [number, STEPS])
+                found = page.evaluate(MOVE, [number, STEPS])
+                times = found["times"]
                 everything += times
-                if not times:
+                idle += found["frames"]
+                if len(times) < STEPS / 2:
                     dead.append(f"{path.name} slider {number}")
                     continue
-                middle, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
-                found = f"{len(times)} steps, median {middle:.0f} ms, p95 {p95:.0f} ms"
-                print(f"{path.name} slider {number}: {found}")
+                told = f"median {statistics.median(times):.0f} ms, p95 {p95(times):.0f} ms"
+                print(f"{path.name} slider {number}: {len(times)} steps, {told}")
             page.close()
     if not everything or dead:
         raise SystemExit(f"Nothing moved: {', '.join(dead) or 'there is no slider'}.")
-    p95 = statistics.quantiles(everything, n=20)[-1]
-    print(f"all: median {statistics.median(everything):.0f} ms, p95 {p95:.0f} ms (wanted {WANTED})")
-    raise SystemExit(p95 > WANTED)
+    print(f"machine: an idle frame takes {statistics.median(idle):.0f} ms, p95 {p95(idle):.0f} ms,")
+    print(f"         load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"all: median {statistics.median(everything):.0f} ms, p95 {p95(everything):.0f} ms")
+    print(f"wanted: p95 at most {WANTED} ms")
+    raise SystemExit(p95(everything) > WANTED)
 
 
 if __name__ == "__main__":

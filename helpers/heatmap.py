@@ -429,14 +429,15 @@ def _tell_frame(d: Decided) -> list[str]:
 
 
 def _limit(value: float) -> str:
-    return str(int(value)) if value == int(value) else number(value)
+    return number(value, needed(np.array(value), 2))
 
 
 def _tell_rows(d: Decided) -> list[str]:
     # Fewer than two decimals only where they say it all, or a test could miss a change.
-    exact = np.nan_to_num(d.values.astype(float), posinf=0, neginf=0)
+    seen = d.values[d.may].astype(float)
+    seen = seen[np.isfinite(seen)]
     decimals = d.decimals
-    if np.abs(exact - exact.round(decimals)).max() > 1e-6:
+    if (np.abs(seen - seen.round(decimals)) > 1e-6).any():
         decimals = max(2, decimals)
     cells = [
         [number(v, decimals) if m else MASKED for v, m in zip(vs, ms, strict=True)]
@@ -486,7 +487,8 @@ def _tell_all(panels: list[Decided], title: str) -> str:
 
 # --- Draw as a picture ------------------------------------------------------------------------
 
-NAME, GAP, GUTTER = 17, 6, 24  # height of an axis name; labels to cells; between two heatmaps
+# Heights of an axis name and of a label; labels to cells; between two heatmaps.
+NAME, LINE, GAP, GUTTER = 17, 13, 6, 24
 
 
 @dataclass(frozen=True)
@@ -496,8 +498,9 @@ class Room:
     cell: tuple[float, float]  # width, height
     left: float  # from the left edge to the cells: axis name, tick labels
     top: float  # from the upper edge to the cells: title, axis name, tick labels
-    names: float  # from the upper edge to the name of the columns: title
+    head: float  # from the name of the columns to the cells
     size: tuple[float, float]  # all in all: width, height
+    steps: tuple[int, int]  # every how many rows and columns are labelled
     turned: bool  # column labels are turned
     title: str  # broken into lines, as the names are
     title_size: float
@@ -538,8 +541,8 @@ def _arrange(panels: list[Decided]) -> tuple[list[Room], int]:
     roomy = 50 if wide <= 6 else 46 if wide <= 8 else 37 if wide <= 12 else max(2, 400 // wide)
     small = roomy if not many else 31 if panels[0].texts else max(2, 150 // wide)
     for per_line in range(min(4, len(panels)), 0, -1):
-        lines_ = -(-len(panels) // per_line)
-        per_line = -(-len(panels) // lines_)  # four as 2 + 2, not as 3 + 1
+        n_line = -(-len(panels) // per_line)
+        per_line = -(-len(panels) // n_line)  # four as 2 + 2, not as 3 + 1
         for cell in range(roomy, small - 1, -1):
             rooms = [_room(p, cell, many) for p in panels]
             room = pic.WIDEST - 2 * pic.PAD - GUTTER * (per_line - 1)
@@ -561,7 +564,9 @@ def _room(d: Decided, cell: float, many: bool) -> Room:
     longest = max(pic.text_width(label) for label in d.labels[1])
     if not many and n_col <= 8 and cell_w < longest + 8 <= 62:
         cell_w = longest + 8  # a little wider cells, and the words stay level
-    turned = longest + 4 > cell_w * _step(d.labels[1], cell_w)
+    # Short labels stay level, with gaps if need be; of longer ones, turned, the height counts.
+    step = _step(cell_w, longest + 6 if longest <= 22 else LINE)
+    turned = longest + 4 > cell_w * step
     grid_w, grid_h = n_col * cell_w, n_row * cell
     row_name, col_name = _fold(d.names[0], grid_h + 30), _fold(d.names[1], max(grid_w, 110))
     left = NAME * len(row_name) + max(pic.text_width(label) for label in d.labels[0]) + GAP + 4
@@ -571,13 +576,15 @@ def _room(d: Decided, cell: float, many: bool) -> Room:
         right = max(right, (max(last, longest - cell_w) + 12) * 0.71 - cell_w / 2)
     names_w = max(pic.text_width(line) for line in col_name)
     width = left + max(grid_w + right, names_w) + 2
-    title, names = pic.heading(d.title, width if many else max(width, 300), title_size)
+    title, top = pic.heading(d.title, width if many else max(width, 300), title_size)
     width = max([width, *(pic.text_width(line, title_size, True) + 4 for line in title)])
-    top = names + NAME * len(col_name) + (round(longest * 0.71) + 14 if turned else 15) + GAP
-    names_h = max(pic.text_width(line) for line in row_name)
+    head = NAME * len(col_name) + (round(longest * 0.71) + 14 if turned else 15) + GAP
+    spill = (max(pic.text_width(line) for line in row_name) - grid_h) / 2  # above and below
+    top = round(top + max(head, spill))
     return Room(
-        cell=(cell_w, cell), left=left, top=top, names=names, turned=turned,
-        size=(width, top + grid_h + max(2, (names_h - grid_h) / 2)),
+        cell=(cell_w, cell), left=left, top=top, head=head, turned=turned,
+        steps=(_step(cell, LINE), step),
+        size=(width, top + grid_h + max(2, spill)),
         title="\n".join(title), title_size=title_size,
         row_name="\n".join(row_name), col_name="\n".join(col_name),
     )  # fmt: skip
@@ -598,11 +605,9 @@ def _number_size(cell: float) -> float:
     return pic.BODY if cell >= 36 else 10
 
 
-def _step(labels: list[str], cell: float) -> int:
-    """Label every cell, or only every 2nd, 5th, 10th … where the cells are too small."""
-    width = max(pic.text_width(label) for label in labels) + 6
-    need = width if width <= 28 else 13  # longer labels are turned, then their height counts
-    return next((s for s in (1, 2, 5, 10, 20, 50, 100) if s * cell >= need), 200)
+def _step(cell: float, need: float) -> int:
+    """Label every cell, or only every 2nd, 5th, 10th … where the cells are smaller than needed."""
+    return next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if s * cell >= need or s == 1000)
 
 
 def _bar_width(d: Decided) -> float:
@@ -623,7 +628,7 @@ def _draw_panel(figure: Figure, d: Decided, room: Room, left: float, top: float)
     style = _TITLE_STYLE | {"size": room.title_size}
     ax.set_title(room.title, loc="left", x=edge, y=1 + room.top / grid_h, pad=0, **style)
     middle = max(grid_w, pic.text_width(max(room.col_name.split("\n"), key=len))) / 2 / grid_w
-    ax.xaxis.set_label_coords(middle, 1 + (room.top - room.names) / grid_h)
+    ax.xaxis.set_label_coords(middle, 1 + room.head / grid_h)
     ax.set_xlabel(room.col_name, va="top", **_NAME_STYLE)
     ax.yaxis.set_label_coords(edge, 0.5)
     ax.set_ylabel(room.row_name, va="top", **_NAME_STYLE)
@@ -655,7 +660,7 @@ def _draw_cells(ax: Axes, d: Decided, room: Room | None = None) -> None:
     from matplotlib.patches import Rectangle
 
     n_row, n_col = d.values.shape
-    size = _number_size(room.cell[1]) if room else pic.BODY
+    size, steps = (_number_size(room.cell[1]), room.steps) if room else (pic.BODY, (1, 1))
     columns, rows = np.arange(n_col + 1) - 0.5, np.arange(n_row + 1) - 0.5
     ax.pcolormesh(columns, rows, d.colours)
     ax.set(xlim=columns[[0, -1]], ylim=rows[[-1, 0]], aspect="equal")
@@ -685,10 +690,7 @@ def _draw_cells(ax: Axes, d: Decided, room: Room | None = None) -> None:
             )
             ax.add_patch(frame)
             frame.set_clip_on(False)
-    for axis, labels, way in ((ax.xaxis, d.labels[1], 0), (ax.yaxis, d.labels[0], 1)):
-        step = _step(labels, room.cell[way]) if room and way == 0 else 1
-        if room and way == 1:
-            step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 999) if s * room.cell[1] >= 13)
+    for axis, labels, step in zip((ax.yaxis, ax.xaxis), d.labels, steps, strict=True):
         axis.set_ticks(range(0, len(labels), step), labels[::step])
     ax.tick_params(
         length=0, pad=GAP - 2, labelsize=pic.BODY, labelcolor=pic.INK, labelfontfamily=pic.FONT,
@@ -707,9 +709,9 @@ def _draw_cells(ax: Axes, d: Decided, room: Room | None = None) -> None:
         spine.set_visible(False)
 
 
-def _draw_bar(figure: Figure, d: Decided, left: float, top: float, high_: float) -> None:
+def _draw_bar(figure: Figure, d: Decided, left: float, top: float, tall: float) -> None:
     width, height = (72 * inches for inches in figure.get_size_inches())
-    ax = figure.add_axes((left / width, 1 - (top + high_) / height, 10 / width, high_ / height))
+    ax = figure.add_axes((left / width, 1 - (top + tall) / height, 10 / width, tall / height))
     low, high = d.limits
     ramp = paint(np.linspace(high, low, 128)[:, None], low, high, d.center)
     ax.imshow(ramp, aspect="auto", extent=(0, 1, low, high))

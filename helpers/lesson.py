@@ -6,8 +6,13 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from helpers.exercises import EXERCISES, PREDICTIONS, Exercise, Prediction
+
+if TYPE_CHECKING:
+    import ipywidgets
 
 WIDTH = 80  # characters a line of printed text; JupyterLab breaks longer ones mid-word
 
@@ -149,8 +154,7 @@ class Question:
     def __init__(self, prediction: Prediction, answer: str | None = None) -> None:
         self.prediction = prediction
         self.answer = answer
-        self.buttons: dict = {}
-        self._box = None
+        self.answered_in_code = answer is not None
 
     def __str__(self) -> str:
         p = self.prediction
@@ -176,37 +180,43 @@ class Question:
         return f"✗ {choice.explanation} Try another answer."
 
     def _repr_mimebundle_(self, **_) -> dict:
-        bundle = {"text/plain": str(self)}
-        if self.answer is None or self._box is not None:
-            bundle |= {
-                kind: data
-                for kind, data in self.box._repr_mimebundle_().items()
-                if kind != "text/plain"
-            }
-        return bundle
+        if self.answered_in_code:  # text is saved with the notebook; nothing is left to click
+            return {"text/plain": str(self)}
+        return self.box._repr_mimebundle_() | {"text/plain": str(self)}
 
-    @property
-    def box(self):
-        """Build, once, the widget: question, a button a choice, and what the choice is told."""
-        if self._box is None:
-            self._box = self._build()
-        return self._box
+    # ipywidgets is imported where it is needed: checking exercises and running tests do without.
 
-    def _build(self):
-        import ipywidgets as widgets  # not needed to check an exercise or run a test
+    @cached_property
+    def box(self) -> "ipywidgets.VBox":
+        """The widget: question, a button a choice, and what the chosen answer is told."""
+        from ipywidgets import HTML, VBox
 
         p = self.prediction
-        question = widgets.HTML(f"{STYLE}<div><b>Prediction {p.id}</b></div>{_as_html(p.question)}")
-        self.explanation = widgets.HTML("")
-        for letter, choice in p.choices.items():
-            button = widgets.Button(
-                description=f"{letter}) {choice.text.replace('`', '')}",
-                layout=widgets.Layout(width="auto", height="auto"),
+        question = HTML(f"{STYLE}<div><b>Prediction {p.id}</b></div>{_as_html(p.question)}")
+        return VBox([question, *self.buttons.values(), self.explanation])
+
+    @cached_property
+    def buttons(self) -> "dict[str, ipywidgets.Button]":
+        """The buttons by the letters of their choices."""
+        from ipywidgets import Button, Layout
+
+        buttons = {}
+        for letter, choice in self.prediction.choices.items():
+            text = choice.text.replace("`", "")  # a button shows plain text
+            button = Button(
+                description=f"{letter}) {text}", layout=Layout(width="auto", height="auto")
             )
             button.add_class("lesson-choice")
             button.on_click(lambda _, letter=letter: self.choose(letter))
-            self.buttons[letter] = button
-        return widgets.VBox([question, *self.buttons.values(), self.explanation])
+            buttons[letter] = button
+        return buttons
+
+    @cached_property
+    def explanation(self) -> "ipywidgets.HTML":
+        """What the chosen answer is told; empty before."""
+        from ipywidgets import HTML
+
+        return HTML("")
 
     def choose(self, letter: str) -> None:
         """Take an answer, as a button does."""

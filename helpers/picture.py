@@ -137,7 +137,6 @@ def _png(figure: Figure) -> bytes:
     count = np.bincount(shade.ravel(), minlength=1 << 18)
     exact = np.zeros(1 << 18, "<u4")
     exact[shade] = dots
-    exact[-1] = 0xFFFFFFFF  # white is white, not nearly
     seen = np.flatnonzero(count)
     kept = seen[np.argsort(-count[seen], kind="stable")[:96]]
     # The most frequent shades make the palette; each other one goes to the nearest of them.
@@ -148,7 +147,7 @@ def _png(figure: Figure) -> bytes:
     image = Image.fromarray(place[shade])
     image.putpalette(rgb[kept].astype("u1").tobytes())
     file = io.BytesIO()
-    image.save(file, "PNG", dpi=(144, 144))
+    image.save(file, "PNG", dpi=(144, 144), compress_level=8)
     return file.getvalue()
 
 

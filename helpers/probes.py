@@ -53,8 +53,8 @@ def finite(values: Any) -> Finding:
     >>> finite([1.0, 2.0])
     ✓ finite: all 2 numbers are finite.
     >>> finite([[float("nan"), float("nan")], [0.5, 0.5]])
-    ✗ finite: 2 of 4 numbers are nan; the first is at [0, 0]. Row 0 is nan throughout: was \
-every score there masked before the softmax?
+    ✗ finite: 2 of 4 numbers are nan; the first is at [0, 0]. Row 0 is nan throughout: is \
+it 0 / 0, a mean of nothing or a softmax of nothing?
     """
     values = _tensor(values, least=0)
     bad = ~values.isfinite()
@@ -69,7 +69,7 @@ every score there masked before the softmax?
         told += " Everything is nan: was 0 multiplied by inf somewhere? 0 * inf is nan."
     elif values.dim() > 1 and (rows := values.isnan().all(-1)).any():
         told += f" {_rows(rows, 'is', 'are').capitalize()} nan throughout: "
-        told += "was every score there masked before the softmax?"
+        told += "is it 0 / 0, a mean of nothing or a softmax of nothing?"
     return Finding("finite", False, told)
 
 

@@ -57,7 +57,7 @@ def number(value: Any, decimals: int = 2) -> str:
     """
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, (bool, int)):
+    if isinstance(value, int):  # True and False, too
         return str(value)
     if not isinstance(value, float):
         raise TypeError(f"number() writes one real number, got {type(value).__name__} {value!r}")

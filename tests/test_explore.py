@@ -131,15 +131,15 @@ def test_weights_presets_are_those_of_the_notebook():
 def test_weights_are_painted_by_clicks_and_watched():
     explorer = explore_weights(X)
     painter, preset = explorer.controls["painter"], explorer.controls["preset"]
-    button = painter.buttons[1, 3]
+    button = painter.buttons[1, 2]
     button.click()
-    assert (painter.value[1][3], button.description, preset.value) == (1.0, "1", "painted")
+    assert (painter.value[1][2], button.description, preset.value) == (1.0, "1", "painted")
     assert "row 1 sees the future" in str(explorer)
     assert "⚠ row 1 sees the future" in explorer.view.value
-    assert button.tooltip == "query 1, key 3: raw weight 1"
+    assert button.tooltip == "query 1, key 2: raw weight 1"
     bright = button.style.button_color
     button.click()
-    assert (painter.value[1][3], button.style.button_color != bright) == (2.0, True)
+    assert (painter.value[1][2], button.style.button_color != bright) == (2.0, True)
     button.click()
     assert preset.value == "causal"  # painted back
     painter.buttons[0, 0].click()

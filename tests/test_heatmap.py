@@ -52,8 +52,8 @@ def test_limits_follow_the_values(options, limits, center):
 
 
 def test_zero_is_in_the_middle_of_diverging_colours_even_with_lopsided_limits():
-    middle = heatmap([[-1.0, 0.0, 4.0]], vmin=-1, vmax=4).decided.colours[0, 1]
-    assert np.allclose(middle, colormaps["RdBu_r"](0.5)[:3])
+    colours = heatmap([[-1.0, 0.0, 4.0]], vmin=-1, vmax=4).decided.colours[0]
+    assert np.allclose(colours, colormaps["RdBu_r"]([0.375, 0.5, 1.0])[:, :3])  # -1 is pale
 
 
 def test_masked_and_not_finite_cells_have_their_own_looks():
@@ -67,6 +67,7 @@ def test_masked_and_not_finite_cells_have_their_own_looks():
     )
     for look in looks:  # in no colour map, so never the colour of a number
         assert np.abs(maps - look).max(1).min() > 0.05
+    assert all(np.abs(np.subtract(a, b)).max() > 0.05 for a, b in itertools.combinations(looks, 2))
     assert decided.texts[0][0] == "nan"
     assert decided.texts[2][0] == "-inf"
     assert decided.texts[0][5] == "–"
@@ -127,9 +128,10 @@ def test_above_twelve_a_colour_bar_stands_for_the_numbers():
 
 
 SHAPES = {
-    "words": lambda: heatmap(WEIGHTS, rows=WORDS, cols=WORDS, mask=MAY, title="A title " * 12),
+    "words": lambda: heatmap(WEIGHTS, rows=WORDS, cols=WORDS, mask=MAY, title="A title " * 24),
     "long words": lambda: heatmap(WEIGHTS, rows=LONG, cols=LONG, title="Long"),
     "one row": lambda: heatmap(WEIGHTS[5:], rows=["first"], cols=WORDS, title="One row"),
+    "long name": lambda: heatmap(WEIGHTS[5:], rows={"a-name-much-longer-than-the-row": ["first"]}),
     "narrow": lambda: heatmap(SCORES[:, :2], title="A title that is wider than the two columns"),
     "one cell": lambda: heatmap([[0.5]]),
     "12": lambda: heatmap(-BIG[:12, :12] * 1e4),
@@ -282,6 +284,8 @@ def test_every_change_changes_the_twin(matrix):
     n_row, n_col = matrix.shape
     one = matrix.copy()
     one[n_row - 1, 1] += 0.03
+    swapped = matrix.copy()
+    swapped[2, [1, n_col - 2]] = matrix[2, [n_col - 2, 1]]
     hidden = np.ones_like(matrix, dtype=bool)
     hidden[3, 0] = False
     twins = [
@@ -290,6 +294,7 @@ def test_every_change_changes_the_twin(matrix):
             (matrix, {}),
             (matrix.T, {}),
             (one, {}),
+            (swapped, {}),
             (matrix[::-1], {}),
             (np.roll(matrix, 1, axis=1), {}),
             (matrix, {"mask": hidden}),
@@ -309,6 +314,8 @@ def test_rounded_numbers_hide_no_change():
     whole, half = np.array([[8.0, 6.0]]), np.array([[8.0, 6.3]])
     assert str(heatmap(whole, fmt=".0f")).endswith("8  6")
     assert str(heatmap(half, fmt=".0f")).endswith("8.00  6.30")
+    assert str(heatmap(half, mask=[[True, False]], fmt=".0f")).endswith("8  –")
+    assert heatmap(whole).decided.texts == [["8", "6"]]
 
 
 def test_a_large_twin_is_short():
@@ -343,6 +350,8 @@ def test_heads_are_named_and_broken_into_even_lines():
     assert all(f"head {h}" in str(shown) for h in range(4))
     tops = [round(ax.get_position().y1, 3) for ax in shown.figure().axes]
     assert tops[0] == tops[1] > tops[2] == tops[3]
+    shown = heatmaps(np.stack([np.eye(6)] * 3))  # smaller cells rather than a second line
+    assert len({round(ax.get_position().y1, 3) for ax in shown.figure().axes}) == 1
     named = heatmaps(torch.eye(4).repeat(2, 1, 1), titles=["one", "two"])
     assert "two" in str(named)
 
@@ -383,7 +392,7 @@ def test_bad_input_is_refused_in_words(matrix, options, error, words):
     ("matrices", "options", "words"),
     [
         (WEIGHTS, {}, r"dict of name -> matrix.*\(6, 6\)"),
-        ({}, {}, "at least one"),
+        ({}, {}, "at least one matrix"),
         ({"a": WEIGHTS, "b": [1.0]}, {}, "the matrix 'b' must be 2-D"),
         ({"a": WEIGHTS}, {"titles": ["one", "two"]}, "one title for each of the 1 matrices, got 2"),
         ({"a": WEIGHTS}, {"mask": {"b": MAY}}, "mask names 'b'"),

@@ -441,6 +441,13 @@ def test_buttons_answer_and_explain():
     assert "Your answer: b)" in str(question)
 
 
+def test_a_question_answered_by_a_button_is_shown_so_again():
+    question = lesson.predict("99.p1")
+    question.buttons["b"].click()
+    bundle = question._repr_mimebundle_()
+    assert "✓ Right: 0.1" in bundle["text/plain"] and len(bundle) == 2
+
+
 def test_text_is_escaped_and_code_is_marked_in_html():
     question = lesson.predict("99.p1")
     html = question.box.children[0].value

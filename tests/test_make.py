@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from tools import fresh, lab, notebooks
@@ -28,7 +29,7 @@ case "$*" in
     [ -f "$PRETEND/no-venv" ] && { echo "ensurepip is not available."; exit 1; }
     mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
 "-m pip"*)
-    [ -f "$PRETEND/pip-hangs" ] && sleep 30
+    [ -f "$PRETEND/pip-hangs" ] && { : > "$PRETEND/hanging"; exec sleep 30; }
     [ -f "$PRETEND/pip-fails" ] && { echo "ERROR: No matching distribution for torch"; exit 1; }
     exit 0 ;;
 esac
@@ -215,8 +216,7 @@ def test_after_an_interrupted_install_the_next_make_starts_anew(project, how, ta
         project.calls()
     project.says("pip-hangs")
     running = project.start(target)
-    asked = project.pretend / "calls"
-    while not (asked.exists() and "-m pip install" in asked.read_text()):
+    while not (project.pretend / "hanging").exists():
         assert running.poll() is None, "make ended before it installed anything"
         time.sleep(0.01)
     os.killpg(running.pid, how)
@@ -277,16 +277,25 @@ def test_clean_keeps_the_learners_work(project):
     assert not (project.folder / ".venv").exists()
 
 
+def write_notebook(path, source):
+    """Write a notebook of one cell that has run."""
+    output = nbformat.v4.new_output("stream", text="told")
+    cell = nbformat.v4.new_code_cell(source, outputs=[output], execution_count=1)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+
+
 def test_a_learners_copy_is_never_overwritten(tmp_path):
     source, work = tmp_path / "notebooks", tmp_path / "work"
     source.mkdir()
-    (source / "00_a.ipynb").write_text("new 00")
-    (source / "01_b.ipynb").write_text("new 01")
+    write_notebook(source / "00_a.ipynb", "new 00")
+    write_notebook(source / "01_b.ipynb", "new 01")
     work.mkdir()
     (work / "00_a.ipynb").write_text("mine")
     assert lab.copy_missing(source, work) == [work / "01_b.ipynb"]
     assert (work / "00_a.ipynb").read_text() == "mine"
-    assert (work / "01_b.ipynb").read_text() == "new 01"
+    (cell,) = nbformat.read(work / "01_b.ipynb", as_version=4).cells
+    assert (cell.source, cell.outputs, cell.execution_count) == ("new 01", [], None)
+    assert [path.name for path in work.iterdir() if path.suffix == ".part"] == []
 
 
 def test_fresh_sets_every_old_copy_aside(tmp_path, monkeypatch, capsys):
@@ -295,12 +304,12 @@ def test_fresh_sets_every_old_copy_aside(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(notebooks, "WORK", tmp_path / "work")
     monkeypatch.setattr(fresh.time, "strftime", lambda _: "20260101-120000")  # always the same
     (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks/03_c.ipynb").write_text("new")
+    write_notebook(tmp_path / "notebooks/03_c.ipynb", "new")
     fresh.main("03")
     for text in ("first", "second"):
         (tmp_path / "work/03_c.ipynb").write_text(text)
         fresh.main("3")
-        assert (tmp_path / "work/03_c.ipynb").read_text() == "new"
+        assert nbformat.read(tmp_path / "work/03_c.ipynb", as_version=4).cells[0].source == "new"
     old = sorted((tmp_path / "work/old").iterdir())
     assert sorted(path.read_text() for path in old) == ["first", "second"]
     assert "03_c-20260101-120000" in capsys.readouterr().out

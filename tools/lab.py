@@ -1,7 +1,7 @@
 """Open JupyterLab on the learner's own copies: ``python -m tools.lab [JupyterLab arguments]``."""
 
+import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,15 +14,21 @@ SETTINGS = Path(__file__).parent / "lab_settings"
 def copy_missing(source: Path, work: Path) -> list[Path]:
     """Copy every notebook that ``work`` does not have yet; a copy that is there stays untouched."""
     work.mkdir(exist_ok=True)
-    made = []
-    for path in notebooks.names(source):
-        try:
-            with open(work / path.name, "xb") as copy, open(path, "rb") as original:
-                shutil.copyfileobj(original, copy)
-        except FileExistsError:
-            continue
-        made.append(work / path.name)
+    made = [work / path.name for path in notebooks.names(source) if not (work / path.name).exists()]
+    for copy in made:
+        partial = copy.with_suffix(".part")  # an interrupted copy must not pass for the learner's
+        partial.write_text(without_outputs(source / copy.name), encoding="utf-8")
+        partial.rename(copy)
     return made
+
+
+def without_outputs(path: Path) -> str:
+    """Return a notebook's text as a learner should meet it: the question before the answer."""
+    nb = json.loads(path.read_text(encoding="utf-8"))
+    for cell in nb["cells"]:
+        if cell["cell_type"] == "code":
+            cell |= {"outputs": [], "execution_count": None}
+    return json.dumps(nb, ensure_ascii=False, indent=1) + "\n"
 
 
 def arguments(work: Path, start: str) -> list[str]:

@@ -396,16 +396,16 @@ PREDICTIONS = (
         question="x is (4, 8, 2) and W is the (8, 8) matrix of causal weights. Somebody writes x @ W instead of W @ x. What happens?",
         choices={
             "a": Choice(
-                "the same result",
+                "the same result as before",
                 "Matrix products do not commute: the left factor mixes rows, the right one mixes columns.",
             ),
             "b": Choice(
-                "an error, here. With C = 8 it would run and mix channels instead of tokens",
+                "an error: the shapes do not fit",
                 "(8, 2) @ (8, 8) does not fit. If C were 8 it would fit, and every token would get blends of its own channels: no communication at "
                 "all, and no error. This is why the checks here use sizes that differ.",
             ),
             "c": Choice(
-                "the transposed result",
+                "the result with tokens and channels swapped",
                 "That would be x.mT @ W.mT. Here the inner sizes, 2 and 8, do not even match.",
             ),
         },
