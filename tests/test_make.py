@@ -16,6 +16,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+from traitlets import import_item
 
 from tools import fresh, lab, notebooks
 
@@ -325,3 +327,10 @@ def test_fresh_of_no_notebook_gives_the_list(nb):
     )
     assert done.returncode == 1
     assert one_sentence(done.stderr.splitlines(), *(path.stem for path in notebooks.names()))
+
+
+def test_the_lab_finds_its_connection(tmp_path):
+    """Its effect, a live picture that follows at once, is measured by benchmarks/live.py."""
+    flag = "--ServerApp.kernel_websocket_connection_class="
+    named = [a.removeprefix(flag) for a in lab.arguments(tmp_path, "") if a.startswith(flag)]
+    assert issubclass(import_item(named[0]), ZMQChannelsWebsocketConnection)

@@ -45,6 +45,7 @@ def arguments(work: Path, start: str) -> list[str]:
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",  # its list of extensions comes from the network
         "--ServerApp.answer_yes=True",  # one Ctrl-C ends it
+        "--ServerApp.kernel_websocket_connection_class=tools.lab_connection.PromptConnection",
         *(["--allow-root"] if root else []),
     ]
 
