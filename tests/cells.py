@@ -9,6 +9,8 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from helpers.diagnose import Report
+
 
 @dataclass
 class Ran:
@@ -30,6 +32,8 @@ class Shell:
             done = self.shell.run_cell(source)
         value = done.result
         text = "" if value is None else self.shell.display_formatter.formatters["text/plain"](value)
+        if isinstance(value, Report):  # shows a picture too, which its plain text leaves out
+            text = value._repr_mimebundle_()["text/plain"]
         error = done.error_before_exec or done.error_in_exec
         return Ran(printed.getvalue(), value, text, error)
 

@@ -92,3 +92,21 @@ def test_double_ids_are_refused():
         gather({}, (question, question), "nb07")
     with pytest.raises(ValueError, match="must begin with the file's number"):
         gather({}, (question,), "nb08")
+
+
+def test_several_tensors_may_come_as_tuple_list_or_stack():
+    exercise = EXERCISES["06.3"]
+    rows = exercise.reference
+    for answer in (lambda z: list(rows(z)), lambda z: torch.stack(rows(z))):
+        assert exercise.check(answer).status == "passed"
+    turned = exercise.check(lambda z: rows(z)[::-1])
+    assert turned.message.startswith("First difference at out[0, 0, 0]")
+    uneven = exercise.check(lambda z: (z, z[:1])).message
+    assert "got 2 tensors of shape (1, 4) and (12, 4)." in uneven
+
+
+def test_modules_among_the_inputs_are_told_in_a_line():
+    told = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
+    assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in told
+    told = EXERCISES["06.1"].check(lambda heads, x: x).message
+    assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in told

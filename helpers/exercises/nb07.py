@@ -9,7 +9,7 @@ from helpers.exercises.model import Choice, Exercise, Mistake, Prediction
 
 
 def feed_forward(x, W_1, b_1, W_2, b_2):
-    """(..., C) -> (..., C): widen by W_1 (4C, C) and b_1, ReLU, project back by W_2 (C, 4C) and b_2."""
+    """(..., C) -> (..., C): widen by W_1 (4C, C) and b_1, ReLU, project back by W_2 and b_2."""
     return torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2
 
 
@@ -402,6 +402,26 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p2",
+        question="24 blocks on the road, no norm. Each branch gives back numbers as large as those it reads. "
+        "x begins at size 1. How large is it at the end?",
+        choices={
+            "a": Choice(
+                "about 50: each of the 48 branches adds 1",
+                "The first branch adds 1. The next one reads what is there by then, and adds as much as that.",
+            ),
+            "b": Choice(
+                "about 1: attention averages",
+                "The branch may average, but its result is added to a road that only grows.",
+            ),
+            "c": Choice(
+                "more than 100 000",
+                "Each branch adds as much as is there, so the size grows by a factor each time: like interest, not like wages.",
+            ),
+        },
+        answer="c",
+    ),
+    Prediction(
+        id="07.p3",
         question="5 is added to every channel of token 3. How does the output of the layer norm change?",
         choices={
             "a": Choice(
@@ -424,7 +444,7 @@ PREDICTIONS = (
         answer="a",
     ),
     Prediction(
-        id="07.p3",
+        id="07.p4",
         question="In the picture, rows under “train” do not sum to 1. Is that a mistake?",
         choices={
             "a": Choice(

@@ -10,7 +10,7 @@ from helpers.illnesses import HEAD_ILLNESSES, healthy
 
 
 def side_by_side_heads(heads, x):
-    """heads: list of functions (B, T, C) -> (B, T, head_size); returns (B, T, n_head * head_size)."""
+    """Functions (B, T, C) -> (B, T, head_size), and x (B, T, C) -> (B, T, n_head * head_size)."""
     return torch.cat([head(x) for head in heads], dim=-1)
 
 
@@ -358,6 +358,25 @@ PREDICTIONS = (
             "c": Choice(
                 "the same",
                 "n_head matrices of (32, 32/n_head) are 32 · 32 numbers, whatever n_head is. Heads share the channels out.",
+            ),
+        },
+        answer="c",
+    ),
+    Prediction(
+        id="06.p3",
+        question="Split by view and merge by view, both without the transpose. Does the future leak?",
+        choices={
+            "a": Choice(
+                "yes, twice as badly",
+                "The second mistake undoes the first one's displacement: every number comes back to its own token's place.",
+            ),
+            "b": Choice(
+                "no, and so the module is right after all",
+                "Nothing leaks, but each “head” holds two whole tokens in place of a slice of all of them. The others it never meets.",
+            ),
+            "c": Choice(
+                "no, but something else is wrong",
+                "Each “head” got two whole tokens. Nobody hears the future, and hardly anybody hears the past. No leak cannot see that; reach can.",
             ),
         },
         answer="c",
