@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from helpers import picture as pic
-from helpers.drawings import PLAIN, _name
+from helpers.drawings import PLAIN, named
 from helpers.picture import Picture
 from helpers.show import as_array, lines, needed, number
 
@@ -111,7 +111,7 @@ def curves(
         return f"{panel} (logarithmic)" if panel in logy else panel
 
     def tell() -> str:
-        told = [_name(title, "Curves"), f"across: {xlabel}{' (logarithmic)' * logx}"]
+        told = [named(title, "Curves"), f"across: {xlabel}{' (logarithmic)' * logx}"]
         for panel in data:
             width = max(map(len, names))
             told += ["", called(panel)]
@@ -136,7 +136,7 @@ def curves(
         return pic.side_by_side(tables, title)
 
     alt = (
-        f"{_name(title, 'Curves')}: {len(data)} panel{'s' * (len(data) > 1)} "
+        f"{named(title, 'Curves')}: {len(data)} panel{'s' * (len(data) > 1)} "
         f"({'; '.join(data)}) over {xlabel} ({head[0]} to {head[-1]}), with the "
         f"line{'s' * (len(names) > 1)} {', '.join(names)}."
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from helpers import picture as pic
-from helpers.drawings import MARKED, PLAIN, _grid, _name, _widest
+from helpers.drawings import MARKED, PLAIN, grid, named, widest
 from helpers.heatmap import as_matrix, css
 from helpers.picture import Picture
 from helpers.show import as_array, lines, number, texts
@@ -116,7 +116,7 @@ def why_this_weight(
     )
 
     def tell() -> str:
-        told = [_name(title, "Why this weight")]
+        told = [named(title, "Why this weight")]
         for part in parts:
             rows = [[r, *ws] for r, ws in zip(part.rows, part.cells, strict=True)]
             told += ["", part.says, *lines([[part.corner, *part.columns], *rows])]
@@ -141,7 +141,7 @@ def why_this_weight(
         return pic.side_by_side(tables, title)
 
     alt = (
-        f"{_name(title, 'Why this weight')}: the products of query and key of {who} add up to the "
+        f"{named(title, 'Why this weight')}: the products of query and key of {who} add up to the "
         f"score {score}; the softmax of all scores makes it {weight}; that share of its value goes "
         f"into the output."
     )
@@ -172,7 +172,7 @@ def _draw_why(title: str, parts: Sequence[Part], weights: np.ndarray, j: int, sc
     # A column is as wide as its numbers, and as the longest word above them.
     wide = [
         [
-            _widest([[*words, *head.split()]], 58)
+            widest([[*words, *head.split()]], 58)
             for head, words in zip(part.columns, zip(*part.cells, strict=True), strict=True)
         ]
         for part in parts
@@ -202,7 +202,7 @@ def _draw_why(title: str, parts: Sequence[Part], weights: np.ndarray, j: int, sc
         framed = {column for _, column in part.marked}
         for c in sorted(range(len(words)), key=framed.__contains__):  # frames lie on top
             spot, step = x + sum(wide[i][:c]), (wide[i][c], high)
-            _grid(
+            grid(
                 ax, spot, top, [[word] for word in words[c]], step,
                 rows=part.rows if c == 0 else (),
                 marked=[(row, 0) for row, column in part.marked if column == c],
@@ -214,7 +214,7 @@ def _draw_why(title: str, parts: Sequence[Part], weights: np.ndarray, j: int, sc
         note = "\n".join(below[i])
         pic.write(ax, lefts[i], floor, note, ha="left", va="top", linespacing=1.3)
     last, under = wide[0][-1], top + high * tall[0] + 4
-    _grid(ax, rights[0] - last, under, [[score]], (last, high), marked=[(0, 0)])
+    grid(ax, rights[0] - last, under, [[score]], (last, high), marked=[(0, 0)])
     pic.write(ax, rights[0] - last - 8, under + high / 2, "score", ha="right")
     rows = top + high * (np.arange(tall[1]) + 0.5)
     tints = [pic.ORANGE if r == j else pic.BLUE for r in range(tall[1])]
@@ -281,7 +281,7 @@ def ribbon(T: int, n_head: int, head_size: int, *, title: str = "") -> Picture:
     which = f"token{'s' * (len(held) > 1)} {', '.join(map(str, held))}"
 
     def tell() -> str:
-        told = [_name(title, "Channels as a ribbon"), "each cell is token.channel"]
+        told = [named(title, "Channels as a ribbon"), "each cell is token.channel"]
         told += ["", f"as they lie, (T, C) = ({T}, {C})", *lines(words(flat))]
         for way, heads in ways.items():
             told += ["", f"{way}, (n_head, T, head_size) = ({n_head}, {T}, {head_size})"]
@@ -308,7 +308,7 @@ def ribbon(T: int, n_head: int, head_size: int, *, title: str = "") -> Picture:
         return "".join(parts)
 
     alt = (
-        f"{_name(title, 'Channels as a ribbon')}. {T} tokens of {C} channels as coloured cells; "
+        f"{named(title, 'Channels as a ribbon')}. {T} tokens of {C} channels as coloured cells; "
         f"split right, head 0 holds {head_size} channels of every token; split by view alone, it "
         f"holds channels of {which} only."
     )
@@ -354,7 +354,7 @@ def _draw_ribbon(
             owner[way][part.ravel()] = h
     for i, strip in enumerate(strips):
         y = top + 18 + i * strip_high + 20
-        _grid(ax, pic.PAD, y, words(strip), step, colours=papers(strip))
+        grid(ax, pic.PAD, y, words(strip), step, colours=papers(strip))
         for way, tint, side in zip(ways, tints, (-1, 1), strict=True):
             edge = y - 5 if side < 0 else y + step[1] + 5
             of = owner[way][strip.ravel()]
@@ -373,6 +373,6 @@ def _draw_ribbon(
         for h, part in enumerate(heads):
             left = x + 18 + h * (head_wide + gap)
             rows = [*map(str, range(T))] if h == 0 else ()
-            _grid(ax, left, y + 46, words(part), step, colours=papers(part), rows=rows)
+            grid(ax, left, y + 46, words(part), step, colours=papers(part), rows=rows)
             pic.write(ax, left + head_size * step[0] / 2, y + 35, names[h], color=tint)
     return figure

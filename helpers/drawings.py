@@ -25,7 +25,7 @@ MARKED = f"background:{MARK};color:#222;outline:2px solid {pic.ORANGE};outline-o
 FAINT = "#86a9c8"  # blue for thin lines that cross each other
 
 
-def _grid(
+def grid(
     ax: Axes,
     left: float,
     top: float,
@@ -61,11 +61,13 @@ def _grid(
         pic.write(ax, left + (c + 0.5) * w, top - 9, name, color=pic.QUIET)
 
 
-def _widest(cells: Sequence[Sequence[str]], least: float, margin: float = 12) -> float:
+def widest(cells: Sequence[Sequence[str]], least: float, margin: float = 12) -> float:
+    """How wide a column must be for all its words."""
     return max([least, *(pic.text_width(word) + margin for row in cells for word in row)])
 
 
-def _name(title: str, otherwise: str) -> str:
+def named(title: str, otherwise: str) -> str:
+    """What kind of picture it is, with its title if it has one."""
     return f"{otherwise}: {title}" if title else otherwise
 
 
@@ -98,7 +100,7 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
     rows, cols = [str(i) for i in range(n_row)], [str(i) for i in range(n_col)]
 
     def tell() -> str:
-        told = [_name(title, f"{n_sheet} sheets of {n_row} x {n_col}")]
+        told = [named(title, f"{n_sheet} sheets of {n_row} x {n_col}")]
         told.append(f"sheet = {b}, row = {t}, column = {c}")
         for i, cells in enumerate(stack):
             told += ["", f"{b} = {i}"]
@@ -110,7 +112,7 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
     def draw() -> Figure:
         from matplotlib.patches import FancyBboxPatch
 
-        step = (_widest([w for cells in stack for w in cells], 40), 27)
+        step = (widest([w for cells in stack for w in cells], 40), 27)
         wide, high = 40 + n_col * step[0] + 10, 52 + n_row * step[1] + 10
         drop, gap = 14, 14  # each sheet lies a little lower than the one before
         per_line = max(1, min(n_sheet, int((pic.WIDEST - 20 + gap) // (wide + gap))))
@@ -137,7 +139,7 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
             pic.write(
                 ax, left + 15, top + 52 + n_row * step[1] / 2, t, color=pic.QUIET, style="italic"
             )
-            _grid(ax, left + 40, top + 50, cells, step, rows=rows, cols=cols)
+            grid(ax, left + 40, top + 50, cells, step, rows=rows, cols=cols)
         return figure
 
     def html() -> str:
@@ -157,7 +159,7 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
         )
 
     alt = (
-        f"{_name(title, 'A tensor as a stack of sheets')}: {n_sheet} sheets, one for each {b}, "
+        f"{named(title, 'A tensor as a stack of sheets')}: {n_sheet} sheets, one for each {b}, "
         f"with {n_row} rows ({t}) and {n_col} columns ({c})."
     )
     return Picture(alt=alt, tell=tell, draw=draw, html=html)
@@ -191,7 +193,7 @@ def staircase(T: int, *, mask: Any = None, title: str = "") -> Picture:
     def tell() -> str:
         return "\n".join(
             [
-                _name(title, "Who feeds whom"),
+                named(title, "Who feeds whom"),
                 *(f"output {t} reads {reads(t)}" for t in range(T)),
             ]
         )
@@ -247,7 +249,7 @@ def staircase(T: int, *, mask: Any = None, title: str = "") -> Picture:
         )
 
     alt = (
-        f"{_name(title, 'Who feeds whom')}: {T} inputs below, {T} outputs above, "
+        f"{named(title, 'Who feeds whom')}: {T} inputs below, {T} outputs above, "
         f"{int(may.sum())} arrows; output {T - 1} reads {reads(T - 1)}."
     )
     return Picture(alt=alt, tell=tell, draw=draw, html=html)
@@ -279,7 +281,7 @@ def plane(x: Any, t: int, *, title: str = "") -> Picture:
     T = len(values)
 
     def tell() -> str:
-        told = [_name(title, "Tokens in the plane")]
+        told = [named(title, "Tokens in the plane")]
         told += lines(
             [
                 ["token", "channel 0", "channel 1", ""],
@@ -343,7 +345,7 @@ def plane(x: Any, t: int, *, title: str = "") -> Picture:
         return pic.html_table(title, ["channel 0", "channel 1"], rows, corner="token")
 
     alt = (
-        f"{_name(title, 'Tokens in the plane')}: {T} numbered points; tokens 0 to {t} are filled, "
+        f"{named(title, 'Tokens in the plane')}: {T} numbered points; tokens 0 to {t} are filled, "
         f"and a star marks their mean at ({number(mean[0])}, {number(mean[1])})."
     )
     return Picture(alt=alt, tell=tell, draw=draw, html=html)
@@ -420,7 +422,7 @@ def row_times_column(
     sum_ = f"row {row} · column {col}:  {' + '.join(products)} = {cells[2][row][col]}"
 
     def tell() -> str:
-        told = [_name(title, "Row times column")]
+        told = [named(title, "Row times column")]
         for name, words in zip(heads, cells, strict=True):
             told += ["", name, *lines(words)]
         return "\n".join([*told, "", sum_.replace("·", "x")])
@@ -428,7 +430,7 @@ def row_times_column(
     def draw() -> Figure:
         room = pic.WIDEST - 2 * pic.PAD - 3 * 26 - 2 * 34
         room /= sum(len(words[0]) for words in cells)
-        step = (_widest([w for words in cells for w in words], min(42, room), 5), 32)
+        step = (widest([w for words in cells for w in words], min(42, room), 5), 32)
         sizes = [(len(words[0]) * step[0], len(words) * step[1]) for words in cells]
         width = max(2 * pic.PAD + sum(26 + w for w, _ in sizes) + 2 * 34, 380)
         below = pic.wrap(sum_, width - 2 * pic.PAD, 12)
@@ -442,7 +444,7 @@ def row_times_column(
             y = top + (tall - h) / 2
             pic.write(ax, x + w / 2, y - 29, heads[i], weight="bold", size=12)
             rows, cols = range(len(words)), range(len(words[0]))
-            _grid(
+            grid(
                 ax,
                 x,
                 y,
@@ -472,7 +474,7 @@ def row_times_column(
             tables.append(pic.html_table(name, [str(c) for c in range(len(words[0]))], rows))
         return pic.side_by_side(tables, title) + f"<p>{pic.text_html(sum_)}</p>"
 
-    alt = f"{_name(title, 'Row times column')}: {heads[0]}, {heads[1]} and {heads[2]}; {sum_}."
+    alt = f"{named(title, 'Row times column')}: {heads[0]}, {heads[1]} and {heads[2]}; {sum_}."
     return Picture(alt=alt, tell=tell, draw=draw, html=html)
 
 
@@ -532,14 +534,14 @@ def softmax_steps(
                 for n, ws, s in zip(["", *names], [keys, *cells], ["", *sums], strict=True)
             ]
         )
-        return "\n".join([_name(title, "One row through the softmax"), *told])
+        return "\n".join([named(title, "One row through the softmax"), *told])
 
     def draw() -> Figure:
         n = len(row)
         left = pic.PAD + max(map(pic.text_width, names)) + 10
         longest = max(map(pic.text_width, keys))
         room = (pic.WIDEST - left - 80) / n
-        step = (max(_widest(cells, 54), min(longest + 12, room)), 34)
+        step = (max(widest(cells, 54), min(longest + 12, room)), 34)
         size = pic.BODY * min(1, (step[0] - 6) / longest) if longest else pic.BODY
         width = left + n * step[0] + 74
         head, y = pic.heading(title, width - 2 * pic.PAD)
@@ -548,7 +550,7 @@ def softmax_steps(
         pic.write_heading(ax, head)
         for r, words in enumerate(cells):
             y = top_ + r * (step[1] + gap)
-            _grid(ax, left, y, [words], step, colours=[colours[r]])
+            grid(ax, left, y, [words], step, colours=[colours[r]])
             pic.write(ax, left - 8, y + step[1] / 2, names[r], ha="right")
             pic.write(
                 ax, left + n * step[0] + 8, y + step[1] / 2, sums[r], ha="left", color=pic.QUIET
@@ -573,7 +575,7 @@ def softmax_steps(
     best = int(weights.argmax())
     most = f"{number(weights[best])} on {keys[best]}"
     alt = (
-        f"{_name(title, 'One row through the softmax')}: scores, masked scores, their exp, and "
+        f"{named(title, 'One row through the softmax')}: scores, masked scores, their exp, and "
         f"the weights as numbers and bars; the largest weight is {most}."
     )
     return Picture(alt=alt, tell=tell, draw=draw, html=html)

@@ -21,7 +21,7 @@ from helpers.depth import AT_ONCE, INITS, WAYS, signal_by_depth
 from helpers.drawings import MARKED, PLAIN
 from helpers.explore import GLOW, Explorer, _checkbox, _say, _slider
 from helpers.heatmap import as_matrix, css, paint
-from helpers.show import as_array, number
+from helpers.show import as_array, listed, number
 
 SKY = "#4a90c8"  # blue that is seen on light and on dark
 
@@ -418,9 +418,7 @@ def explore_heads(x: Any, n_head: int = 4) -> Explorer:
 
 
 def _tokens(tokens: Sequence[int]) -> str:
-    if len(tokens) > 2 and tokens[-1] - tokens[0] == len(tokens) - 1:
-        return f"tokens {tokens[0]}…{tokens[-1]}"
-    return f"token{'s' * (len(tokens) > 1)} {', '.join(map(str, tokens))}"
+    return f"token{'s' * (len(tokens) > 1)} {listed(tokens)}"
 
 
 def _head(

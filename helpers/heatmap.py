@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from helpers import picture as pic
-from helpers.show import as_array, lines, needed, number
+from helpers.show import as_array, lines, listed, needed, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -417,9 +417,20 @@ def _tell(d: Decided, shared: bool = False) -> str:
         few = "; ".join(f"row {r}, column {c} is {number(d.values[r, c])}" for r, c in odd[:3])
         told.append(f"not finite: {few}" + (f"; and {len(odd) - 3} more" if len(odd) > 3 else ""))
     if d.outline:
-        told.append("outlined: " + "; ".join(f"row {r}, column {c}" for r, c in d.outline))
+        told.append(f"outlined: {_tell_cells(d.outline)}")
     rows = _tell_rows(d) if max(d.values.shape) <= ANNOTATE_UP_TO else _tell_sums(d)
     return "\n".join([*told, *rows])
+
+
+def _tell_cells(cells: Sequence[tuple[int, int]]) -> str:
+    """Name cells row by row: "row 1, columns 0 and 1; row 2, columns 0 to 2"."""
+    columns: dict[int, list[int]] = {}
+    for row, column in sorted(cells):
+        columns.setdefault(row, []).append(column)
+    return "; ".join(
+        f"row {row}, column{'s' * (len(found) > 1)} {listed(found)}"
+        for row, found in columns.items()
+    )
 
 
 def _tell_frame(d: Decided) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helpers.attention import causal_mask
-from helpers.show import number
+from helpers.show import joined, listed, number
 
 if TYPE_CHECKING:
     from helpers.diagnose import Report
@@ -195,7 +195,7 @@ def _leaks(moved: torch.Tensor, atol: float) -> Finding:
     moved = moved.tril(-1)
     leaks = moved > atol
     if not leaks.any():
-        tokens = _list_or_range(range(1, T))
+        tokens = listed(range(1, T))
         told = f"{'token' if T == 2 else 'tokens'} {tokens} {'was' if T == 2 else 'were'} replaced"
         told += (
             " in turn; no output before them changed." if T > 2 else "; output 0 did not change."
@@ -205,7 +205,7 @@ def _leaks(moved: torch.Tensor, atol: float) -> Finding:
     guilty = leaks[j].nonzero().flatten().tolist()
     told = (
         f"changing token {j} changed {'output' if len(guilty) == 1 else 'outputs'} "
-        f"{_list_or_range(guilty)}, by up to {_small(moved[j].max().item())} "
+        f"{listed(guilty)}, by up to {_small(moved[j].max().item())} "
         f"(output {int(moved[j].argmax())})."
     )
     sources = int(leaks.any(1).sum())
@@ -316,12 +316,12 @@ The output was made without b. One arrives at a.
     lost = [key for key, gradient in gradients.items() if gradient is None or not gradient.any()]
     won = [key for key in tensors if key not in lost]
     if not lost:
-        return Finding(name, True, f"one arrives at {_and(won)}.")
-    sizes = _and([f"0 of {tensors[key].numel()}" for key in lost])
-    told = f"none arrives at {_and(lost)}: {sizes} numbers. What gets no gradient does not learn."
+        return Finding(name, True, f"one arrives at {joined(won)}.")
+    sizes = joined([f"0 of {tensors[key].numel()}" for key in lost])
+    told = f"none arrives at {joined(lost)}: {sizes} numbers. What gets no gradient does not learn."
     unused = [key for key in lost if gradients[key] is None]
-    told += f" The output was made without {_and(unused)}." if unused else ""
-    return Finding(name, False, told + (f" One arrives at {_and(won)}." if won else ""))
+    told += f" The output was made without {joined(unused)}." if unused else ""
+    return Finding(name, False, told + (f" One arrives at {joined(won)}." if won else ""))
 
 
 def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
@@ -573,21 +573,7 @@ def _rows(where: torch.Tensor, one: str = "", many: str = "") -> str:
 
 def _these(noun: str, where: torch.Tensor) -> str:
     places = where.nonzero().flatten().tolist()
-    return f"{noun}{'' if len(places) == 1 else 's'} {_list_or_range(places)}"
-
-
-def _list_or_range(places: Sequence[int]) -> str:
-    """Write 0, 1, 2, 3 as "0 to 3", and 0, 2, 3 as "0, 2 and 3"."""
-    places = list(places)
-    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
-        return f"{places[0]} to {places[-1]}"
-    if len(places) > 6:
-        return ", ".join(map(str, places[:5])) + f" and {len(places) - 5} more"
-    return _and([str(place) for place in places])
-
-
-def _and(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+    return f"{noun}{'' if len(places) == 1 else 's'} {listed(places)}"
 
 
 def _sheet(sheet: Sequence[int]) -> str:

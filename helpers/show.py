@@ -208,3 +208,24 @@ def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
         if array.ndim == 3:
             print(f"[{index}]")
         print("\n".join(lines(sheet, width=width)))
+
+
+def listed(places: Sequence[int]) -> str:
+    """Whole numbers in words: 0, 1, 2, 3 is "0 to 3", 0, 2, 3 is "0, 2 and 3".
+
+    Examples
+    --------
+    >>> listed([0, 1, 2, 3]), listed([0, 2, 3]), listed([7])
+    ('0 to 3', '0, 2 and 3', '7')
+    """
+    places = list(places)
+    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
+        return f"{places[0]} to {places[-1]}"
+    if len(places) > 6:
+        return ", ".join(map(str, places[:5])) + f" and {len(places) - 5} more"
+    return joined([str(place) for place in places])
+
+
+def joined(words: Sequence[str]) -> str:
+    """Words as in a sentence: "a, b and c"."""
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]

@@ -165,7 +165,7 @@ def test_heads_hear_what_they_are_said_to_hear(skip, T, n_head):
             )
         heard = re.search(r"hears tokens? (.*?)\.", told)[1]
         first, *last = map(int, re.findall(r"\d+", heard))
-        tokens = range(first, last[0] + 1) if "…" in heard else [first, *last]
+        tokens = range(first, last[0] + 1) if " to " in heard else [first, *last]
         assert list(tokens) == moved[row].nonzero().flatten().tolist()
         assert ("It sees the future" in told) == bool(moved[row, row + 1 :].any())
         assert ("does not hear" in told) == (not moved[row, :row].all())
