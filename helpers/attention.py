@@ -175,7 +175,7 @@ class Head(nn.Module):
         ValueError
             When a shape does not fit, a row of the mask is empty, or a context meets "causal".
         """
-        _refuse_bad_reading(x, context, mask, self.query.in_features)
+        _refuse_bad_reading(x, context, mask, self.query)
         context = x if context is None else context
         q = self.query(x)  # (B, T_q, head_size)
         k, v = self.key(context), self.value(context)  # (B, T_k, head_size)
@@ -261,7 +261,7 @@ class MultiHeadAttention(nn.Module):
                 "With fused=True the weights are never written down, so they cannot be returned. "
                 "Make the module with fused=False (the same numbers), or leave out return_weights."
             )
-        _refuse_bad_reading(x, context, mask, self.query.in_features)
+        _refuse_bad_reading(x, context, mask, self.query)
         context = x if context is None else context
         q = self._split(self.query(x))  # (B, n_head, T_q, head_size)
         k, v = self._split(self.key(context)), self._split(self.value(context))
@@ -306,6 +306,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(..., C) -> (..., C)."""
+        _refuse_bad_channels("x", x, self.wide)
         return self.proj(torch.relu(self.wide(x)))
 
 
@@ -338,6 +339,7 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(B, T, C) -> (B, T, C), causal."""
+        _refuse_bad_reading(x, None, "causal", self.attention.query)
         if self.norm == "post":
             x = self.norm_1(x + self.attention(x))
             return self.norm_2(x + self.feed_forward(x))
@@ -375,7 +377,10 @@ def _refuse_uneven_heads(C: int, n_head: int) -> None:
 
 
 def _refuse_bad_reading(
-    x: torch.Tensor, context: torch.Tensor | None, mask: torch.Tensor | str | None, C: int
+    x: torch.Tensor,
+    context: torch.Tensor | None,
+    mask: torch.Tensor | str | None,
+    layer: nn.Linear,
 ) -> None:
     if isinstance(mask, str) and mask != "causal":
         raise ValueError(f'mask must be "causal", None or a bool tensor, got {mask!r}.')
@@ -385,18 +390,34 @@ def _refuse_bad_reading(
             "its tokens are another sequence. Give mask=None, or a bool tensor (T_q, T_k)."
         )
     for name, tensor in (("x", x), ("context", x if context is None else context)):
-        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
-            got = tensor.dtype if isinstance(tensor, torch.Tensor) else type(tensor).__name__
-            raise TypeError(f"{name} must be a tensor of floats, got {got}: use {name}.float().")
-        if tensor.dim() != 3 or tensor.shape[-1] != C or tensor.shape[1] == 0:
+        _refuse_bad_channels(name, tensor, layer)
+        if tensor.dim() != 3 or tensor.shape[1] == 0:
+            single = f" For a single sequence use {name}[None]." if tensor.dim() == 2 else ""
             raise ValueError(
-                f"{name} must be (B, T, C) with C = {C} and at least one token; "
-                f"its shape is {_shape(tensor)}. For a single sequence use {name}[None]."
+                f"{name} must be (B, T, C) with at least one token; "
+                f"its shape is {_shape(tensor)}.{single}"
             )
     if context is not None and len(context) != len(x):
         raise ValueError(
             f"Each sequence reads its own context: x has {len(x)} sequences, context "
             f"{len(context)}. To give all of them one context use context.expand({len(x)}, -1, -1)."
+        )
+
+
+def _refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> None:
+    if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
+        got = tensor.dtype if isinstance(tensor, torch.Tensor) else type(tensor).__name__
+        raise TypeError(f"{name} must be a tensor of floats, got {got}: use {name}.float().")
+    if tensor.dim() == 0 or tensor.shape[-1] != layer.in_features:
+        raise ValueError(
+            f"The last axis of {name} must hold the C = {layer.in_features} channels that this "
+            f"module was made for; its shape is {_shape(tensor)}."
+        )
+    dtype = layer.weight.dtype
+    if tensor.dtype != dtype and not torch.is_autocast_enabled(tensor.device.type):
+        raise TypeError(
+            f"{name} is {tensor.dtype}, the weights of this module are {dtype}: "
+            f"use {name}.to({dtype}) or module.to({tensor.dtype})."
         )
 
 

@@ -192,11 +192,12 @@ def test_bad_sizes_are_refused_in_words(make, match):
 BAD_INPUT = [
     ({"x": x.long()}, TypeError, "x must be a tensor of floats, got torch.int64: use x.float()"),
     ({"x": x.tolist()}, TypeError, "x must be a tensor of floats, got list"),
-    ({"x": x[0]}, ValueError, r"\(B, T, C\) with C = 12.*\(5, 12\).*use x\[None\]"),
+    ({"x": x.double()}, TypeError, r"x is torch.float64, .*torch.float32: use x\.to\("),
+    ({"x": x[0]}, ValueError, r"\(B, T, C\) with at least.*\(5, 12\).*use x\[None\]"),
     ({"x": x[..., :7]}, ValueError, r"C = 12 .*its shape is \(3, 5, 7\)"),
     ({"x": x[:, :0]}, ValueError, r"at least one token; its shape is \(3, 0, 12\)"),
     ({"context": context}, ValueError, 'mask is "causal".*Give mask=None'),
-    ({"context": context[..., :7], "mask": None}, ValueError, r"context must .*\(3, 6, 7\)"),
+    ({"context": context[..., :7], "mask": None}, ValueError, r"context .*C = 12 .*\(3, 6, 7\)"),
     ({"context": context[:, :0], "mask": None}, ValueError, "context must be .*one token"),
     ({"context": context[:1], "mask": None}, ValueError, r"x has 3 .*context\.expand\(3, -1, -1\)"),
     ({"context": context.long(), "mask": None}, TypeError, "context must be a tensor of floats"),
@@ -215,6 +216,14 @@ BAD_INPUT = [
 def test_bad_input_is_refused_in_words(module, given, error, match):
     with pytest.raises(error, match=match):
         module(**{"x": x} | given)
+
+
+@pytest.mark.parametrize("module", [Block(C, 4), Block(C, 4, norm="post"), FeedForward(C)])
+def test_blocks_refuse_bad_input_in_the_same_words(module):
+    with pytest.raises(TypeError, match=r"got torch.int64: use x\.float\(\)"):
+        module(x.long())
+    with pytest.raises(ValueError, match=r"C = 12 .*its shape is \(3, 5, 7\)"):
+        module(x[..., :7])
 
 
 def test_weights_of_a_fused_module_are_refused():
