@@ -228,6 +228,40 @@ def test_one_number_may_come_as_a_float_or_a_tensor():
     assert "got a str." in failure(lambda a, b: "3", dot)
 
 
+@pytest.mark.parametrize(
+    "borrowed",
+    [
+        lambda x: x.cumsum(dim=1),
+        lambda x: torch.cumsum(x, 1),
+        lambda x: x.clone().cumsum_(1),
+        lambda x: 2 * x.cumsum(1),  # wrong numbers too
+        lambda x: x.logcumsumexp(1),
+    ],
+)
+def test_what_an_exercise_does_without_is_noticed_however_it_is_called(borrowed):
+    exercise = replace(EXERCISE, without="cumsum", mistakes=())
+    assert "calls torch's own cumsum. Here you write it yourself." in failure(borrowed, exercise)
+    own = torch.tril(torch.ones(5, 5))
+    exercise = replace(exercise, reference=lambda x: own[: x.shape[1], : x.shape[1]] @ x)
+    assert exercise.check(exercise.reference).status == "passed"
+    assert exercise.check(borrowed).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "borrowed",
+    [
+        lambda scores: torch.softmax(scores, -1),
+        lambda scores: scores.softmax(-1),
+        lambda scores: torch.nn.functional.softmax(scores, dim=-1),
+        torch.nn.Softmax(dim=-1),
+        lambda scores: torch.nn.functional.log_softmax(scores, dim=-1).exp(),
+        lambda scores: torch.special.softmax(scores, -1),
+    ],
+)
+def test_03_3_takes_no_softmax_of_torch(borrowed):
+    assert EXERCISES["03.3"].check(borrowed).mistake == "torch's softmax"
+
+
 def test_numbers_among_the_arguments_are_told():
     eye = Exercise("99.4", "Eye", lambda T: torch.eye(T), lambda: [(3,)], (), ("",))
     assert "Input: T = 3." in failure(lambda T: torch.ones(T, T), eye)

@@ -11,11 +11,13 @@ import inspect
 import sysconfig
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 HELPERS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
@@ -72,11 +74,12 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one call: a value or an exception, and whether the inputs were changed."""
+    """What came of one call: a value or an exception, and what else it did."""
 
     value: Any = None
     error: Exception | None = None
     changed: str | None = None  # the name of the argument that was written into
+    borrowed: bool = False  # whether it called what the exercise is to do without
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ class Exercise:
         How far a number may lie from the reference's, plus one part in 100 000 of it.
     several
         The answer is several tensors of one shape, as a tuple or list; they are judged stacked.
+    without
+        A word: an answer may call no function of torch that has it in its name.
     """
 
     id: str
@@ -120,6 +125,7 @@ class Exercise:
     checked: str = ""
     atol: float = 1e-5
     several: bool = False
+    without: str = ""
 
     def check(self, candidate: Callable) -> Verdict:
         """Judge a candidate by what it does on the check inputs.
@@ -157,9 +163,12 @@ class Exercise:
         """Call a function on each check input, every time from the same random state."""
         outcomes = []
         for arguments in self._inputs():
-            with torch.random.fork_rng(devices=[]):
+            watched = _Calls() if self.without else nullcontext()
+            with torch.random.fork_rng(devices=[]), watched as calls:
                 torch.manual_seed(0)
-                outcomes.append(_call(function, arguments, self._names(), self.several))
+                outcome = _call(function, arguments, self._names(), self.several)
+            borrowed = bool(calls) and any(self.without in name for name in calls.names)
+            outcomes.append(replace(outcome, borrowed=borrowed))
         return outcomes
 
     def same(self, some: list[Outcome], others: list[Outcome]) -> bool:
@@ -167,7 +176,7 @@ class Exercise:
         return all(self._same(a, b) for a, b in zip(some, others, strict=True))
 
     def _same(self, a: Outcome, b: Outcome) -> bool:
-        if a.changed != b.changed:
+        if (a.changed, a.borrowed) != (b.changed, b.borrowed):
             return False
         if a.error or b.error:
             return type(a.error) is type(b.error) and str(a.error) == str(b.error)
@@ -222,6 +231,8 @@ class Exercise:
                 f"Make a new tensor: write nothing into `{got.changed}`, call no method that ends "
                 "in _ on it, or work on a .clone()."
             )
+        if got.borrowed:
+            return f"Your function calls torch's own {self.without}. Here you write it yourself."
         value = got.value
         if value is None:
             return "Your function returned None. Is its `return` missing?"
@@ -288,6 +299,18 @@ class Exercise:
             for name, argument in zip(self._names(), self._inputs()[case], strict=False)
         ]
         return f"Input: {', '.join(told)}."
+
+
+class _Calls(TorchFunctionMode):
+    """Notes the names of the torch functions and tensor methods that are called meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.names.add(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
 
 
 def _call(function: Callable, arguments: tuple, names: list[str], several: bool) -> Outcome:

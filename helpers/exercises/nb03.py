@@ -232,6 +232,10 @@ def _divides_by_largest(scores):
     return exp / exp.sum(dim=-1, keepdim=True)
 
 
+def _by_torch_softmax(scores):
+    return torch.softmax(scores, dim=-1)
+
+
 def _no_keepdim(scores):
     exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
     return exp / exp.sum(dim=-1)
@@ -448,6 +452,7 @@ EXERCISES = (
         reference=safe_softmax,
         cases=_large_scores,
         accepted=(_by_logsumexp,),
+        without="softmax",
         properties=(_ROWS_SUM_TO_ONE,),
         checked="small scores, scores around 1000, and rows of very different height in one matrix",
         mistakes=(
@@ -487,6 +492,12 @@ EXERCISES = (
                 _no_keepdim,
                 "Without keepdim=True a max or a sum over the rows has the shape (R,) and lies down as a row, which does not fit (R, S) "
                 "unless the matrix is square, and is silently wrong then. With it the shape is (R, 1): row 0 meets number 0.",
+            ),
+            Mistake(
+                "torch's softmax",
+                _by_torch_softmax,
+                "The numbers are right, since torch made them: its softmax does not overflow either. The point is to find out how. "
+                "Use exp, a sum, and one subtraction.",
             ),
             Mistake(
                 "max without .values",
