@@ -189,6 +189,8 @@ GUESSES = [
     (lambda x: running_sum, "got a function."),
     (whole_numbers, "Expected floats, got whole numbers (torch.int64)."),
     (lambda x: x > 0, "Expected floats, got True and False (torch.bool)."),
+    (lambda x: x.double().cumsum(dim=1), "they are torch.float64; expected torch.float32."),
+    (lambda x: 2 * x.double().cumsum(dim=1), "Every number is 2 times"),
     (lambda x: x.cumsum(dim=1) + 0j, "Expected floats, got complex numbers"),
     (in_place, "Your function changed its input `x`"),
     (lambda x: x.cumsum_(dim=1), "Your function changed its input `x`"),
@@ -224,6 +226,7 @@ def test_one_number_may_come_as_a_float_or_a_tensor():
     )
     assert dot.check(lambda a, b: 3.0).status == "passed"
     assert dot.check(lambda a, b: (a * b).sum()).status == "passed"
+    assert dot.check(lambda a, b: (a * b).double().sum()).status == "passed"
     assert "Expected 3, got 4." in failure(lambda a, b: 4.0, dot)
     assert "got a str." in failure(lambda a, b: "3", dot)
 
@@ -271,9 +274,6 @@ def test_harmless_ways_pass():
     def with_gradient(x):
         return x.cumsum(dim=1).requires_grad_()
 
-    def in_double_precision(x):
-        return x.double().cumsum(dim=1)
-
     buffer = torch.zeros(3, 5, 3)
 
     def in_one_buffer(x):  # each call writes over the last one's answer
@@ -283,7 +283,7 @@ def test_harmless_ways_pass():
     def by_view_of_its_input(x):
         return x[:, :, :]
 
-    for candidate in (with_gradient, in_double_precision, in_one_buffer):
+    for candidate in (with_gradient, in_one_buffer):
         assert EXERCISE.check(candidate).status == "passed"
     same = Exercise("99.5", "Same", lambda x: x, lambda: [(torch.ones(2, 3),)], (), ("",))
     assert same.check(lambda x: x[:, :]).status == "passed"

@@ -245,9 +245,11 @@ class Exercise:
         if _kind(value) != _kind(expected):
             return _wrong_kind(value, expected)
         right = self._close(value, expected)
-        if right.all():
-            return ""
-        return self._wrong_numbers(value, expected, right)
+        if not right.all():
+            return self._wrong_numbers(value, expected, right)
+        if value.dim() and value.is_floating_point() and value.dtype != expected.dtype:
+            return _wrong_digits(value, expected)
+        return ""
 
     def _wrong_numbers(
         self, value: torch.Tensor, expected: torch.Tensor, right: torch.Tensor
@@ -406,6 +408,14 @@ def _wrong_kind(value: torch.Tensor, expected: torch.Tensor) -> str:
         "True and False": " A comparison, such as == 1, makes them.",
     }
     return told + remedies.get(_kind(expected), "")
+
+
+def _wrong_digits(value: torch.Tensor, expected: torch.Tensor) -> str:
+    return (
+        f"The numbers are right, but they are {value.dtype}; expected {expected.dtype}.\n"
+        "PyTorch refuses @ and allclose between two dtypes, so cells below would fail. Leave out "
+        f"dtype=… and .double(), or end with .to({expected.dtype})."
+    )
 
 
 def _kind(tensor: torch.Tensor) -> str:
