@@ -22,6 +22,29 @@ from torch.overrides import TorchFunctionMode
 HELPERS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 
+# What torch and Python say of a mistake that beginners make, and what to do about it.
+REMEDIES = {
+    "must match the size of tensor": "Sizes line up from the right, and each must be equal or 1. "
+    "Print the .shape of both tensors.",
+    "mat1 and mat2 shapes cannot be": "a @ b needs as many columns in a as b has rows. Print the "
+    ".shape of both.",
+    "Expected size for first two dimensions": "a @ b needs as many columns in a as b has rows. "
+    "Print the .shape of both.",
+    "expand(": "What is stored or expanded has more axes than its place. Print the .shape "
+    "of both sides.",
+    "expanded size of the tensor": "What is stored or expanded does not fit its place. Print "
+    "the .shape of both sides.",
+    "Boolean value of Tensor": "`and`, `or`, `not` and chains such as 0 <= a < b want one True or "
+    "False. For tensors: & | ~, with brackets around each comparison.",
+    "operator.invert": "~ wants True and False. A comparison, such as == 1, makes them.",
+    "only supports boolean masks": "A mask is True and False. A comparison, such as == 0, makes "
+    "them.",
+    "return_types": "max, min and others return two tensors when they get a dim: take .values.",
+    "'int' object is not iterable": "To count from 0 to n - 1, write range(n).",
+    "values to unpack": "If this is a shape: it has one number for each axis, as in "
+    "B, T, C = x.shape.",
+}
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -366,7 +389,8 @@ def _told_error(error: Exception, candidate: Callable) -> str:
     frame = _learners_line(error, candidate)
     if frame and frame.line:
         told += f"\nIt happened in line {frame.lineno}: `{_shortened(frame.line, 100)}`"
-    return told
+    remedy = next((remedy for part, remedy in REMEDIES.items() if part in text), "")
+    return f"{told}\n{remedy}" if remedy else told
 
 
 def _learners_line(error: Exception, candidate: Callable) -> traceback.FrameSummary | None:
