@@ -10,11 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from helpers.exercises import EXERCISES, PREDICTIONS, Exercise, Prediction
+from helpers.show import wrap
 
 if TYPE_CHECKING:
     import ipywidgets
-
-WIDTH = 80  # characters a line of printed text; JupyterLab breaks longer ones mid-word
 
 
 class LessonError(Exception):
@@ -68,7 +67,7 @@ def check(id: str, candidate: Callable) -> Callable:
     verdict = exercise.check(candidate)
     head = f"{exercise.id} {exercise.title}"
     if verdict.status == "passed":
-        print(_wrap(f"✓ {head}: {verdict.message}"))
+        print(wrap(f"✓ {head}: {verdict.message}"))
         return candidate
     if verdict.status == "not attempted":
         print(f"○ {head}: {verdict.message}")
@@ -76,7 +75,7 @@ def check(id: str, candidate: Callable) -> Callable:
         return exercise.reference
     lines = [f"✗ {head}: {verdict.mistake or 'not right yet'}"]
     lines += [verdict.message, verdict.details, f'hint("{exercise.id}") helps.']
-    raise CheckFailed("\n".join(_wrap(line) for line in lines if line)) from None
+    raise CheckFailed("\n".join(wrap(line) for line in lines if line)) from None
 
 
 _hints_given: dict[str, int] = {}
@@ -94,7 +93,7 @@ def hint(id: str) -> None:
     n = len(exercise.hints)
     given = _hints_given.get(exercise.id, 0)
     level = min(given + 1, n)
-    print(_wrap(f"Hint {level} of {n}: {exercise.hints[level - 1]}"))
+    print(wrap(f"Hint {level} of {n}: {exercise.hints[level - 1]}"))
     if given >= n:
         print(f'That was the last hint. solution("{exercise.id}") shows one solution.')
     _hints_given[exercise.id] = given + 1
@@ -158,16 +157,16 @@ class Question:
 
     def __str__(self) -> str:
         p = self.prediction
-        lines = [f"Prediction {p.id}", _wrap(p.question), ""]
+        lines = [f"Prediction {p.id}", wrap(p.question), ""]
         for letter, choice in p.choices.items():
-            lines.append(_wrap(f"{letter}) {choice.text}", hanging="   "))
+            lines.append(wrap(f"{letter}) {choice.text}", hanging="   "))
         lines.append("")
         if self.answer is None:
             first = next(iter(p.choices))
             lines.append(f'Answer with a button, or in code: predict("{p.id}", "{first}")')
         else:
-            lines.append(_wrap(f"Your answer: {self.answer}) {p.choices[self.answer].text}"))
-            lines.append(_wrap(self.told()))
+            lines.append(wrap(f"Your answer: {self.answer}) {p.choices[self.answer].text}"))
+            lines.append(wrap(self.told()))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -260,13 +259,3 @@ def _listed(names) -> str:
 
 def _name(function: Callable) -> str:
     return getattr(function, "__name__", "your_function")
-
-
-def _wrap(text: str, hanging: str = "") -> str:
-    """Wrap each line by itself; a line that begins with a space (code) stays as it is."""
-    return "\n".join(
-        line
-        if line.startswith(" ")
-        else textwrap.fill(line, WIDTH, subsequent_indent=hanging, break_on_hyphens=False)
-        for line in text.split("\n")
-    )

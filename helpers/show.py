@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,7 @@ TIE = 1e-9  # closer to a tie than this: an exact tie such as 1/8, which is exac
 EDGE = 1e-6  # closer than this: another machine may fall on the other side
 HUGE = 1e6  # from here on 1.00e+06 reads better than 1000000.00
 MOST = 200  # numbers that `show` prints at once
+WIDTH = 80  # characters a line of printed text; JupyterLab breaks longer ones mid-word
 
 _any_rounding = False
 
@@ -155,6 +157,16 @@ def lines(cells: Sequence[Sequence[str]], *, width: int = 0) -> list[str]:
         "  ".join(word.rjust(w) for word, w in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
+
+
+def wrap(text: str, hanging: str = "") -> str:
+    """Wrap each line by itself; a line that begins with a space (code) stays as it is."""
+    return "\n".join(
+        line
+        if line.startswith(" ")
+        else textwrap.fill(line, WIDTH, subsequent_indent=hanging, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
 
 
 def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
