@@ -247,14 +247,28 @@ def _find(id: str, where: dict) -> Exercise | Prediction:
     if isinstance(id, str) and id in other:
         call = f'check("{id}", …)' if other is EXERCISES else f'predict("{id}")'
         raise UnknownId(f"{id} is no {kind}: use {call}.")
-    near = difflib.get_close_matches(str(id), where, n=3, cutoff=0.5) or list(where)[:3]
-    told = f"There is no {kind} {id!r}." + (f" The nearest: {_listed(near)}." if near else "")
+    told = f"There is no {kind} {id!r}. {_nearest(str(id), where)}"
     raise UnknownId(told if isinstance(id, str) else f"{told} An id is text, in quotes.")
 
 
-def _listed(names) -> str:
+def _nearest(id: str, where: dict) -> str:
+    """Name what a mistyped id may mean: "3.1" is "03.1", and "03.9" one of those of 03."""
+    notebook, dot, number = id.strip().partition(".")
+    notebook = notebook.zfill(2)
+    same_notebook = [known for known in where if known.startswith(f"{notebook}.")]
+    if notebook + dot + number in where:
+        return f'The nearest: "{notebook}{dot}{number}".'
+    if same_notebook:
+        return f"Notebook {notebook} has {_listed(same_notebook, 'and')}."
+    near = difflib.get_close_matches(id, where, n=1, cutoff=0.7)
+    if near:
+        return f"The nearest: {_listed(near)}."
+    return f'They run from "{min(where)}" to "{max(where)}".'
+
+
+def _listed(names, last: str = "or") -> str:
     names = [f'"{name}"' for name in names]
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def _name(function: Callable) -> str:

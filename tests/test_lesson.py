@@ -406,7 +406,7 @@ def test_a_failed_check_shows_its_message_and_no_traceback():
 
 def test_unknown_ids_name_the_nearest():
     for call in (lesson.hint, lesson.solution, lambda id: lesson.check(id, running_sum)):
-        with pytest.raises(UnknownId, match=r"no exercise '99\.11'\. The nearest: \"99\.1\""):
+        with pytest.raises(UnknownId, match=r"no exercise '99\.11'\. Notebook 99 has \"99\.1\"\."):
             call("99.11")
     with pytest.raises(UnknownId, match=r"no prediction '99\.1p'.*\"99\.p1\""):
         lesson.predict("99.1p")
@@ -416,6 +416,19 @@ def test_unknown_ids_name_the_nearest():
         lesson.predict("99.1")
     with pytest.raises(UnknownId, match=r'"99\.1".* An id is text, in quotes'):
         lesson.hint(99.1)
+    for id, told in {
+        "0.1": 'The nearest: "00.1".',
+        "031": 'The nearest: "03.1".',
+        "3.7": 'Notebook 03 has "03.1", "03.2" and "03.3".',
+        "03": 'Notebook 03 has "03.1", "03.2" and "03.3".',
+        "elephant": """no exercise 'elephant'. They run from "00.1" to "99.1".""",
+        "47.11": """no exercise '47.11'. They run from "00.1" to "99.1".""",
+    }.items():
+        with pytest.raises(UnknownId) as raised:
+            lesson.hint(id)
+        assert str(raised.value).endswith(told)
+    with pytest.raises(UnknownId, match=r'The nearest: "03\.1"\. An id is text, in quotes'):
+        lesson.hint(3.1)
     with pytest.raises(KeyError):
         lesson.hint("elephant")
     with pytest.raises(LessonError, match=r'check\("99\.1", running_sum\)'):
