@@ -98,8 +98,9 @@ def as_array(values: Any, what: str = "the values") -> np.ndarray:
     ValueError
         If lists are ragged, or a tensor has a shape but no numbers (device "meta").
     """
+    plain = _plain(values, what)
     try:
-        array = np.array(_plain(values, what))
+        array = np.array(plain)
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -110,10 +111,25 @@ def as_array(values: Any, what: str = "the values") -> np.ndarray:
     if np.iscomplexobj(array):
         raise TypeError(f"{what} must be real, got complex numbers; show .real, .imag or .abs()")
     if array.dtype.kind not in "biuf":
+        kinds = int, float, np.number, np.bool_
+        odd = next((leaf for leaf in _leaves(plain) if not isinstance(leaf, kinds)), plain)
+        told = textwrap.shorten(repr(odd), 40, placeholder=" …")
         raise TypeError(
-            f"{what} must be numbers in a tensor, an array or lists, got {type(values).__name__}"
+            f"{what} must be numbers in a tensor, an array or lists, got the "
+            f"{type(odd).__name__} {told}"
         )
     return array
+
+
+def _leaves(values: Any) -> Iterator[Any]:
+    """What stands in nested lists or an array, one after the other."""
+    if isinstance(values, np.ndarray):
+        values = values.ravel().tolist()
+    if not isinstance(values, (list, tuple)):
+        yield values
+        return
+    for value in values:
+        yield from _leaves(value)
 
 
 def _plain(values: Any, what: str) -> Any:
