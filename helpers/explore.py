@@ -242,7 +242,11 @@ def explore_prefix(x: Any) -> Explorer:
             a, b = place(mean)
             parts.append(f'<circle cx="{a}" cy="{b}" r="3" fill="{GLOW}"/>')
         a, b = place(means[t])
-        parts.append(f'<path d="{STAR}" transform="translate({a},{b})" fill="{GLOW}"/>')
+        # Pale, under the tokens, and wider than one: neither hides the other where they meet.
+        parts.append(
+            f'<path d="{STAR}" transform="translate({a},{b}) scale(1.4)" fill="{GLOW}" '
+            f'fill-opacity=".4" stroke="{GLOW}" stroke-width="2"/>'
+        )
         for i, point in enumerate(points):
             a, b = place(point)
             seen = i <= t

@@ -110,6 +110,14 @@ def test_prefix_follows_the_running_mean():
     assert "token 0 is (1.00, 0), 1 of 4" in str(explorer)
 
 
+def test_prefix_shows_the_star_around_the_token_that_it_meets():
+    explorer = explore_prefix(X)
+    explorer.controls["t"].value = 0  # the mean of token 0 is token 0
+    star, token = (explorer.view.value.index(part) for part in ("fill-opacity", ">0</text></g>"))
+    assert star < token, "the token lies over the star"
+    assert "scale(1.4)" in explorer.view.value, "the star is wider than the token"
+
+
 def test_weights_presets_are_those_of_the_notebook():
     explorer = explore_weights(X)
     preset = explorer.controls["preset"]
