@@ -328,12 +328,16 @@ def explore_weights(x: Any) -> Explorer:
         "painter": Painter(_preset("causal", T)),
     }  # fmt: skip
 
+    choices = {name: _preset(name, T) for name in PRESETS}  # and "painted", once something is
+
     def repaint(change: Any) -> None:
-        if change["new"] in PRESETS:
-            controls["painter"].value = _preset(change["new"], T)
+        if change["new"] in choices:
+            controls["painter"].value = choices[change["new"]]
 
     def rename(change: Any) -> None:
-        names = [name for name in PRESETS if _preset(name, T) == change["new"]] or ["painted"]
+        names = [name for name in PRESETS if choices[name] == change["new"]]
+        if not names:  # kept, to come back to from a preset
+            names, choices["painted"] = ["painted"], change["new"]
         if controls["preset"].value not in names:
             controls["preset"].value = names[0]
 

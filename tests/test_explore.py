@@ -158,6 +158,27 @@ def test_weights_are_painted_by_clicks_and_watched():
     assert "rows 1, 2, 3 do not sum to 1" in str(explorer)
 
 
+def test_a_painting_comes_back_after_a_preset():
+    explorer = explore_weights(X)
+    painter, preset = explorer.controls["painter"], explorer.controls["preset"]
+    preset.value = "painted"  # nothing is, yet
+    assert np.array_equal(painter.value, np.tri(4))
+    painter.buttons[1, 2].click()
+    painter.buttons[3, 0].click()
+    mine = painter.value
+    preset.value = "decay"
+    assert painter.value != mine
+    preset.value = "painted"
+    assert (painter.value, preset.value) == (mine, "painted")
+    preset.value = "window"
+    painter.buttons[0, 1].click()  # a new painting, which begins with the window
+    preset.value = "causal"
+    preset.value = "painted"
+    window = np.tri(4) - np.tri(4, k=-3)
+    window[0, 1] = 1
+    assert np.array_equal(painter.value, window)
+
+
 def test_softmax_agrees_with_torch():
     explorer = explore_softmax()
     controls = explorer.controls
