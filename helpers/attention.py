@@ -398,9 +398,10 @@ def _refuse_bad_reading(
                 f"its shape is {_shape(tensor)}.{single}"
             )
     if context is not None and len(context) != len(x):
+        one = "context" if len(context) == 1 else "context[:1]"
         raise ValueError(
             f"Each sequence reads its own context: x has {len(x)} sequences, context "
-            f"{len(context)}. To give all of them one context use context.expand({len(x)}, -1, -1)."
+            f"{len(context)}. To give all of them one context use {one}.expand({len(x)}, -1, -1)."
         )
 
 
@@ -478,7 +479,8 @@ def _refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
     if not fits:
         raise ValueError(
             f"mask {_shape(mask)} does not fit the scores {tuple(scores)}: read from the right, "
-            "each of its sizes must be equal to the scores' or 1."
+            f"each of its sizes must be equal to the scores' or 1. One of {tuple(scores[-2:])} "
+            "does for all of them."
         )
     empty = ~mask.any(dim=-1)  # one entry a query
     if empty.any():

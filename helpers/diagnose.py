@@ -28,6 +28,7 @@ from helpers.illnesses import Patient, healthy, illnesses_of, in_heads, merge, p
 from helpers.inside import Inside, as_pair, attentions, called, evaluating, look_inside
 from helpers.picture import Picture
 from helpers.probes import Finding
+from helpers.show import wrap
 
 ATOL = 1e-5
 ORDER = ("shape", "finite", "same twice", "rows sum to 1", "no weight on the future", "no leak")
@@ -74,7 +75,8 @@ class Report:
 
     def __str__(self) -> str:
         lines = [self._verdict(), *map(str, self.findings)]
-        return "\n".join(lines + [f"○ {name}: {why}." for name, why in self.not_checked.items()])
+        lines += [f"○ {name}: {why}." for name, why in self.not_checked.items()]
+        return wrap("\n".join(lines), hanging="  ")
 
     __repr__ = __str__
 

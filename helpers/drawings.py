@@ -319,8 +319,8 @@ def plane(x: Any, t: int, *, title: str = "") -> Picture:
             pic.write(
                 ax, a, b, str(i), size=10, color=colour, va="center_baseline", zorder=2 + seen
             )
-        # Behind the filled points, and larger: at t = 0 it lies under token 0.
-        star = {"markersize": 26, "markeredgecolor": "white", "zorder": 2.5}
+        # Behind all points, and larger: at t = 0 it lies under token 0.
+        star = {"markersize": 42, "markeredgecolor": "white", "zorder": 1.5}
         ax.plot(*mean, "*", color=pic.ORANGE, **star)
         ax.set_xlabel("channel 0", size=pic.BODY, color=pic.QUIET, family=pic.FONT)
         ax.set_ylabel("channel 1", size=pic.BODY, color=pic.QUIET, family=pic.FONT)

@@ -242,7 +242,11 @@ def explore_prefix(x: Any) -> Explorer:
             a, b = place(mean)
             parts.append(f'<circle cx="{a}" cy="{b}" r="3" fill="{GLOW}"/>')
         a, b = place(means[t])
-        parts.append(f'<path d="{STAR}" transform="translate({a},{b})" fill="{GLOW}"/>')
+        # Pale, under the tokens, and wider than one: neither hides the other where they meet.
+        parts.append(
+            f'<path d="{STAR}" transform="translate({a},{b}) scale(1.4)" fill="{GLOW}" '
+            f'fill-opacity=".4" stroke="{GLOW}" stroke-width="2"/>'
+        )
         for i, point in enumerate(points):
             a, b = place(point)
             seen = i <= t
@@ -324,12 +328,16 @@ def explore_weights(x: Any) -> Explorer:
         "painter": Painter(_preset("causal", T)),
     }  # fmt: skip
 
+    choices = {name: _preset(name, T) for name in PRESETS}  # and "painted", once something is
+
     def repaint(change: Any) -> None:
-        if change["new"] in PRESETS:
-            controls["painter"].value = _preset(change["new"], T)
+        if change["new"] in choices:
+            controls["painter"].value = choices[change["new"]]
 
     def rename(change: Any) -> None:
-        names = [name for name in PRESETS if _preset(name, T) == change["new"]] or ["painted"]
+        names = [name for name in PRESETS if choices[name] == change["new"]]
+        if not names:  # kept, to come back to from a preset
+            names, choices["painted"] = ["painted"], change["new"]
         if controls["preset"].value not in names:
             controls["preset"].value = names[0]
 

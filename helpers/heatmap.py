@@ -309,11 +309,23 @@ def as_mask(mask: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     if may.dtype != bool:
         raise TypeError(f"{what} must be bool, True = may attend, got {may.dtype}; write mask != 0")
     if may.shape != shape:
+        remedy = f"; make one, as in causal_mask{shape}" if len(shape) == 2 else ""
+        if may.shape[-len(shape) :] == shape:
+            remedy = f"; pick one of its sheets, as in mask{'[0]' * (may.ndim - len(shape))}"
+        elif _fits(may.shape, shape):
+            remedy = f"; expand it first, as in mask.expand{shape}"
         raise ValueError(
-            f"{what} must have the shape of the matrix {shape}, got {may.shape}; "
-            f"expand it first, as in mask.expand{shape}"
+            f"{what} must have the shape of the matrix {shape}, got {may.shape}{remedy}"
         )
     return may
+
+
+def _fits(small: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Tell whether broadcasting stretches the one shape to the other."""
+    try:
+        return np.broadcast_shapes(small, shape) == shape
+    except ValueError:
+        return False
 
 
 def _scale(

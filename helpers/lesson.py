@@ -10,11 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from helpers.exercises import EXERCISES, PREDICTIONS, Exercise, Prediction
+from helpers.show import wrap
 
 if TYPE_CHECKING:
     import ipywidgets
-
-WIDTH = 80  # characters a line of printed text; JupyterLab breaks longer ones mid-word
 
 
 class LessonError(Exception):
@@ -68,7 +67,7 @@ def check(id: str, candidate: Callable) -> Callable:
     verdict = exercise.check(candidate)
     head = f"{exercise.id} {exercise.title}"
     if verdict.status == "passed":
-        print(_wrap(f"✓ {head}: {verdict.message}"))
+        print(wrap(f"✓ {head}: {verdict.message}"))
         return candidate
     if verdict.status == "not attempted":
         print(f"○ {head}: {verdict.message}")
@@ -76,7 +75,7 @@ def check(id: str, candidate: Callable) -> Callable:
         return exercise.reference
     lines = [f"✗ {head}: {verdict.mistake or 'not right yet'}"]
     lines += [verdict.message, verdict.details, f'hint("{exercise.id}") helps.']
-    raise CheckFailed("\n".join(_wrap(line) for line in lines if line)) from None
+    raise CheckFailed("\n".join(wrap(line) for line in lines if line)) from None
 
 
 _hints_given: dict[str, int] = {}
@@ -94,7 +93,7 @@ def hint(id: str) -> None:
     n = len(exercise.hints)
     given = _hints_given.get(exercise.id, 0)
     level = min(given + 1, n)
-    print(_wrap(f"Hint {level} of {n}: {exercise.hints[level - 1]}"))
+    print(wrap(f"Hint {level} of {n}: {exercise.hints[level - 1]}"))
     if given >= n:
         print(f'That was the last hint. solution("{exercise.id}") shows one solution.')
     _hints_given[exercise.id] = given + 1
@@ -158,16 +157,16 @@ class Question:
 
     def __str__(self) -> str:
         p = self.prediction
-        lines = [f"Prediction {p.id}", _wrap(p.question), ""]
+        lines = [f"Prediction {p.id}", wrap(p.question), ""]
         for letter, choice in p.choices.items():
-            lines.append(_wrap(f"{letter}) {choice.text}", hanging="   "))
+            lines.append(wrap(f"{letter}) {choice.text}", hanging="   "))
         lines.append("")
         if self.answer is None:
             first = next(iter(p.choices))
             lines.append(f'Answer with a button, or in code: predict("{p.id}", "{first}")')
         else:
-            lines.append(_wrap(f"Your answer: {self.answer}) {p.choices[self.answer].text}"))
-            lines.append(_wrap(self.told()))
+            lines.append(wrap(f"Your answer: {self.answer}) {p.choices[self.answer].text}"))
+            lines.append(wrap(self.told()))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -248,25 +247,29 @@ def _find(id: str, where: dict) -> Exercise | Prediction:
     if isinstance(id, str) and id in other:
         call = f'check("{id}", …)' if other is EXERCISES else f'predict("{id}")'
         raise UnknownId(f"{id} is no {kind}: use {call}.")
-    near = difflib.get_close_matches(str(id), where, n=3, cutoff=0.5) or list(where)[:3]
-    told = f"There is no {kind} {id!r}." + (f" The nearest: {_listed(near)}." if near else "")
+    told = f"There is no {kind} {id!r}. {_nearest(str(id), where)}"
     raise UnknownId(told if isinstance(id, str) else f"{told} An id is text, in quotes.")
 
 
-def _listed(names) -> str:
+def _nearest(id: str, where: dict) -> str:
+    """Name what a mistyped id may mean: "3.1" is "03.1", and "03.9" one of those of 03."""
+    notebook, dot, number = id.strip().partition(".")
+    notebook = notebook.zfill(2)
+    same_notebook = [known for known in where if known.startswith(f"{notebook}.")]
+    if notebook + dot + number in where:
+        return f'The nearest: "{notebook}{dot}{number}".'
+    if same_notebook:
+        return f"Notebook {notebook} has {_listed(same_notebook, 'and')}."
+    near = difflib.get_close_matches(id, where, n=1, cutoff=0.7)
+    if near:
+        return f"The nearest: {_listed(near)}."
+    return f'They run from "{min(where)}" to "{max(where)}".'
+
+
+def _listed(names, last: str = "or") -> str:
     names = [f'"{name}"' for name in names]
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def _name(function: Callable) -> str:
     return getattr(function, "__name__", "your_function")
-
-
-def _wrap(text: str, hanging: str = "") -> str:
-    """Wrap each line by itself; a line that begins with a space (code) stays as it is."""
-    return "\n".join(
-        line
-        if line.startswith(" ")
-        else textwrap.fill(line, WIDTH, subsequent_indent=hanging, break_on_hyphens=False)
-        for line in text.split("\n")
-    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helpers.attention import causal_mask
-from helpers.show import joined, listed, number
+from helpers.show import joined, listed, number, wrap
 
 if TYPE_CHECKING:
     from helpers.diagnose import Report
@@ -30,7 +30,7 @@ class Finding:
     evidence: str
 
     def __str__(self) -> str:
-        return f"{'✓' if self.ok else '✗'} {self.name}: {self.evidence}"
+        return wrap(f"{'✓' if self.ok else '✗'} {self.name}: {self.evidence}", hanging="  ")
 
     __repr__ = __str__
 
@@ -53,8 +53,8 @@ def finite(values: Any) -> Finding:
     >>> finite([1.0, 2.0])
     ✓ finite: all 2 numbers are finite.
     >>> finite([[float("nan"), float("nan")], [0.5, 0.5]])
-    ✗ finite: 2 of 4 numbers are nan; the first is at [0, 0]. Row 0 is nan throughout: is \
-it 0 / 0, a mean of nothing or a softmax of nothing?
+    ✗ finite: 2 of 4 numbers are nan; the first is at [0, 0]. Row 0 is nan
+      throughout: is it 0 / 0, a mean of nothing or a softmax of nothing?
     """
     values = _tensor(values, least=0)
     bad = ~values.isfinite()
@@ -241,10 +241,11 @@ def reach(
     --------
     >>> x = torch.arange(6.0).reshape(3, 2)
     >>> reach(lambda x: x.cumsum(0), x)
-    ✓ reach: tokens 0 to 2 were replaced in turn; every output from there on changed.
+    ✓ reach: tokens 0 to 2 were replaced in turn; every output from there on
+      changed.
     >>> reach(lambda x: x, x)
-    ✗ reach: output 2 hears only token 2. 3 of 6 pairs of a token and an output that may read \
-it are deaf: no change arrives.
+    ✗ reach: output 2 hears only token 2. 3 of 6 pairs of a token and an output that
+      may read it are deaf: no change arrives.
     """
     name = "reach"
     moved = _moved(function, x, name)
@@ -293,8 +294,8 @@ def gradients_reach(out: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> F
     >>> gradients_reach(a * 2 + b, {"a": a, "b": b})
     ✓ gradients reach: one arrives at a and b.
     >>> gradients_reach(a * 2, {"a": a, "b": b})
-    ✗ gradients reach: none arrives at b: 0 of 3 numbers. What gets no gradient does not learn. \
-The output was made without b. One arrives at a.
+    ✗ gradients reach: none arrives at b: 0 of 3 numbers. What gets no gradient does
+      not learn. The output was made without b. One arrives at a.
     """
     name = "gradients reach"
     if not tensors:
@@ -342,7 +343,8 @@ def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
     Examples
     --------
     >>> matches_reference([1.0, 2.0], [1.0, 2.5])
-    ✗ equals the reference: 1 of 2 numbers is off; the most, by 0.50, the one at [1].
+    ✗ equals the reference: 1 of 2 numbers is off; the most, by 0.50, the one at
+      [1].
     """
     name = "equals the reference"
     got, expected = _tensor(got, least=0), _tensor(expected, least=0)

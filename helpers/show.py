@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,7 @@ TIE = 1e-9  # closer to a tie than this: an exact tie such as 1/8, which is exac
 EDGE = 1e-6  # closer than this: another machine may fall on the other side
 HUGE = 1e6  # from here on 1.00e+06 reads better than 1000000.00
 MOST = 200  # numbers that `show` prints at once
+WIDTH = 80  # characters a line of printed text; JupyterLab breaks longer ones mid-word
 
 _any_rounding = False
 
@@ -96,8 +98,9 @@ def as_array(values: Any, what: str = "the values") -> np.ndarray:
     ValueError
         If lists are ragged, or a tensor has a shape but no numbers (device "meta").
     """
+    plain = _plain(values, what)
     try:
-        array = np.array(_plain(values, what))
+        array = np.array(plain)
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -108,10 +111,25 @@ def as_array(values: Any, what: str = "the values") -> np.ndarray:
     if np.iscomplexobj(array):
         raise TypeError(f"{what} must be real, got complex numbers; show .real, .imag or .abs()")
     if array.dtype.kind not in "biuf":
+        kinds = int, float, np.number, np.bool_
+        odd = next((leaf for leaf in _leaves(plain) if not isinstance(leaf, kinds)), plain)
+        told = textwrap.shorten(repr(odd), 40, placeholder=" …")
         raise TypeError(
-            f"{what} must be numbers in a tensor, an array or lists, got {type(values).__name__}"
+            f"{what} must be numbers in a tensor, an array or lists, got the "
+            f"{type(odd).__name__} {told}"
         )
     return array
+
+
+def _leaves(values: Any) -> Iterator[Any]:
+    """What stands in nested lists or an array, one after the other."""
+    if isinstance(values, np.ndarray):
+        values = values.ravel().tolist()
+    if not isinstance(values, (list, tuple)):
+        yield values
+        return
+    for value in values:
+        yield from _leaves(value)
 
 
 def _plain(values: Any, what: str) -> Any:
@@ -155,6 +173,16 @@ def lines(cells: Sequence[Sequence[str]], *, width: int = 0) -> list[str]:
         "  ".join(word.rjust(w) for word, w in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
+
+
+def wrap(text: str, hanging: str = "") -> str:
+    """Wrap each line by itself; a line that begins with a space (code) stays as it is."""
+    return "\n".join(
+        line
+        if line.startswith(" ")
+        else textwrap.fill(line, WIDTH, subsequent_indent=hanging, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
 
 
 def show(value: Any, label: str = "", *, decimals: int = 2) -> None:

@@ -261,7 +261,9 @@ def test_a_bare_function_is_incomplete_and_says_what_was_not_checked():
     assert report.status == "incomplete" and not report.illnesses
     unseen = ["rows sum to 1", "no weight on the future", "gradients reach", "equals the reference"]
     assert list(report.not_checked) == unseen
-    assert str(report).startswith(f"INCOMPLETE: no illness found; not checked: {', '.join(unseen)}")
+    told = " ".join(str(report).split())
+    assert told.startswith(f"INCOMPLETE: no illness found; not checked: {', '.join(unseen)}")
+    assert max(map(len, str(report).splitlines())) <= 80
     assert "it shows no weights" in report.not_checked["rows sum to 1"]
     with_weights = diagnose(lambda x: many(x, return_weights=True), C=C, n_head=N_HEAD)
     assert with_weights.status == "incomplete"
@@ -306,7 +308,7 @@ def test_probes_see_of_a_bare_function_what_the_table_says(name):
     if "✗" in PATTERNS[name]:
         assert report.status == "ill" and not report.recognised
         assert set(report.illnesses) & PATTERNS.keys() == same
-        assert f"This fits: {'; '.join(report.illnesses)}." in str(report)
+        assert f"This fits: {'; '.join(report.illnesses)}." in " ".join(str(report).split())
     else:
         assert (report.status, report.illnesses) == ("incomplete", ())
     out_only = diagnose(lambda x: patient(x), C=C, n_head=N_HEAD)

@@ -110,6 +110,14 @@ def test_prefix_follows_the_running_mean():
     assert "token 0 is (1.00, 0), 1 of 4" in str(explorer)
 
 
+def test_prefix_shows_the_star_around_the_token_that_it_meets():
+    explorer = explore_prefix(X)
+    explorer.controls["t"].value = 0  # the mean of token 0 is token 0
+    star, token = (explorer.view.value.index(part) for part in ("fill-opacity", ">0</text></g>"))
+    assert star < token, "the token lies over the star"
+    assert "scale(1.4)" in explorer.view.value, "the star is wider than the token"
+
+
 def test_weights_presets_are_those_of_the_notebook():
     explorer = explore_weights(X)
     preset = explorer.controls["preset"]
@@ -148,6 +156,27 @@ def test_weights_are_painted_by_clicks_and_watched():
     explorer.controls["normalise"].value = False
     assert "row 0 sums to 0: nothing to average, so the output is 0" in str(explorer)
     assert "rows 1, 2, 3 do not sum to 1" in str(explorer)
+
+
+def test_a_painting_comes_back_after_a_preset():
+    explorer = explore_weights(X)
+    painter, preset = explorer.controls["painter"], explorer.controls["preset"]
+    preset.value = "painted"  # nothing is, yet
+    assert np.array_equal(painter.value, np.tri(4))
+    painter.buttons[1, 2].click()
+    painter.buttons[3, 0].click()
+    mine = painter.value
+    preset.value = "decay"
+    assert painter.value != mine
+    preset.value = "painted"
+    assert (painter.value, preset.value) == (mine, "painted")
+    preset.value = "window"
+    painter.buttons[0, 1].click()  # a new painting, which begins with the window
+    preset.value = "causal"
+    preset.value = "painted"
+    window = np.tri(4) - np.tri(4, k=-3)
+    window[0, 1] = 1
+    assert np.array_equal(painter.value, window)
 
 
 def test_softmax_agrees_with_torch():

@@ -189,6 +189,8 @@ GUESSES = [
     (lambda x: running_sum, "got a function."),
     (whole_numbers, "Expected floats, got whole numbers (torch.int64)."),
     (lambda x: x > 0, "Expected floats, got True and False (torch.bool)."),
+    (lambda x: x.double().cumsum(dim=1), "they are torch.float64; expected torch.float32."),
+    (lambda x: 2 * x.double().cumsum(dim=1), "Every number is 2 times"),
     (lambda x: x.cumsum(dim=1) + 0j, "Expected floats, got complex numbers"),
     (in_place, "Your function changed its input `x`"),
     (lambda x: x.cumsum_(dim=1), "Your function changed its input `x`"),
@@ -224,8 +226,43 @@ def test_one_number_may_come_as_a_float_or_a_tensor():
     )
     assert dot.check(lambda a, b: 3.0).status == "passed"
     assert dot.check(lambda a, b: (a * b).sum()).status == "passed"
+    assert dot.check(lambda a, b: (a * b).double().sum()).status == "passed"
     assert "Expected 3, got 4." in failure(lambda a, b: 4.0, dot)
     assert "got a str." in failure(lambda a, b: "3", dot)
+
+
+@pytest.mark.parametrize(
+    "borrowed",
+    [
+        lambda x: x.cumsum(dim=1),
+        lambda x: torch.cumsum(x, 1),
+        lambda x: x.clone().cumsum_(1),
+        lambda x: 2 * x.cumsum(1),  # wrong numbers too
+        lambda x: x.logcumsumexp(1),
+    ],
+)
+def test_what_an_exercise_does_without_is_noticed_however_it_is_called(borrowed):
+    exercise = replace(EXERCISE, without="cumsum", mistakes=())
+    assert "calls torch's own cumsum. Here you write it yourself." in failure(borrowed, exercise)
+    own = torch.tril(torch.ones(5, 5))
+    exercise = replace(exercise, reference=lambda x: own[: x.shape[1], : x.shape[1]] @ x)
+    assert exercise.check(exercise.reference).status == "passed"
+    assert exercise.check(borrowed).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "borrowed",
+    [
+        lambda scores: torch.softmax(scores, -1),
+        lambda scores: scores.softmax(-1),
+        lambda scores: torch.nn.functional.softmax(scores, dim=-1),
+        torch.nn.Softmax(dim=-1),
+        lambda scores: torch.nn.functional.log_softmax(scores, dim=-1).exp(),
+        lambda scores: torch.special.softmax(scores, -1),
+    ],
+)
+def test_03_3_takes_no_softmax_of_torch(borrowed):
+    assert EXERCISES["03.3"].check(borrowed).mistake == "torch's softmax"
 
 
 def test_numbers_among_the_arguments_are_told():
@@ -237,9 +274,6 @@ def test_harmless_ways_pass():
     def with_gradient(x):
         return x.cumsum(dim=1).requires_grad_()
 
-    def in_double_precision(x):
-        return x.double().cumsum(dim=1)
-
     buffer = torch.zeros(3, 5, 3)
 
     def in_one_buffer(x):  # each call writes over the last one's answer
@@ -249,7 +283,7 @@ def test_harmless_ways_pass():
     def by_view_of_its_input(x):
         return x[:, :, :]
 
-    for candidate in (with_gradient, in_double_precision, in_one_buffer):
+    for candidate in (with_gradient, in_one_buffer):
         assert EXERCISE.check(candidate).status == "passed"
     same = Exercise("99.5", "Same", lambda x: x, lambda: [(torch.ones(2, 3),)], (), ("",))
     assert same.check(lambda x: x[:, :]).status == "passed"
@@ -290,6 +324,27 @@ def test_an_exception_inside_torch_names_the_learners_line_not_torchs():
         return torch.nn.functional.softmax(x, dim="last")
 
     assert '`return torch.nn.functional.softmax(x, dim="last")`' in failure(mine)
+
+
+REMEDIES_MET = [
+    (lambda x: x + x.mT, "Sizes line up from the right"),
+    (lambda x: x[0] @ x[0], "as many columns in a as b has rows"),
+    (lambda x: x @ x, "as many columns in a as b has rows"),
+    (lambda x: torch.zeros(3).copy_(x), "does not fit its place"),
+    (lambda x: torch.zeros(2).fill_(0).__setitem__(0, x[0]), "more axes than its place"),
+    (lambda x: x > 0 and x < 1, "For tensors: & | ~"),
+    (lambda x: x[~x], "~ wants True and False"),
+    (lambda x: x.masked_fill(x, 0), "A mask is True and False"),
+    (lambda x: x - x.max(dim=1), "take .values"),
+    (lambda x: [x for _ in x.shape[1]], "write range(n)"),
+    (lambda x: [T for B, T in [x.shape]], "one number for each axis"),
+]
+
+
+@pytest.mark.parametrize(("candidate", "remedy"), REMEDIES_MET)
+def test_a_common_exception_is_told_with_what_to_do(candidate, remedy):
+    message = failure(candidate, replace(EXERCISE, mistakes=()))
+    assert "Your function raised" in message and remedy in message
 
 
 def test_a_long_exception_is_shortened():
@@ -351,7 +406,7 @@ def test_a_failed_check_shows_its_message_and_no_traceback():
 
 def test_unknown_ids_name_the_nearest():
     for call in (lesson.hint, lesson.solution, lambda id: lesson.check(id, running_sum)):
-        with pytest.raises(UnknownId, match=r"no exercise '99\.11'\. The nearest: \"99\.1\""):
+        with pytest.raises(UnknownId, match=r"no exercise '99\.11'\. Notebook 99 has \"99\.1\"\."):
             call("99.11")
     with pytest.raises(UnknownId, match=r"no prediction '99\.1p'.*\"99\.p1\""):
         lesson.predict("99.1p")
@@ -361,6 +416,19 @@ def test_unknown_ids_name_the_nearest():
         lesson.predict("99.1")
     with pytest.raises(UnknownId, match=r'"99\.1".* An id is text, in quotes'):
         lesson.hint(99.1)
+    for id, told in {
+        "0.1": 'The nearest: "00.1".',
+        "031": 'The nearest: "03.1".',
+        "3.7": 'Notebook 03 has "03.1", "03.2" and "03.3".',
+        "03": 'Notebook 03 has "03.1", "03.2" and "03.3".',
+        "elephant": """no exercise 'elephant'. They run from "00.1" to "99.1".""",
+        "47.11": """no exercise '47.11'. They run from "00.1" to "99.1".""",
+    }.items():
+        with pytest.raises(UnknownId) as raised:
+            lesson.hint(id)
+        assert str(raised.value).endswith(told)
+    with pytest.raises(UnknownId, match=r'The nearest: "03\.1"\. An id is text, in quotes'):
+        lesson.hint(3.1)
     with pytest.raises(KeyError):
         lesson.hint("elephant")
     with pytest.raises(LessonError, match=r'check\("99\.1", running_sum\)'):

@@ -25,9 +25,24 @@ masked = scores.masked_fill(~MASK, -math.inf)
 good = masked.softmax(-1)
 
 
+def words(finding):
+    """What a finding says, wherever its lines break."""
+    return " ".join(str(finding).split())
+
+
 def test_a_finding_reads_as_a_sentence():
     assert str(Finding("finite", True, "all 4.")) == "✓ finite: all 4."
     assert repr(Finding("finite", False, "2 of 4.")) == "✗ finite: 2 of 4."
+
+
+def test_a_long_finding_breaks_between_words():
+    evidence = "7 of the 7 tokens tried reach back. " * 4
+    lines = str(Finding("no leak", False, evidence)).splitlines()
+    assert len(lines) == 2 and all(len(line) <= 80 for line in lines)
+    assert lines[1].startswith("  ") and not lines[1].startswith("   ")
+    assert words(Finding("no leak", False, evidence)) == f"✗ no leak: {evidence}".strip()
+    exact = "✓ finite: " + "x" * 70
+    assert str(Finding("finite", True, "x" * 70)) == exact
 
 
 @pytest.mark.parametrize(
@@ -40,21 +55,21 @@ def test_healthy_weights_pass(weights):
 
 def test_finite_counts_kinds_and_names_the_first():
     values = torch.tensor([[0.0, math.inf], [math.nan, -math.inf]])
-    told = str(finite(values))
+    told = words(finite(values))
     assert told.startswith("✗ finite: 1 of 4 numbers is nan, 1 is inf, 1 is -inf")
     assert "first is at [0, 1]" in told
 
 
 def test_finite_tells_masked_rows_from_nan_everywhere():
     diagonal_masked = scores.masked_fill(~MASK.tril(-1), -math.inf).softmax(-1)
-    assert "Row 0 of every sheet is nan throughout" in str(finite(diagonal_masked))
+    assert "Row 0 of every sheet is nan throughout" in words(finite(diagonal_masked))
     zero_times_inf = (scores + (1 - MASK.float()) * -math.inf).softmax(-1)
-    assert "Everything is nan" in str(finite(zero_times_inf))
+    assert "Everything is nan" in words(finite(zero_times_inf))
 
 
 def test_row_sums_are_grouped_and_a_wrong_axis_is_guessed():
     near = (torch.arange(T)[:, None] - torch.arange(T)).abs() <= 1
-    told = str(rows_sum_to_one(near / near.sum(0, keepdim=True)))
+    told = words(rows_sum_to_one(near / near.sum(0, keepdim=True)))
     assert "✗ rows sum to 1: rows 0 and 7 sum to 0.83, rows 1 and 6 to 1.17 —" in told
     assert "Columns sum to 1 here" in told
 
@@ -62,7 +77,7 @@ def test_row_sums_are_grouped_and_a_wrong_axis_is_guessed():
 def test_many_row_sums_are_told_by_their_extremes():
     weights = masked.softmax(1)
     sums = weights.sum(-1)
-    told = str(rows_sum_to_one(weights))
+    told = words(rows_sum_to_one(weights))
     assert f"{4 * T} of {4 * T} rows do not" in told and "Columns sum to 1" in told
     assert f"lowest sum is {sums.min():.2f}" in told
     assert f"highest sum is {sums.max():.2f}" in told
@@ -86,7 +101,7 @@ def test_row_sums_guess_the_cause_only_where_it_shows(weights, guess):
 
 
 def test_a_sum_just_off_1_does_not_read_as_1():
-    assert "sums to 1 + 3e-05" in str(rows_sum_to_one([[0.50003, 0.5], [1.0, 0.0]]))
+    assert "sums to 1 + 3e-05" in words(rows_sum_to_one([[0.50003, 0.5], [1.0, 0.0]]))
 
 
 FUTURES = [
@@ -109,10 +124,10 @@ def test_weight_on_the_future_is_found_and_its_cause_guessed(weights, guess):
 def test_the_largest_weight_on_the_future_is_named():
     weights = torch.eye(4).expand(2, 4, 4).clone()
     weights[1, 2] = torch.tensor([0.0, 0.0, 0.75, 0.25])
-    told = str(no_weight_on_future(weights))
+    told = words(no_weight_on_future(weights))
     assert "1 of 12 weights on later keys is not 0" in told
     assert "the largest is 0.25: query 2 reads key 3 of sheet [1]" in told
-    assert "but nan" in str(no_weight_on_future(masked.softmax(0)))
+    assert "but nan" in words(no_weight_on_future(masked.softmax(0)))
 
 
 def self_attention(weigh):
@@ -147,14 +162,14 @@ def test_a_leak_says_which_token_moved_which_outputs():
         out[:, 2] = x[:, 5]
         return out
 
-    told = str(no_leak(peek, x))
+    told = words(no_leak(peek, x))
     assert "changing token 5 changed output 2, by up to " in told
     assert told.endswith("1 of the 7 tokens tried reaches back.")
-    assert "changed outputs 0 to " in str(no_leak(lambda x: x.flip(1).cumsum(1).flip(1), x))
+    assert "changed outputs 0 to " in words(no_leak(lambda x: x.flip(1).cumsum(1).flip(1), x))
 
 
 def test_a_leak_through_nan_outputs_cannot_be_told():
-    told = str(no_leak(lambda x: masked.softmax(0) @ x, x))
+    told = words(no_leak(lambda x: masked.softmax(0) @ x, x))
     assert "cannot be told: outputs 0 to 6 are nan or inf" in told
 
 
@@ -171,9 +186,9 @@ def test_what_hears_everything_it_may_reaches(x):
 
 def test_deafness_is_told_by_the_deafest_output():
     window = MASK & ~MASK.tril(-2)  # this token and the one before it
-    told = str(reach(lambda x: attention(x, x, x, window), x))
+    told = words(reach(lambda x: attention(x, x, x, window), x))
     assert told.startswith("✗ reach: output 7 hears only tokens 6 and 7. 21 of 36 pairs")
-    assert "output 7 hears no token" in str(reach(lambda x: x.cumsum(1) * (MASK[6:7, :].mT), x))
+    assert "output 7 hears no token" in words(reach(lambda x: x.cumsum(1) * (MASK[6:7, :].mT), x))
     causal = reach(lambda x: attention(x, x, x, MASK), x, causal=False)
     assert causal.evidence.startswith("output 0 hears only token 0. 28 of 64 pairs")
 
@@ -182,8 +197,10 @@ def test_a_gradient_that_does_not_arrive_is_told_from_one_that_is_not_there():
     q, k, v, other = (torch.randn(2, 4, 3).requires_grad_() for _ in range(4))
     names = {"q": q, "k": k, "v": v}
     out, _ = attention(q, k, v, causal_mask(4))
-    assert str(gradients_reach(out, names)) == "✓ gradients reach: one arrives at q, k and v."
-    told = str(gradients_reach(out + 0 * other, names | {"other": other, "unused": torch.ones(3)}))
+    assert words(gradients_reach(out, names)) == "✓ gradients reach: one arrives at q, k and v."
+    told = words(
+        gradients_reach(out + 0 * other, names | {"other": other, "unused": torch.ones(3)})
+    )
     assert "none arrives at other and unused: 0 of 24 and 0 of 3 numbers." in told
     assert told.endswith("The output was made without unused. One arrives at q, k and v.")
     assert q.grad is None, "nothing is left behind"
@@ -201,23 +218,23 @@ def test_a_plain_sum_would_miss_what_a_random_gradient_finds():
 
 def test_differences_from_a_reference_are_counted_and_placed():
     got = good.clone()
-    assert str(matches_reference(got, good)) == (
+    assert words(matches_reference(got, good)) == (
         "✓ equals the reference: all 256 numbers within 1e-05."
     )
     got[1, 2, 0] += 0.25
-    assert "1 of 256 numbers is off; the most, by 0.25, the one at [1, 2, 0]." in str(
+    assert "1 of 256 numbers is off; the most, by 0.25, the one at [1, 2, 0]." in words(
         matches_reference(got, good)
     )
     got[3, 0, 0] = math.nan
-    assert "2 of 256 numbers are off; the first that is nan at [3, 0, 0]" in str(
+    assert "2 of 256 numbers are off; the first that is nan at [3, 0, 0]" in words(
         matches_reference(got, good)
     )
 
 
 def test_a_number_on_the_edge_of_rounding_is_told_with_one_digit_more(monkeypatch):
     monkeypatch.setenv("ATTENTION_STRICT", "1")
-    assert "by 0.135," in str(matches_reference([0.13499996], [0.0]))
-    assert "by 0.13," in str(matches_reference([0.125], [0.0])), "1/8 is exact on every machine"
+    assert "by 0.135," in words(matches_reference([0.13499996], [0.0]))
+    assert "by 0.13," in words(matches_reference([0.125], [0.0])), "1/8 is exact on every machine"
 
 
 def test_the_probe_leaves_no_trace():
@@ -229,7 +246,7 @@ def test_the_probe_leaves_no_trace():
         for seed in (1, 2):
             torch.manual_seed(seed)
             before = torch.get_rng_state()
-            findings.add(str(no_leak(noisy, x)))
+            findings.add(words(no_leak(noisy, x)))
             assert torch.equal(torch.get_rng_state(), before)
     assert len(findings) == 1, "the same whatever the random state"
     assert torch.equal(x, input_before)

@@ -93,7 +93,11 @@ def test_show_writes_the_label(capsys):
         (torch.zeros(1, 1, 1, 1), ValueError, "up to 3 dimensions, got 4"),
         (torch.zeros(201), ValueError, "up to 200 numbers, got 201.*slice"),
         ([[1, 2], [3]], ValueError, "different lengths"),
-        ("abc", TypeError, "must be numbers.*str"),
+        ("abc", TypeError, "must be numbers.*got the str 'abc'"),
+        ([[1, 2], [3, "x"]], TypeError, "must be numbers.*got the str 'x'"),
+        ([[None, 1.0]], TypeError, "must be numbers.*got the NoneType None"),
+        (np.array([["a"]]), TypeError, "must be numbers.*got the str 'a'"),
+        ([10**30], TypeError, "must be numbers.*got the list"),
         (torch.zeros(2, device="meta"), ValueError, "device 'meta'"),
     ],
 )

@@ -11,14 +11,39 @@ import inspect
 import sysconfig
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 HELPERS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
+
+# What torch and Python say of a mistake that beginners make, and what to do about it.
+REMEDIES = {
+    "must match the size of tensor": "Sizes line up from the right, and each must be equal or 1. "
+    "Print the .shape of both tensors.",
+    "mat1 and mat2 shapes cannot be": "a @ b needs as many columns in a as b has rows. Print the "
+    ".shape of both.",
+    "Expected size for first two dimensions": "a @ b needs as many columns in a as b has rows. "
+    "Print the .shape of both.",
+    "expand(": "What is stored or expanded has more axes than its place. Print the .shape "
+    "of both sides.",
+    "expanded size of the tensor": "What is stored or expanded does not fit its place. Print "
+    "the .shape of both sides.",
+    "Boolean value of Tensor": "`and`, `or`, `not` and chains such as 0 <= a < b want one True or "
+    "False. For tensors: & | ~, with brackets around each comparison.",
+    "operator.invert": "~ wants True and False. A comparison, such as == 1, makes them.",
+    "only supports boolean masks": "A mask is True and False. A comparison, such as == 0, makes "
+    "them.",
+    "return_types": "max, min and others return two tensors when they get a dim: take .values.",
+    "'int' object is not iterable": "To count from 0 to n - 1, write range(n).",
+    "values to unpack": "If this is a shape: it has one number for each axis, as in "
+    "B, T, C = x.shape.",
+}
 
 
 @dataclass(frozen=True)
@@ -72,11 +97,12 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one call: a value or an exception, and whether the inputs were changed."""
+    """What came of one call: a value or an exception, and what else it did."""
 
     value: Any = None
     error: Exception | None = None
     changed: str | None = None  # the name of the argument that was written into
+    borrowed: bool = False  # whether it called what the exercise is to do without
 
 
 @dataclass(frozen=True)
@@ -107,6 +133,8 @@ class Exercise:
         How far a number may lie from the reference's, plus one part in 100 000 of it.
     several
         The answer is several tensors of one shape, as a tuple or list; they are judged stacked.
+    without
+        A word: an answer may call no function of torch that has it in its name.
     """
 
     id: str
@@ -120,6 +148,7 @@ class Exercise:
     checked: str = ""
     atol: float = 1e-5
     several: bool = False
+    without: str = ""
 
     def check(self, candidate: Callable) -> Verdict:
         """Judge a candidate by what it does on the check inputs.
@@ -157,9 +186,12 @@ class Exercise:
         """Call a function on each check input, every time from the same random state."""
         outcomes = []
         for arguments in self._inputs():
-            with torch.random.fork_rng(devices=[]):
+            watched = _Calls() if self.without else nullcontext()
+            with torch.random.fork_rng(devices=[]), watched as calls:
                 torch.manual_seed(0)
-                outcomes.append(_call(function, arguments, self._names(), self.several))
+                outcome = _call(function, arguments, self._names(), self.several)
+            borrowed = bool(calls) and any(self.without in name for name in calls.names)
+            outcomes.append(replace(outcome, borrowed=borrowed))
         return outcomes
 
     def same(self, some: list[Outcome], others: list[Outcome]) -> bool:
@@ -167,7 +199,7 @@ class Exercise:
         return all(self._same(a, b) for a, b in zip(some, others, strict=True))
 
     def _same(self, a: Outcome, b: Outcome) -> bool:
-        if a.changed != b.changed:
+        if (a.changed, a.borrowed) != (b.changed, b.borrowed):
             return False
         if a.error or b.error:
             return type(a.error) is type(b.error) and str(a.error) == str(b.error)
@@ -222,6 +254,8 @@ class Exercise:
                 f"Make a new tensor: write nothing into `{got.changed}`, call no method that ends "
                 "in _ on it, or work on a .clone()."
             )
+        if got.borrowed:
+            return f"Your function calls torch's own {self.without}. Here you write it yourself."
         value = got.value
         if value is None:
             return "Your function returned None. Is its `return` missing?"
@@ -234,9 +268,11 @@ class Exercise:
         if _kind(value) != _kind(expected):
             return _wrong_kind(value, expected)
         right = self._close(value, expected)
-        if right.all():
-            return ""
-        return self._wrong_numbers(value, expected, right)
+        if not right.all():
+            return self._wrong_numbers(value, expected, right)
+        if value.dim() and value.is_floating_point() and value.dtype != expected.dtype:
+            return _wrong_digits(value, expected)
+        return ""
 
     def _wrong_numbers(
         self, value: torch.Tensor, expected: torch.Tensor, right: torch.Tensor
@@ -290,6 +326,18 @@ class Exercise:
         return f"Input: {', '.join(told)}."
 
 
+class _Calls(TorchFunctionMode):
+    """Notes the names of the torch functions and tensor methods that are called meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.names.add(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
+
+
 def _call(function: Callable, arguments: tuple, names: list[str], several: bool) -> Outcome:
     given = [_copy(argument) for argument in arguments]
     try:
@@ -341,7 +389,8 @@ def _told_error(error: Exception, candidate: Callable) -> str:
     frame = _learners_line(error, candidate)
     if frame and frame.line:
         told += f"\nIt happened in line {frame.lineno}: `{_shortened(frame.line, 100)}`"
-    return told
+    remedy = next((remedy for part, remedy in REMEDIES.items() if part in text), "")
+    return f"{told}\n{remedy}" if remedy else told
 
 
 def _learners_line(error: Exception, candidate: Callable) -> traceback.FrameSummary | None:
@@ -383,6 +432,14 @@ def _wrong_kind(value: torch.Tensor, expected: torch.Tensor) -> str:
         "True and False": " A comparison, such as == 1, makes them.",
     }
     return told + remedies.get(_kind(expected), "")
+
+
+def _wrong_digits(value: torch.Tensor, expected: torch.Tensor) -> str:
+    return (
+        f"The numbers are right, but they are {value.dtype}; expected {expected.dtype}.\n"
+        "PyTorch refuses @ and allclose between two dtypes, so cells below would fail. Leave out "
+        f"dtype=… and .double(), or end with .to({expected.dtype})."
+    )
 
 
 def _kind(tensor: torch.Tensor) -> str:

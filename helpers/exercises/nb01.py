@@ -98,6 +98,42 @@ def _sees_everything(x):
     return out
 
 
+def _returns_after_a_position(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+            return out
+
+
+def _returns_after_a_sequence(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+        return out
+
+
+def _skips_position_0(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(1, T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+def _one_too_many(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 2].mean(dim=0)
+    return out
+
+
 # ---------------------------------------------------------------- 01.2
 
 
@@ -151,6 +187,41 @@ def _one_loop_no_slice(x):
     return out
 
 
+def _one_loop_forgets_to_divide(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].sum(dim=1)
+    return out
+
+
+def _one_loop_divides_by_T(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].sum(dim=1) / x.shape[1]
+    return out
+
+
+def _one_loop_returns_inside(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+        return out
+
+
+def _one_loop_skips_position_0(x):
+    out = torch.zeros_like(x)
+    for t in range(1, x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+def _one_loop_one_too_many(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 2].mean(dim=1)
+    return out
+
+
 # ---------------------------------------------------------------- 01.3
 
 
@@ -199,6 +270,14 @@ def _batches():
 _FORGETS_ITSELF = (
     "The slice ends one too early: x[…, :t] holds tokens 0 to t-1, and for t = 0 nothing, whose mean is nan. "
     "Every token is part of its own past here: slice to t + 1."
+)
+_SKIPS_POSITION_0 = (
+    "Output 0 is still the 0 that you began with: the loop starts at 1. Positions count from 0, and token 0 has a mean too, "
+    "that of itself alone. range(T) runs from 0 to T - 1."
+)
+_ONE_TOO_MANY = (
+    "The slice ends one too late: x[…, : t + 2] holds token t + 1 as well, which is the future. "
+    "A slice stops one before its end, so t + 1 is enough to have token t in it."
 )
 _ERRORS_WITH_DIM = "the mean was taken over the wrong axis and did not fit into its place"
 
@@ -256,6 +335,20 @@ EXERCISES = (
                 _sees_everything,
                 "All outputs of a sequence are equal: the mean of all T tokens, future included. The slice must stop at t.",
             ),
+            Mistake(
+                "returned after the first position",
+                _returns_after_a_position,
+                "Only out[0, 0] is filled: `return` stands inside the inner loop, and the function ends there the first time round. "
+                "Move it left, to the column of the first `for`.",
+            ),
+            Mistake(
+                "returned after the first sequence",
+                _returns_after_a_sequence,
+                "Sequence 0 is right, the others are still 0: `return` stands inside the loop over b. "
+                "Move it left, to the column of the first `for`.",
+            ),
+            Mistake("position 0 left out", _skips_position_0, _SKIPS_POSITION_0),
+            Mistake("one token too many", _one_too_many, _ONE_TOO_MANY),
         ),
         hints=(
             "Two loops: one over the sequences, one over the positions. What does output [b, t] need?",
@@ -298,6 +391,24 @@ EXERCISES = (
                 _one_loop_no_slice,
                 "x.mean(dim=1) averages all T tokens, future included. Slice first: x[:, : t + 1].",
             ),
+            Mistake(
+                "not divided",
+                _one_loop_forgets_to_divide,
+                "These are running sums: they grow with t. Divide each by how many tokens went in, t + 1, or take the mean.",
+            ),
+            Mistake(
+                "divided by T",
+                _one_loop_divides_by_T,
+                "You divide by T everywhere. Output t is a mean of t + 1 tokens; only the last one has T of them.",
+            ),
+            Mistake(
+                "returned after the first position",
+                _one_loop_returns_inside,
+                "Only out[:, 0] is filled: `return` stands inside the loop, and the function ends there the first time round. "
+                "Move it left, to the column of the `for`.",
+            ),
+            Mistake("position 0 left out", _one_loop_skips_position_0, _SKIPS_POSITION_0),
+            Mistake("one token too many", _one_loop_one_too_many, _ONE_TOO_MANY),
         ),
         hints=(
             "A slice with : in the first place takes all sequences at once.",

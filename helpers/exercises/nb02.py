@@ -56,6 +56,30 @@ def _wrong_side(x):
     return x @ (ones / ones.sum(dim=-1, keepdim=True))
 
 
+def _divides_by_T(x):
+    T = x.shape[1]
+    ones = torch.tril(torch.ones(T, T))
+    return ones / T @ x
+
+
+def _entry_by_entry(x):
+    T = x.shape[1]
+    ones = torch.tril(torch.ones(T, T))
+    return ones / ones.sum(dim=-1, keepdim=True) * x
+
+
+def _batch_taken_for_T(x):
+    T = x.shape[0]
+    ones = torch.tril(torch.ones(T, T))
+    return ones / ones.sum(dim=-1, keepdim=True) @ x
+
+
+def _channels_taken_for_T(x):
+    T = x.shape[2]
+    ones = torch.tril(torch.ones(T, T))
+    return ones / ones.sum(dim=-1, keepdim=True) @ x
+
+
 def _by_dividing_afterwards(x):
     T = x.shape[1]
     return torch.tril(torch.ones(T, T)) @ x / torch.arange(1, T + 1)[:, None]
@@ -116,6 +140,26 @@ def _window_not_normalised(T, width):
     return ((age >= 0) & (age < width)).float()
 
 
+def _window_no_keepdim(T, width):
+    t = torch.arange(T)
+    age = t[:, None] - t
+    inside = ((age >= 0) & (age < width)).float()
+    return inside / inside.sum(dim=-1)
+
+
+def _window_columns_normalised(T, width):
+    t = torch.arange(T)
+    age = t[:, None] - t
+    inside = ((age >= 0) & (age < width)).float()
+    return inside / inside.sum(dim=0, keepdim=True)
+
+
+def _window_future_left_in(T, width):
+    t = torch.arange(T)
+    inside = (t[:, None] - t < width).float()
+    return inside / inside.sum(dim=-1, keepdim=True)
+
+
 def _window_by_loop(T, width):
     weights = torch.zeros(T, T)
     for t in range(T):
@@ -166,6 +210,24 @@ def _decay_columns_normalised(T, decay):
 def _decay_linear(T, decay):
     t = torch.arange(T)
     raw = torch.tril(1 / (1 + (1 - decay) * (t[:, None] - t).clamp(min=0)))
+    return raw / raw.sum(dim=-1, keepdim=True)
+
+
+def _decay_no_keepdim(T, decay):
+    t = torch.arange(T)
+    raw = torch.tril(decay ** (t[:, None] - t).clamp(min=0).float())
+    return raw / raw.sum(dim=-1)
+
+
+def _decay_future_not_cut(T, decay):
+    t = torch.arange(T)
+    raw = decay ** (t[:, None] - t).float()
+    return raw / raw.sum(dim=-1, keepdim=True)
+
+
+def _decay_future_counts_fully(T, decay):
+    t = torch.arange(T)
+    raw = decay ** (t[:, None] - t).clamp(min=0).float()
     return raw / raw.sum(dim=-1, keepdim=True)
 
 
@@ -238,6 +300,29 @@ EXERCISES = (
                 "The weights belong on the left. x @ weights would mix the channels of a token, and works only if C equals T; weights @ x mixes tokens, "
                 "which is what we want.",
             ),
+            Mistake(
+                "divided by T",
+                _divides_by_T,
+                "All ones were divided by T. Row t has t + 1 of them, so only the last row sums to 1: divide each row by its own sum.",
+            ),
+            Mistake(
+                "* instead of @",
+                _entry_by_entry,
+                "* multiplies entry by entry, and needs two shapes that line up: (T, T) and (B, T, C) do not. "
+                "The dot products of rows and columns are the matrix product: weights @ x.",
+            ),
+            Mistake(
+                "T taken from the batch axis",
+                _batch_taken_for_T,
+                "x.shape[0] is B, the number of sequences, so the weights came out (B, B). Counted from 0, the axes of (B, T, C) "
+                "are B 0, T 1, C 2: T = x.shape[1].",
+            ),
+            Mistake(
+                "T taken from the channel axis",
+                _channels_taken_for_T,
+                "x.shape[2], or x.shape[-1], is C, the number of channels, so the weights came out (C, C). "
+                "Counted from 0, the axes of (B, T, C) are B 0, T 1, C 2: T = x.shape[1].",
+            ),
         ),
         hints=(
             "Build for T tokens the matrix that the 3 × 3 example had, then put it to the left of x.",
@@ -291,6 +376,24 @@ EXERCISES = (
                 _window_not_normalised,
                 "The right cells, but they hold ones. Divide each row by its sum.",
             ),
+            Mistake(
+                "no keepdim",
+                _window_no_keepdim,
+                "sum(-1) without keepdim has the shape (T,), lies down as a row and divides the columns: column s by the sum of row s. "
+                "keepdim=True gives (T, 1), and row t is divided by its own sum.",
+            ),
+            Mistake(
+                "columns normalised",
+                _window_columns_normalised,
+                "Columns were divided by their sums. Each output is a row of weights, so each row must sum to 1: sum over dim=-1, "
+                "with keepdim=True.",
+            ),
+            Mistake(
+                "future left in",
+                _window_future_left_in,
+                "The window has an end and no beginning: for a token in the future t - s is negative, and so below the width too. "
+                "Two conditions are needed, t - s >= 0 and t - s < width; & joins them, with brackets around each.",
+            ),
         ),
         hints=(
             "For each pair (t, s): how far back does s lie? Build the (T, T) table of t - s first.",
@@ -336,6 +439,24 @@ EXERCISES = (
                 "fades linearly",
                 _decay_linear,
                 "The weight must fall by the same factor at each step back: 1, decay, decay², …",
+            ),
+            Mistake(
+                "no keepdim",
+                _decay_no_keepdim,
+                "sum(-1) without keepdim has the shape (T,), lies down as a row and divides the columns: column s by the sum of row s. "
+                "keepdim=True gives (T, 1), and row t is divided by its own sum.",
+            ),
+            Mistake(
+                "future not cut off",
+                _decay_future_not_cut,
+                "For a token in the future t - s is negative, and decay to a negative power is larger than 1: the future counts most. "
+                "Cut it off with torch.tril before you normalise.",
+            ),
+            Mistake(
+                "future counts fully",
+                _decay_future_counts_fully,
+                "With the negative distances at 0, every token in the future counts decay**0 = 1, as much as token t itself. "
+                "Cut it off with torch.tril before you normalise.",
             ),
         ),
         hints=(

@@ -82,6 +82,17 @@ def _scores_thrown_away(scores):
     return torch.softmax(masked, dim=-1)
 
 
+def _filled_too_gently(scores):
+    T = scores.shape[-1]
+    return torch.softmax(scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, -10.0), dim=-1)
+
+
+def _filled_with_plus_infinity(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("inf"))
+    return torch.softmax(masked, dim=-1)
+
+
 def _renormalised(scores):
     weights = torch.tril(torch.softmax(scores, dim=-1))
     return weights / weights.sum(dim=-1, keepdim=True)
@@ -151,6 +162,30 @@ def _forgets_future_mask(T):
     return torch.softmax(scores, dim=-1)
 
 
+def _still_too_gentle(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t, max(t - 1, 0)] = 5.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _row_and_column_swapped(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t - 1, t] = 20.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _row_and_column_swapped_from_0(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t - 1, t] = 20.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
 def _look_one_back_by_diag(T):
     scores = torch.diag(torch.full((T - 1,), 1000.0), diagonal=-1)
     future = torch.triu(torch.ones(T, T), diagonal=1) == 1
@@ -197,6 +232,20 @@ def _divides_by_largest(scores):
     return exp / exp.sum(dim=-1, keepdim=True)
 
 
+def _by_torch_softmax(scores):
+    return torch.softmax(scores, dim=-1)
+
+
+def _no_keepdim(scores):
+    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
+    return exp / exp.sum(dim=-1)
+
+
+def _max_without_values(scores):
+    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True))
+    return exp / exp.sum(dim=-1, keepdim=True)
+
+
 def _by_logsumexp(scores):
     return torch.exp(scores - torch.logsumexp(scores, dim=-1, keepdim=True))
 
@@ -224,6 +273,10 @@ _ROWS_SUM_TO_ONE = (
     lambda out, *_: torch.allclose(out.sum(-1), torch.ones(out.shape[:-1]), atol=1e-5),
 )
 _NO_FUTURE = ("no weight on the future", lambda out, *_: torch.equal(out, torch.tril(out)))
+_ONE_BACK_IS_LARGEST = (
+    "the largest weight of every row lies one back",
+    lambda out, T: out.argmax(dim=-1).tolist() == [0, *range(T - 1)],
+)
 
 EXERCISES = (
     Exercise(
@@ -301,6 +354,18 @@ EXERCISES = (
                 _scores_thrown_away,
                 "You masked zeros, not the scores that were given: every row is a plain average again.",
             ),
+            Mistake(
+                "filled with -10",
+                _filled_too_gently,
+                "-10 is low, not nothing: e⁻¹⁰ = 0.00005 of a share is left, and more where the other scores are low too. "
+                "Scores may be any numbers, so only minus infinity is low enough: float('-inf').",
+            ),
+            Mistake(
+                "filled with plus infinity",
+                _filled_with_plus_infinity,
+                "The future got the highest score there is, +inf, and inf / inf is nan; only the last row has no future. "
+                "A minus is missing: float('-inf').",
+            ),
         ),
         hints=(
             "Three steps, as for the zeros above: which cells are the future, fill them, softmax.",
@@ -315,7 +380,7 @@ EXERCISES = (
         cases=lambda: [(5,), (4,)],
         accepted=(_look_one_back_by_diag,),
         atol=0.01,
-        properties=(_ROWS_SUM_TO_ONE, _NO_FUTURE),
+        properties=(_ROWS_SUM_TO_ONE, _NO_FUTURE, _ONE_BACK_IS_LARGEST),
         checked="T=5 and T=4: at least 0.99 of every row lies one back, and token 0 looks at itself",
         mistakes=(
             Mistake(
@@ -329,6 +394,24 @@ EXERCISES = (
                 _too_gentle,
                 "The right cell is the largest in its row, but a score only 1 above the others wins by a factor of e = 2.72. "
                 "The others are many: make the lead larger, say 20.",
+            ),
+            Mistake(
+                "scores still too gentle",
+                _still_too_gentle,
+                "Nearly: a lead of 5 gives e⁵ = 148 times the weight of each other token, and from row 2 on that is less than 0.99 of the row. "
+                "Make the lead larger, say 20.",
+            ),
+            Mistake(
+                "row and column swapped",
+                _row_and_column_swapped,
+                "The high scores are in the cells [t - 1, t], right of the diagonal: row t - 1 would look at its future, and the mask removed "
+                "them. Row = who reads: token t reads t - 1 in the cell [t, t - 1].",
+            ),
+            Mistake(
+                "row and column swapped, from t = 0 on",
+                _row_and_column_swapped_from_0,
+                "The high scores are in the cells [t - 1, t], right of the diagonal, where the mask removed them; for t = 0 that is [-1, 0], "
+                "the last row. Row = who reads: token t reads t - 1 in the cell [t, t - 1].",
             ),
             Mistake(
                 "looks at itself",
@@ -369,6 +452,7 @@ EXERCISES = (
         reference=safe_softmax,
         cases=_large_scores,
         accepted=(_by_logsumexp,),
+        without="softmax",
         properties=(_ROWS_SUM_TO_ONE,),
         checked="small scores, scores around 1000, and rows of very different height in one matrix",
         mistakes=(
@@ -402,6 +486,24 @@ EXERCISES = (
                 "divided by the largest instead of subtracted",
                 _divides_by_largest,
                 "Adding or subtracting a constant leaves the softmax as it is; dividing the scores changes their distances, and so the weights.",
+            ),
+            Mistake(
+                "no keepdim",
+                _no_keepdim,
+                "Without keepdim=True a max or a sum over the rows has the shape (R,) and lies down as a row, which does not fit (R, S) "
+                "unless the matrix is square, and is silently wrong then. With it the shape is (R, 1): row 0 meets number 0.",
+            ),
+            Mistake(
+                "torch's softmax",
+                _by_torch_softmax,
+                "The numbers are right, since torch made them: its softmax does not overflow either. The point is to find out how. "
+                "Use exp, a sum, and one subtraction.",
+            ),
+            Mistake(
+                "max without .values",
+                _max_without_values,
+                "max(dim=…) returns two tensors, the largest numbers and where they stand. Write .values after it, or use amax, which "
+                "returns the numbers alone.",
             ),
         ),
         hints=(
