@@ -74,7 +74,12 @@ class Report:
         return self.draw()
 
     def __str__(self) -> str:
-        lines = [self._verdict(), *map(str, self.findings)]
+        ill = self.status == "ill"
+        lines = [self._verdict()]
+        lines += [str(finding) for finding in self.findings if not (ill and finding.ok)]
+        passed = [finding.name for finding in self.findings if finding.ok]
+        if ill and passed:  # beside a failure, what passed is told briefly
+            lines.append(f"✓ passed: {', '.join(passed)}.")
         lines += [f"○ {name}: {why}." for name, why in self.not_checked.items()]
         return wrap("\n".join(lines), hanging="  ")
 

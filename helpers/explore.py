@@ -92,7 +92,8 @@ def _in_words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".rstrip(".: ")
 
 
-def _slider(name: str, value: float, low: float, high: float, step: float = 1) -> widgets.Widget:
+def slider(name: str, value: float, low: float, high: float, step: float = 1) -> widgets.Widget:
+    """A slider with its name in front; of whole numbers if `step` is whole."""
     kind = widgets.IntSlider if isinstance(step, int) else widgets.FloatSlider
     more = {} if kind is widgets.IntSlider else {"readout_format": ".1f"}
     return kind(
@@ -101,11 +102,13 @@ def _slider(name: str, value: float, low: float, high: float, step: float = 1) -
     )  # fmt: skip
 
 
-def _checkbox(name: str, value: bool = False) -> widgets.Checkbox:
+def checkbox(name: str, value: bool = False) -> widgets.Checkbox:
+    """A box to tick, with its name behind it."""
     return widgets.Checkbox(value=value, description=name, indent=False, layout={"width": "auto"})
 
 
-def _say(*sentences: str) -> str:
+def say(*sentences: str) -> str:
+    """Sentences as HTML, one a line; empty ones are left out."""
     return "".join(
         f'<p style="margin:4px 0;line-height:1.4">{pic.text_html(s)}</p>' for s in sentences if s
     )
@@ -121,9 +124,9 @@ DIGITS = np.array(
 def explore_axis() -> Explorer:
     """Sum a (2, 3, 4) tensor over one of its axes, and trace any number of the result."""
     controls = {
-        "dim": _slider("dim", 1, -3, 2),
-        "keepdim": _checkbox("keepdim"),
-        "cell": _slider("cell of the result", 0, 0, 7),
+        "dim": slider("dim", 1, -3, 2),
+        "keepdim": checkbox("keepdim"),
+        "cell": slider("cell of the result", 0, 0, 7),
     }
 
     def fit_cell(change: Any = None) -> None:
@@ -164,7 +167,7 @@ def explore_axis() -> Explorer:
             + pic.side_by_side(_stack(DIGITS, source, names))
             + '<p style="margin:10px 0 2px;font-weight:bold">out</p>'
             + pic.side_by_side(_stack(out, wins, left))
-            + _say(added)
+            + say(added)
         )
 
     def tell(dim: int, keepdim: bool, cell: int) -> str:
@@ -274,7 +277,7 @@ def explore_prefix(x: Any) -> Explorer:
         ]
         columns = ["channel 0", "channel 1", "mean, ch. 0", "mean, ch. 1"]
         table = pic.html_table("", columns, rows, corner="token")
-        return pic.side_by_side([svg, table]) + _say(tell(t) + ".")
+        return pic.side_by_side([svg, table]) + say(tell(t) + ".")
 
     def tell(t: int) -> str:
         who = "token 0" if t == 0 else f"tokens 0…{t}"
@@ -283,7 +286,7 @@ def explore_prefix(x: Any) -> Explorer:
 
     return Explorer(
         "move t; see the tokens 0…t, the path of their running mean, and the mean.",
-        {"t": _slider("t", min(3, len(points) - 1), 0, len(points) - 1)},
+        {"t": slider("t", min(3, len(points) - 1), 0, len(points) - 1)},
         draw,
         tell,
     )
@@ -324,7 +327,7 @@ def explore_weights(x: Any) -> Explorer:
             options=[*PRESETS, "painted"], value="causal", description="preset",
             style={"description_width": "initial"}, layout={"width": "190px"},
         ),
-        "normalise": _checkbox("normalise: divide every row by its sum", True),
+        "normalise": checkbox("normalise: divide every row by its sum", True),
         "painter": Painter(_preset("causal", T)),
     }  # fmt: skip
 
@@ -383,7 +386,7 @@ def explore_weights(x: Any) -> Explorer:
         columns = [*map(str, range(T)), "row sum", *(f"out {c}" for c in range(C))]
         table = pic.html_table("weights, and out = weights @ x", columns, rows, corner="query")
         notes = [f"⚠ {note}" for note in warn(painter, normalise)]
-        return table + _say(*(notes or ["✓ Every row sums to 1, and no row sees the future."]))
+        return table + say(*(notes or ["✓ Every row sums to 1, and no row sees the future."]))
 
     def tell(preset: str, normalise: bool, painter: tuple) -> str:
         weights, out = weigh(painter, normalise)
@@ -489,9 +492,9 @@ class Painter(widgets.GridBox):
 def explore_softmax() -> Explorer:
     """Five scores, a temperature and a mask: see the weights, and how spread out they are."""
     start = (1.0, 0.0, 2.0, -1.0, 3.0)
-    controls = {f"token {j}": _slider(f"token {j}", s, -4, 4, 0.1) for j, s in enumerate(start)}
-    controls["temperature"] = _slider("temperature", 1.0, 0.1, 5, 0.1)
-    controls["mask"] = _checkbox("mask: tokens 3 and 4 are the future")
+    controls = {f"token {j}": slider(f"token {j}", s, -4, 4, 0.1) for j, s in enumerate(start)}
+    controls["temperature"] = slider("temperature", 1.0, 0.1, 5, 0.1)
+    controls["mask"] = checkbox("mask: tokens 3 and 4 are the future")
 
     def steps(values: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         scores = np.array([values[f"token {j}"] for j in range(5)])
@@ -519,7 +522,7 @@ def explore_softmax() -> Explorer:
             rows.append((f"token {j}", [*cells, bar]))
         over = "score / temperature" + (", then the mask" if values["mask"] else "")
         table = pic.html_table("", [over, "weight"], rows)
-        return table + _say(entropy(values, bits))
+        return table + say(entropy(values, bits))
 
     def entropy(values: dict[str, Any], bits: float) -> str:
         n = 3 if values["mask"] else 5

@@ -19,7 +19,7 @@ from helpers.attention import attention, causal_mask
 from helpers.curves import brief, decades, power
 from helpers.depth import AT_ONCE, INITS, WAYS, signal_by_depth
 from helpers.drawings import MARKED, PLAIN
-from helpers.explore import GLOW, Explorer, _checkbox, _say, _slider
+from helpers.explore import GLOW, Explorer, checkbox, say, slider
 from helpers.heatmap import as_matrix, css, paint
 from helpers.show import as_array, listed, number
 
@@ -40,8 +40,11 @@ def _abreast(parts: Sequence[str]) -> str:
     return f'<div style="{style}">{"".join(parts)}</div>'
 
 
-def _row(*children: widgets.Widget) -> widgets.Widget:
-    return widgets.HBox(children, layout={"flex_flow": "row wrap", "align_items": "center"})
+def _controls_in_a_row(controls: dict[str, widgets.Widget], view: widgets.Widget) -> widgets.Widget:
+    row = widgets.HBox(
+        list(controls.values()), layout={"flex_flow": "row wrap", "align_items": "center"}
+    )
+    return widgets.VBox([row, view])
 
 
 # --- 04: one query in the plane ---------------------------------------------------------------
@@ -90,9 +93,9 @@ def explore_query(
         raise ValueError(f"words needs one word for each of the {len(k)} keys, got {len(names)}")
     half = 1.2 * max(float(np.abs(k).max()), 1e-3)  # from the origin to the edge of the plane
     controls = {
-        "angle": _slider("turned by °", 0, -180, 180),
-        "length": _slider("length ×", 1.0, 0, 4, 0.1),
-        "mix x": _checkbox("mix x (not the values)"),
+        "angle": slider("turned by °", 0, -180, 180),
+        "length": slider("length ×", 1.0, 0, 4, 0.1),
+        "mix x": checkbox("mix x (not the values)"),
     }
     still = _plane_of_keys(k, names, half)
 
@@ -127,7 +130,7 @@ def explore_query(
             f"The output has {len(out)} channels: it mixes {what}. The weights come from the "
             f"query and the keys alone."
         )
-        return pic.side_by_side([_with_query(still, q, half, now), table]) + _say(told)
+        return pic.side_by_side([_with_query(still, q, half, now), table]) + say(told)
 
     def tell(**now: Any) -> str:
         mixed, name = (x_, "x") if now["mix x"] else (v, "values")
@@ -143,7 +146,7 @@ def explore_query(
         controls,
         draw,
         tell,
-        lambda c, view: widgets.VBox([_row(*c.values()), view]),
+        _controls_in_a_row,
     )
 
 
@@ -229,7 +232,7 @@ def _raw_scores() -> list[np.ndarray]:
 def explore_scaling() -> Explorer:
     """Choose d and what scores are divided by; see how hard the softmax becomes."""
     controls = {
-        "log2 d": _slider("log₂ d", 5, 0, 10),
+        "log2 d": slider("log₂ d", 5, 0, 10),
         "divisor": _dropdown("divisor (T = 8, C = 32)", list(DIVISORS), "none"),
     }
 
@@ -275,7 +278,7 @@ def explore_scaling() -> Explorer:
             [(str(t), row) for t, row in enumerate(cells)], corner="query", over="key",
         )  # fmt: skip
         left = f"<div>{''.join(gauges)}</div>"
-        return pic.side_by_side([left, table], how(d, now["divisor"])) + _say(judge(variance))
+        return pic.side_by_side([left, table], how(d, now["divisor"])) + say(judge(variance))
 
     def tell(**now: Any) -> str:
         d = 2 ** now["log2 d"]
@@ -291,7 +294,7 @@ def explore_scaling() -> Explorer:
         controls,
         draw,
         tell,
-        lambda c, view: widgets.VBox([_row(*c.values()), view]),
+        _controls_in_a_row,
     )
 
 
@@ -363,8 +366,8 @@ def explore_heads(x: Any, n_head: int = 4) -> Explorer:
         states[skip] = weights.numpy(), split(whose, skip)[..., 0].numpy()  # (n_head, T)
 
     controls = {
-        "row": _slider("row that reads", min(5, T - 1), 0, T - 1),
-        "skip": _checkbox("skip the transpose (split by view alone)"),
+        "row": slider("row that reads", min(5, T - 1), 0, T - 1),
+        "skip": checkbox("skip the transpose (split by view alone)"),
     }
     colours = {skip: paint(weights, 0, 1, None) for skip, (weights, _) in states.items()}
 
@@ -397,7 +400,7 @@ def explore_heads(x: Any, n_head: int = 4) -> Explorer:
             panels.append(_head(f"head {h}", weights[h], paints[h], owner[h], row, most))
         says = "whose channels these are" if skip else "tokens"
         note = f"Beside a head: {says}, as queries (left) and as keys (above). Row {row} is framed."
-        return _abreast(panels) + _say(note, *verdict(row, skip))
+        return _abreast(panels) + say(note, *verdict(row, skip))
 
     def tell(row: int, skip: bool) -> str:
         weights, owner = states[skip]
@@ -413,7 +416,7 @@ def explore_heads(x: Any, n_head: int = 4) -> Explorer:
         controls,
         draw,
         tell,
-        lambda c, view: widgets.VBox([_row(*c.values()), view]),
+        _controls_in_a_row,
     )
 
 
@@ -465,7 +468,7 @@ WIDE, TALL = 212, 150  # of one of the three charts
 def explore_depth() -> Explorer:
     """Choose depth, way and start of a stack; see its signal, gradient and token similarity."""
     controls = {
-        "depth": _slider("depth, in blocks", 4, 1, AT_ONCE),
+        "depth": slider("depth, in blocks", 4, 1, AT_ONCE),
         "way": _dropdown("way", WAYS, WAYS[0]),
         "start": _dropdown("start", INITS, INITS[0]),
     }
@@ -498,7 +501,7 @@ def explore_depth() -> Explorer:
 
     def draw(depth: int, way: str, start: str) -> str:
         parts = [charts[start, what].draw(way, depth) for what in WHAT]
-        return _abreast(parts) + _say(
+        return _abreast(parts) + say(
             "The thick line is the way you chose, the thin ones are the other three.",
             judge(depth, way, start),
         )
@@ -513,7 +516,7 @@ def explore_depth() -> Explorer:
         controls,
         draw,
         tell,
-        lambda c, view: widgets.VBox([_row(*c.values()), view]),
+        _controls_in_a_row,
     )
 
 
