@@ -250,12 +250,14 @@ def explore_scaling() -> Explorer:
         by = f"{DIVISORS[divisor](d):.4g}"
         return f"d = {d}, scores divided by {divisor} = {by}"
 
-    def judge(variance: float) -> str:
-        if variance > 2:
-            return "Too large: most rows give nearly all to one token, and no weight answers."
-        if variance < 0.5:
-            return "Too small: every row is nearly a plain average."
-        return "Near 1: the weights choose, and still answer to their scores."
+    def judge(bits: float) -> str:
+        if bits < 1:
+            return "Most rows give nearly all to one token, and hardly a weight answers."
+        if bits < 2.3:
+            return "Sharper than it need be: the weights answer less than they could."
+        if bits > 2.8:
+            return "Every row is nearly a plain average."
+        return "The weights choose, and still answer to their scores."
 
     def draw(**now: Any) -> str:
         d = 2 ** now["log2 d"]
@@ -278,7 +280,7 @@ def explore_scaling() -> Explorer:
             [(str(t), row) for t, row in enumerate(cells)], corner="query", over="key",
         )  # fmt: skip
         left = f"<div>{''.join(gauges)}</div>"
-        return pic.side_by_side([left, table], how(d, now["divisor"])) + say(judge(variance))
+        return pic.side_by_side([left, table], how(d, now["divisor"])) + say(judge(bits))
 
     def tell(**now: Any) -> str:
         d = 2 ** now["log2 d"]
@@ -286,7 +288,7 @@ def explore_scaling() -> Explorer:
         return (
             f"{how(d, now['divisor'])}: variance {brief(variance)}, entropy "
             f"{number(bits)} of at most 3 bits, a weight answers with {number(answer, 3)} of at "
-            f"most 0.109. {judge(variance)}"
+            f"most 0.109. {judge(bits)}"
         )
 
     return Explorer(
@@ -489,14 +491,14 @@ def explore_depth() -> Explorer:
     def judge(depth: int, way: str, start: str) -> str:
         stack = found[way, start][depth - 1]
         told = []
-        if stack.gradient < 1e-3:
-            told.append("hardly any gradient reaches the first block")
-        if stack.similarity > 0.99:
-            told.append("all tokens point the same way")
-        if stack.signal > 1000:
-            told.append("the signal explodes")
+        if stack.signal < 0.1 or stack.signal > 10:
+            told.append("the signal fades" if stack.signal < 1 else "the signal explodes")
+        if stack.gradient < 0.1 or stack.gradient > 10:
+            told.append("the gradient fades" if stack.gradient < 1 else "the gradient explodes")
+        if stack.similarity > 0.9:
+            told.append("all tokens point nearly the same way")
         if not told:
-            return "✓ Signal and gradient keep their size, and tokens stay apart."
+            return "✓ Signal and gradient stay within a factor of 10, and tokens stay apart."
         return f"⚠ {told[0][0].upper()}{', '.join(told)[1:]}."
 
     def draw(depth: int, way: str, start: str) -> str:

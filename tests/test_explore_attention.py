@@ -71,7 +71,7 @@ def test_only_the_root_of_d_is_right_for_every_d():
         d.value, divisor.value = power, name
         if 0.8 < variance(explorer) < 1.25:
             right[name].add(2**power)
-            assert "Near 1" in explorer.view.value
+            assert "The weights choose" in explorer.view.value
     everywhere = {2**p for p in range(11)}
     assert right == {"none": {1}, "√T": {8}, "√C": {32}, "√d": everywhere, "d": {1}}
 
@@ -80,12 +80,34 @@ def test_scaling_measures_entropy_and_sensitivity():
     explorer = explore_scaling()
     explorer.controls["log2 d"].value, explorer.controls["divisor"].value = 10, "d"
     assert "entropy 3.00 of at most 3 bits, a weight answers with 0.109" in str(explorer)
-    assert "Too small" in str(explorer)
+    assert "nearly a plain average" in str(explorer)
     explorer.controls["divisor"].value = "none"
     bits, answer = (float(n) for n in re.findall(r"(?:entropy|with) (\d\.\d+)", str(explorer)))
     assert bits < 0.2
     assert answer < 0.01
-    assert "Too large" in str(explorer)
+    assert "nearly all to one token" in str(explorer)
+
+
+def test_scaling_says_when_rows_are_sharp_without_being_lost():
+    explorer = explore_scaling()
+    explorer.controls["log2 d"].value, explorer.controls["divisor"].value = 2, "none"
+    assert "Sharper than it need be" in str(explorer)
+
+
+@pytest.mark.parametrize(
+    ("way", "start", "depth", "told"),
+    [
+        ("plain", "default", 1, "⚠ The signal fades, the gradient fades."),
+        ("plain", "unit gain", 6, "⚠ The gradient fades, all tokens point nearly the same way."),
+        ("residual", "unit gain", 6, "⚠ The signal explodes, the gradient explodes."),
+        ("+ norm", "unit gain", 24, "✓ Signal and gradient stay within a factor of 10"),
+    ],
+)
+def test_depth_names_what_is_wrong_with_a_stack(way, start, depth, told):
+    explorer = explore_depth()
+    for name, value in {"way": way, "start": start, "depth": depth}.items():
+        explorer.controls[name].value = value
+    assert told in str(explorer)
 
 
 def heads_by_loops(x, n_head, skip):
