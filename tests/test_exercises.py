@@ -97,16 +97,56 @@ def test_double_ids_are_refused():
 def test_several_tensors_may_come_as_tuple_list_or_stack():
     exercise = EXERCISES["06.3"]
     rows = exercise.reference
-    for answer in (lambda z: list(rows(z)), lambda z: torch.stack(rows(z))):
-        assert exercise.check(answer).status == "passed"
+    for answer in (list, torch.stack, iter, lambda three: (one for one in three)):
+        assert exercise.check(lambda z, answer=answer: answer(rows(z))).status == "passed"
     turned = exercise.check(lambda z: rows(z)[::-1])
     assert turned.message.startswith("First difference at out[0, 0, 0]")
     uneven = exercise.check(lambda z: (z, z[:1])).message
-    assert "got 2 tensors of shape (1, 4) and (12, 4)." in uneven
+    assert "3 tensors of shape (4, 4), got 2 tensors of shape (1, 4) and (12, 4)." in uneven
+    too_many = exercise.check(lambda z: z.split(2)).message
+    assert too_many.startswith("Expected 3 tensors of shape (4, 4), got 6 of shape (2, 4).")
+    assert "got 0 of shape (4, 4)." in exercise.check(lambda z: z.view(3, 4, 4)[:0]).message
+    whole = exercise.check(lambda z: z).message
+    assert whole.startswith("Wrong shape: expected (3, 4, 4), got (12, 4).")
 
 
 def test_modules_among_the_inputs_are_told_in_a_line():
     told = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
     assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in told
+    assert "norm_1 = LayerNorm(…), norm_2 = LayerNorm(…)." in told
+    told = EXERCISES["04.2"].check(lambda layer: layer.weight).details
+    assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in told
     told = EXERCISES["06.1"].check(lambda heads, x: x).message
     assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in told
+
+
+def turned_in_place(layer):
+    layer.weight.data = layer.weight.data.T
+    return layer.weight
+
+
+def nothing_left(heads, x):
+    answers = []
+    while heads:
+        answers.append(heads.pop(0)(x))
+    return torch.cat(answers, dim=-1)
+
+
+def answers_in_the_list(heads, x):
+    for i, head in enumerate(heads):
+        heads[i] = head(x)
+    return torch.cat(heads, dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "changed"),
+    [
+        ("04.2", turned_in_place, "layer"),
+        ("04.2", lambda layer: layer.double().weight.T, "layer"),
+        ("06.1", nothing_left, "heads"),
+        ("06.1", answers_in_the_list, "heads"),
+    ],
+)
+def test_a_module_or_list_that_was_changed_is_told(id, answer, changed):
+    told = EXERCISES[id].check(answer)
+    assert told.status == "failed" and f"changed its input `{changed}`" in told.message
