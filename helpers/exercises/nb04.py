@@ -400,7 +400,7 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "nothing: the dot product does not care about the order",
-                "a·b = b·a holds for two given vectors. But now token i is looked at by its key and token j by its query: it is the score of j for i.",
+                "a·b = b·a holds for two given vectors. But score[i, j] was q_i·k_j; now it is k_i·q_j, which was score[j, i].",
             ),
             "b": Choice(
                 "each (T, T) matrix of scores is transposed",

@@ -373,7 +373,8 @@ EXERCISES = (
 PREDICTIONS = (
     Prediction(
         id="05.p1",
-        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default start. "
+        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default start "
+        "(its weights start with variance 1/(3 · 32)). "
         "What variance do the raw scores have?",
         choices={
             "a": Choice(

@@ -490,12 +490,16 @@ PREDICTIONS = (
                 "The second mistake undoes the first one's displacement: every number comes back to its own token's place.",
             ),
             "b": Choice(
-                "no, and so the module is right after all",
+                "no, and the module is right after all",
                 "Nothing leaks, but each “head” holds two whole tokens in place of a slice of all of them. The others it never meets.",
             ),
             "c": Choice(
-                "no, but something else is wrong",
-                "Each “head” got two whole tokens. Nobody hears the future, and hardly anybody hears the past. No leak cannot see that; reach can.",
+                "no, but the later tokens hear hardly anything",
+                "Each “head” got two whole tokens. Nobody hears the future, and hardly anybody hears the past. The probe no_leak cannot see that; reach can.",
+            ),
+            "d": Choice(
+                "only in head 0",
+                "All heads are cut and put together in the same way. Head 0 got tokens 0 and 1, head 1 tokens 2 and 3, and so on; none lets the future through.",
             ),
         },
         answer="c",
