@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from helpers.exercises import EXERCISES, PREDICTIONS, gather
 from helpers.exercises.model import Choice, Prediction
@@ -97,16 +98,136 @@ def test_double_ids_are_refused():
 def test_several_tensors_may_come_as_tuple_list_or_stack():
     exercise = EXERCISES["06.3"]
     rows = exercise.reference
-    for answer in (lambda z: list(rows(z)), lambda z: torch.stack(rows(z))):
-        assert exercise.check(answer).status == "passed"
+    for answer in (list, torch.stack, iter, lambda three: (one for one in three)):
+        assert exercise.check(lambda z, answer=answer: answer(rows(z))).status == "passed"
     turned = exercise.check(lambda z: rows(z)[::-1])
     assert turned.message.startswith("First difference at out[0, 0, 0]")
     uneven = exercise.check(lambda z: (z, z[:1])).message
-    assert "got 2 tensors of shape (1, 4) and (12, 4)." in uneven
+    assert "3 tensors of shape (4, 4), got 2 tensors of shape (1, 4) and (12, 4)." in uneven
+    too_many = exercise.check(lambda z: z.split(2)).message
+    assert too_many.startswith("Expected 3 tensors of shape (4, 4), got 6 of shape (2, 4).")
+    assert "got 0 of shape (4, 4)." in exercise.check(lambda z: z.view(3, 4, 4)[:0]).message
+    whole = exercise.check(lambda z: z).message
+    assert whole.startswith("Wrong shape: expected (3, 4, 4), got (12, 4).")
 
 
 def test_modules_among_the_inputs_are_told_in_a_line():
     told = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
     assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in told
+    assert "norm_1 = LayerNorm(…), norm_2 = LayerNorm(…)." in told
+    told = EXERCISES["04.2"].check(lambda layer: layer.weight).details
+    assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in told
     told = EXERCISES["06.1"].check(lambda heads, x: x).message
     assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in told
+
+
+def turned_in_place(layer):
+    layer.weight.data = layer.weight.data.T
+    return layer.weight
+
+
+def nothing_left(heads, x):
+    answers = []
+    while heads:
+        answers.append(heads.pop(0)(x))
+    return torch.cat(answers, dim=-1)
+
+
+def answers_in_the_list(heads, x):
+    for i, head in enumerate(heads):
+        heads[i] = head(x)
+    return torch.cat(heads, dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "changed"),
+    [
+        ("04.2", turned_in_place, "layer"),
+        ("04.2", lambda layer: layer.double().weight.T, "layer"),
+        ("06.1", nothing_left, "heads"),
+        ("06.1", answers_in_the_list, "heads"),
+    ],
+)
+def test_a_module_or_list_that_was_changed_is_told(id, answer, changed):
+    told = EXERCISES[id].check(answer)
+    assert told.status == "failed" and f"changed its input `{changed}`" in told.message
+
+
+# Answers as people write them, where that is not how the mistake's own code is written.
+
+
+def adds_temperature(scores, temperature):
+    return torch.softmax(scores + temperature, dim=-1)
+
+
+def biased_variance(q, k, scaled):
+    scores = q @ k.mT / q.shape[-1] ** 0.5 if scaled else q @ k.mT
+    return ((scores - scores.mean()) ** 2).mean()
+
+
+def times_tril(q, k):
+    return torch.softmax(torch.tril(q @ k.mT) / q.shape[-1] ** 0.5, dim=-1)
+
+
+def masks_what_one_may_see(q, k):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    may = torch.tril(torch.ones_like(scores)) == 1
+    return torch.softmax(torch.where(may, -torch.inf, scores), dim=-1)
+
+
+def root_of_value(x, W_query, W_key, W_value):
+    d = W_value.shape[1]
+    scores = (x @ W_query) @ (x @ W_key).mT / d**0.5
+    scores = scores.masked_fill(torch.ones_like(scores).triu(1) == 1, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ (x @ W_value)
+
+
+def heads_in_place(q, k, v, n_head):
+    B, T, C = q.shape
+    shape = (B, T, n_head, C // n_head)
+    scores = q.view(shape) @ k.view(shape).mT / (C // n_head) ** 0.5
+    scores = scores.masked_fill(torch.ones(T, T).tril() == 0, float("-inf"))
+    return (torch.softmax(scores, dim=-1) @ v.view(shape)).view(B, T, C)
+
+
+def sizes_swapped(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, C // n_head, n_head).transpose(1, 2) for z in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return out.transpose(1, 2).reshape(B, T, C)
+
+
+def last_head(heads, x):
+    for head in heads:
+        out = head(x)
+    return out
+
+
+def first_head(heads, x):
+    for head in heads:
+        return head(x)
+
+
+def attention_not_kept(x, attention, feed_forward, norm_1, norm_2):
+    x + attention(norm_1(x))
+    return x + feed_forward(norm_2(x))
+
+
+AS_WRITTEN = [
+    ("05.1", biased_variance, "divided by n, not n - 1"),
+    ("05.2", times_tril, "future filled with 0"),
+    ("05.2", masks_what_one_may_see, "mask not inverted"),
+    ("05.3", adds_temperature, "temperature not used"),
+    ("04.3", root_of_value, "root of the value's length"),
+    ("06.1", first_head, "the first head only"),
+    ("06.1", last_head, "the last head only"),
+    ("06.2", heads_in_place, "no transpose, so the mask does not fit"),
+    ("06.2", sizes_swapped, "n_head and head_size swapped"),
+    ("06.3", lambda fused: fused.split(3), "pieces of three rows"),
+    ("07.3", attention_not_kept, "attention thrown away"),
+]
+
+
+@pytest.mark.parametrize(("id", "answer", "name"), AS_WRITTEN)
+def test_a_mistake_is_named_as_people_write_it(id, answer, name):
+    assert EXERCISES[id].check(answer).mistake == name

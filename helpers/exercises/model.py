@@ -8,15 +8,17 @@ recognised by what it does, however it is written.
 
 import copy
 import inspect
+import math
 import sysconfig
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from torch.overrides import TorchFunctionMode
 
 HELPERS = str(Path(__file__).resolve().parents[1])
@@ -132,7 +134,8 @@ class Exercise:
     atol
         How far a number may lie from the reference's, plus one part in 100 000 of it.
     several
-        The answer is several tensors of one shape, as a tuple or list; they are judged stacked.
+        The answer is several tensors of one shape, as a tuple, a list or one by one from a
+        generator; they are judged stacked.
     without
         A word: an answer may call no function of torch that has it in its name.
     """
@@ -224,6 +227,9 @@ class Exercise:
     def _call_problem(self, candidate: Callable) -> str:
         """Say why the candidate cannot be called at all; empty when it can."""
         name = self.reference.__name__
+        if inspect.isclass(candidate):
+            made = candidate.__name__
+            return f"You handed over a class; give a function, or an instance: {made}(…)."
         if not callable(candidate):
             return (
                 f"Expected a function, got {_what(candidate)}.\n"
@@ -251,8 +257,8 @@ class Exercise:
         if got.changed:
             return (
                 f"Your function changed its input `{got.changed}`, which its caller still needs.\n"
-                f"Make a new tensor: write nothing into `{got.changed}`, call no method that ends "
-                "in _ on it, or work on a .clone()."
+                f"Make a new tensor: write nothing into `{got.changed}` or what it holds, call no "
+                "method that ends in _ on it, or work on a .clone()."
             )
         if got.borrowed:
             return f"Your function calls torch's own {self.without}. Here you write it yourself."
@@ -261,9 +267,12 @@ class Exercise:
             return "Your function returned None. Is its `return` missing?"
         expected = torch.as_tensor(expected)
         if not isinstance(value, torch.Tensor) and (expected.dim() or not _is_number(value)):
-            return _not_a_tensor(value, expected)
+            return _not_a_tensor(value, expected, self.several)
         value = torch.as_tensor(value)
         if value.shape != expected.shape:
+            if self.several and value.dim() == expected.dim():
+                told = f"{len(value)} of shape {_shape(value)[1:]}"
+                return f"Expected {_wanted(expected, self.several)}, got {told}."
             return _wrong_shape(value, expected)
         if _kind(value) != _kind(expected):
             return _wrong_kind(value, expected)
@@ -290,9 +299,9 @@ class Exercise:
         square = value.dim() > 1 and value.shape[-1] == value.shape[-2]
         if square and self._close(value.mT, expected).all():
             return f"{told}\nThe numbers are right, but rows and columns are swapped."
-        ratio = _ratio(value, expected)
-        if ratio and self._close(value / ratio, expected).all():
-            told += f"\nEvery number is {_told_apart(1.0, ratio)[1]} times what it should be."
+        ratio, named = _simple_ratio(value, expected)
+        if named and self._close(value / ratio, expected).all():
+            told += f"\nEvery number is {named} times what it should be."
         return told
 
     def _held(self, case: int, value: Any, expected: Any) -> str:
@@ -342,6 +351,8 @@ def _call(function: Callable, arguments: tuple, names: list[str], several: bool)
     given = [_copy(argument) for argument in arguments]
     try:
         value = function(*given)
+        if several and isinstance(value, Iterator):
+            value = tuple(value)
         if several and len(_shapes(value)) == 1:
             value = torch.stack(tuple(value))
         if isinstance(value, torch.Tensor):  # a copy, since a later call may use the same memory
@@ -349,7 +360,7 @@ def _call(function: Callable, arguments: tuple, names: list[str], several: bool)
     except Exception as error:
         return Outcome(error=error)
     for name, before, after in zip(names, arguments, given, strict=False):
-        if isinstance(before, torch.Tensor) and not _identical(before, after):
+        if not _identical(before, after):
             return Outcome(value=value, changed=name)
     return Outcome(value=value)
 
@@ -360,8 +371,19 @@ def _copy(argument: Any) -> Any:
     return copy.deepcopy(argument)
 
 
-def _identical(before: torch.Tensor, after: torch.Tensor) -> bool:
-    return before.shape == after.shape and bool(torch.isclose(before, after, 0, 0, True).all())
+def _identical(before: Any, after: Any) -> bool:
+    """Compare tensors, the weights of modules, and lists of either; anything else passes."""
+    if any(isinstance(before, a) != isinstance(after, a) for a in (nn.Module, list, torch.Tensor)):
+        return False
+    if isinstance(before, nn.Module):
+        before, after = (list(module.state_dict().values()) for module in (before, after))
+    if isinstance(before, list):
+        return len(before) == len(after) and all(map(_identical, before, after))
+    if not isinstance(before, torch.Tensor):
+        return True
+    if (before.shape, before.dtype) != (after.shape, after.dtype):
+        return False
+    return bool(torch.isclose(before, after, 0, 0, True).all())
 
 
 def _is_stub(error: Exception | None) -> bool:
@@ -402,16 +424,42 @@ def _learners_line(error: Exception, candidate: Callable) -> traceback.FrameSumm
     return (own or others or [None])[-1]
 
 
-def _not_a_tensor(value: Any, expected: torch.Tensor) -> str:
-    told = f"Expected a tensor of shape {_shape(expected)}, got {_what(value)}."
-    remedies = {
-        "ndarray": " torch.from_numpy(…) makes it a tensor; staying with torch is simpler.",
-        "list": " torch.stack(…) joins a list of tensors; torch.tensor(…) takes plain numbers.",
-    }
-    return told + remedies.get(type(value).__name__, "")
+def _not_a_tensor(value: Any, expected: torch.Tensor, several: bool) -> str:
+    told = f"Expected {_wanted(expected, several)}, got {_what(value)}."
+    name = type(value).__name__
+    if several:
+        return told
+    if isinstance(value, tuple | list) and _shapes(value):
+        return f"{told} {_joined(value, expected)}"
+    if type(value).__module__ == "numpy":
+        way = "from_numpy" if name == "ndarray" else "tensor"
+        return f"{told} Return a tensor: torch.{way}(…) makes one; staying with torch is simpler."
+    return f"{told} torch.tensor(…) takes plain numbers." if name == "list" else told
+
+
+def _wanted(expected: torch.Tensor, several: bool) -> str:
+    if several:
+        return f"{len(expected)} tensors of shape {_shape(expected[0])}"
+    return f"a tensor of shape {_shape(expected)}" if expected.dim() else "one number"
+
+
+def _joined(tensors: tuple | list, expected: torch.Tensor) -> str:
+    """Say how tensors become the one that is expected, where that can be seen from shapes."""
+    wanted = _shape(expected)
+    for way, told in ((torch.cat, "an axis that they have"), (torch.stack, "a new axis")):
+        for dim in range(len(wanted)):
+            try:
+                fits = _shape(way(tuple(tensors), dim)) == wanted
+            except (RuntimeError, IndexError):
+                continue
+            if fits:
+                return f"torch.{way.__name__}(…) joins them along {told}."
+    return "Return one tensor."
 
 
 def _wrong_shape(value: torch.Tensor, expected: torch.Tensor) -> str:
+    if not expected.dim():
+        return f"Expected one number, got a tensor of shape {_shape(value)}."
     told = f"Wrong shape: expected {_shape(expected)}, got {_shape(value)}"
     wanted, got = list(expected.shape), list(value.shape)
     if not got:
@@ -456,12 +504,27 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def _ratio(value: torch.Tensor, expected: torch.Tensor) -> float:
-    """Guess what all numbers are multiplied by; 0 when there is nothing to compare."""
+def _simple_ratio(value: torch.Tensor, expected: torch.Tensor) -> tuple[float, str]:
+    """Guess what all numbers are multiplied by, and name it: 3, 1/4, √2, 1/√2 or their negative.
+
+    The name is empty when it is another number, or when one number alone is to be compared.
+    """
     largest = tuple(i.item() for i in torch.unravel_index(expected.abs().argmax(), expected.shape))
-    if not expected.is_floating_point() or expected[largest] == 0:
-        return 0.0
-    return (value[largest] / expected[largest]).item()
+    if value.numel() < 2 or not expected.is_floating_point() or expected[largest] == 0:
+        return 0.0, ""
+    ratio = (value[largest] / expected[largest]).item()
+    for n in range(1, 101):
+        for factor, named in (
+            (n, f"{n}"),
+            (1 / n, f"1/{n}"),
+            (n**0.5, f"√{n}"),
+            (n**-0.5, f"1/√{n}"),
+        ):
+            if factor != 1 and math.isclose(ratio, factor, rel_tol=1e-5):
+                return ratio, named
+            if math.isclose(ratio, -factor, rel_tol=1e-5):
+                return ratio, f"-{named}"
+    return 0.0, ""
 
 
 def _answers(question: Callable, value: torch.Tensor, arguments: tuple) -> bool:
@@ -513,8 +576,9 @@ def _named(argument: Any) -> str:
     """Name an argument that is no tensor, within a line."""
     if isinstance(argument, list):
         return f"[{', '.join(map(_named, argument))}]"
-    told = repr(argument)
-    return f"{type(argument).__name__}(…)" if "\n" in told else told
+    if isinstance(argument, nn.Module) and not isinstance(argument, nn.Linear):
+        return f"{type(argument).__name__}(…)"
+    return repr(argument)
 
 
 def _what(value: Any) -> str:
@@ -525,7 +589,11 @@ def _what(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {_shape(value)}, which looks like a result"
     name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' or name == 'ndarray' else 'a'} {name}"
+    if shapes and name in ("list", "tuple"):
+        return f"a {name} of {len(value)} tensors of shape {next(iter(shapes))}"
+    if type(value).__module__ == "numpy":
+        return "a numpy array" if name == "ndarray" else f"a number of numpy ({name})"
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _shortened(text: str, most: int) -> str:

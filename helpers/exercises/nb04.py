@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from helpers.attention import causal_mask
 from helpers.exercises.model import Choice, Exercise, Mistake, Prediction
 from helpers.illnesses import ILLNESSES
 
@@ -36,6 +37,18 @@ def _tokens_themselves(x, W_query, W_key, i, j):
 
 def _one_matrix_for_both(x, W_query, W_key, i, j):
     return (x[i] @ W_query) @ (x[j] @ W_query)
+
+
+def _key_for_both(x, W_query, W_key, i, j):
+    return (x[i] @ W_key) @ (x[j] @ W_key)
+
+
+def _whole_row(x, W_query, W_key, i, j):
+    return (x[i] @ W_query) @ (x @ W_key).T
+
+
+def _softmax_taken(x, W_query, W_key, i, j):
+    return torch.softmax(_whole_row(x, W_query, W_key, i, j), dim=-1)[j]
 
 
 def _not_added_up(x, W_query, W_key, i, j):
@@ -82,9 +95,8 @@ def head(x, W_query, W_key, W_value):
     T = x.shape[1]
     q, k, v = x @ W_query, x @ W_key, x @ W_value  # (B, T, d) each
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (B, T, T)
-    future = torch.ones(T, T).triu(diagonal=1) == 1
-    weights = torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-    return weights @ v
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
 
 
 def _head_by_einsum(x, W_query, W_key, W_value):
@@ -104,18 +116,58 @@ def _ill(name):
     return head
 
 
-def _root_of_C(x, W_query, W_key, W_value):
+def _head(x, W_query, W_key, W_value, *, divisor=None, may_attend=None, dim=-1):
+    """The reference with one place changed."""
     q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = q @ k.mT / x.shape[-1] ** 0.5
-    masked = scores.masked_fill(torch.ones_like(scores).triu(diagonal=1) == 1, float("-inf"))
-    return torch.softmax(masked, dim=-1) @ v
+    may_attend = causal_mask(x.shape[1]) if may_attend is None else may_attend
+    scores = q @ k.mT / (divisor or q.shape[-1] ** 0.5)
+    return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=dim) @ v
+
+
+def _root_of_C(x, W_query, W_key, W_value):
+    return _head(x, W_query, W_key, W_value, divisor=x.shape[-1] ** 0.5)
+
+
+def _root_of_value(x, W_query, W_key, W_value):
+    return _head(x, W_query, W_key, W_value, divisor=W_value.shape[-1] ** 0.5)
+
+
+def _root_of_16(x, W_query, W_key, W_value):
+    return _head(x, W_query, W_key, W_value, divisor=16**0.5)
+
+
+def _mask_not_inverted(x, W_query, W_key, W_value):
+    return _head(x, W_query, W_key, W_value, may_attend=~causal_mask(x.shape[1]))
+
+
+def _softmax_over_batch(x, W_query, W_key, W_value):
+    return _head(x, W_query, W_key, W_value, dim=0)
 
 
 def _mixes_x(x, W_query, W_key, W_value):
-    q, k = x @ W_query, x @ W_key
+    return _head(x, W_query, W_key, torch.eye(x.shape[-1]))
+
+
+def _no_softmax(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.mT / q.shape[-1] ** 0.5
-    masked = scores.masked_fill(torch.ones_like(scores).triu(diagonal=1) == 1, float("-inf"))
-    return torch.softmax(masked, dim=-1) @ x
+    return scores.masked_fill(~causal_mask(x.shape[1]), float("-inf")) @ v
+
+
+def _keys_poured(x, W_query, W_key, W_value):
+    B, T, _ = x.shape
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.view(B, -1, T) / q.shape[-1] ** 0.5
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1) @ v
+
+
+def _loop_stops_early(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    out = torch.zeros_like(v)
+    for t in range(x.shape[1]):
+        scores = q[:, t : t + 1] @ k[:, :t].mT / q.shape[-1] ** 0.5
+        out[:, t : t + 1] = torch.softmax(scores, dim=-1) @ v[:, :t]
+    return out
 
 
 def _normal(seed, *shapes):
@@ -171,6 +223,21 @@ EXERCISES = (
                 "Token j went through W_query too. Its key is x[j] @ W_key.",
             ),
             Mistake(
+                "W_key for both",
+                _key_for_both,
+                "Token i went through W_key too. Token i asks: its query is x[i] @ W_query.",
+            ),
+            Mistake(
+                "a whole row",
+                _whole_row,
+                "These are the scores of query i for all keys. One is wanted, that for key j: x[j] @ W_key is one key.",
+            ),
+            Mistake(
+                "softmax already taken",
+                _softmax_taken,
+                "This is a weight, a share between 0 and 1. The score is the number that goes into the softmax: leave the softmax out.",
+            ),
+            Mistake(
                 "products not added",
                 _not_added_up,
                 "These are the products, channel by channel. A score is their sum: @ instead of *.",
@@ -223,10 +290,10 @@ EXERCISES = (
         reference=head,
         cases=lambda: [
             _normal(0, (3, 5, 8), (8, 2), (8, 2), (8, 2)),
-            _normal(1, (2, 6, 7), (7, 3), (7, 3), (7, 3)),
+            _normal(1, (2, 6, 7), (7, 3), (7, 3), (7, 4)),
         ],
         accepted=(_head_by_einsum,),
-        checked="two batches: equal to the reference, which equals PyTorch's",
+        checked="two batches, values of another length in the second: equal to the reference, which equals PyTorch's",
         mistakes=(
             *(
                 Mistake(illness.name, _ill(illness.name), illness.message)
@@ -236,6 +303,43 @@ EXERCISES = (
                 "divided by the root of C",
                 _root_of_C,
                 "The number under the root is the length of a query, q.shape[-1], not the number of channels of x.",
+            ),
+            Mistake(
+                "root of the value's length",
+                _root_of_value,
+                "You divided by the root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
+                "q.shape[-1]; values may have another one.",
+            ),
+            Mistake(
+                "divided by √16 always",
+                _root_of_16,
+                "You divided by √16 = 4, which was right for the head above. Other heads have other sizes: q.shape[-1] ** 0.5.",
+            ),
+            Mistake(
+                "mask not inverted",
+                _mask_not_inverted,
+                "masked_fill fills where its mask is True, and yours is True where one may look: the past is gone and the future left. "
+                "Turn it round: ~causal_mask(T).",
+            ),
+            Mistake(
+                "no softmax",
+                _no_softmax,
+                "The scores themselves mix the values, with -inf for the future. Make them weights first: softmax with dim=-1.",
+            ),
+            Mistake(
+                "softmax over the batch",
+                _softmax_over_batch,
+                "dim=0 of (B, T, T) is the batch: sequences share out 1 among themselves, and the future is nan. The keys are the last axis, dim=-1.",
+            ),
+            Mistake(
+                "keys poured instead of transposed",
+                _keys_poured,
+                "view (or reshape) to (B, d, T) keeps the reading order, so the numbers of different keys are mixed up. A transpose swaps the axes: k.mT.",
+            ),
+            Mistake(
+                "the loop stops before t",
+                _loop_stops_early,
+                "[:t] ends before t: tokens do not look at themselves, and token 0 looks at nobody. [: t + 1] has t in it.",
             ),
             Mistake(
                 "x is mixed instead of v",
@@ -296,7 +400,7 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "nothing: the dot product does not care about the order",
-                "a·b = b·a holds for two given vectors. But now token i is looked at by its key and token j by its query: it is the score of j for i.",
+                "a·b = b·a holds for two given vectors. But score[i, j] was q_i·k_j; now it is k_i·q_j, which was score[j, i].",
             ),
             "b": Choice(
                 "each (T, T) matrix of scores is transposed",

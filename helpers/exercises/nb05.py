@@ -2,7 +2,9 @@
 
 import torch
 
+from helpers.attention import causal_mask
 from helpers.exercises.model import Choice, Exercise, Mistake, Prediction
+from helpers.illnesses import ILLNESSES
 
 # ---------------------------------------------------------------- 05.1
 
@@ -15,8 +17,36 @@ def score_variance(q, k, scaled):
     return scores.var()
 
 
+def _variance(q, k, divisor):
+    return (q @ k.mT / divisor).var()
+
+
 def _never_scaled(q, k, scaled):
-    return (q @ k.mT).var()
+    return _variance(q, k, 1)
+
+
+def _always_scaled(q, k, scaled):
+    return _variance(q, k, q.shape[-1] ** 0.5)
+
+
+def _flag_inverted(q, k, scaled):
+    return score_variance(q, k, not scaled)
+
+
+def _variance_by_d(q, k, scaled):
+    return _variance(q, k, q.shape[-1] if scaled else 1)
+
+
+def _variance_multiplied(q, k, scaled):
+    return _variance(q, k, q.shape[-1] ** -0.5 if scaled else 1)
+
+
+def _variance_root_of_T(q, k, scaled):
+    return _variance(q, k, q.shape[-2] ** 0.5 if scaled else 1)
+
+
+def _divided_by_n(q, k, scaled):
+    return ((q @ k.mT) / (q.shape[-1] ** 0.5 if scaled else 1)).var(unbiased=False)
 
 
 def _std(q, k, scaled):
@@ -57,15 +87,12 @@ def scaled_weights(q, k):
     """q, k (B, T, d) -> (B, T, T) causal weights, scores scaled by the root of d."""
     T, d = q.shape[-2:]
     scores = q @ k.mT / d**0.5
-    future = torch.ones(T, T).triu(diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
 def _with_factor(q, k, factor, factor_afterwards=1.0):
-    T = q.shape[-2]
-    scores = q @ k.mT * factor
-    future = torch.ones(T, T).triu(diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1) * factor_afterwards
+    scores = (q @ k.mT * factor).masked_fill(~causal_mask(q.shape[-2]), float("-inf"))
+    return torch.softmax(scores, dim=-1) * factor_afterwards
 
 
 def _not_scaled(q, k):
@@ -96,6 +123,32 @@ def _no_mask(q, k):
     return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
 
 
+def _mask_not_inverted(q, k):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return torch.softmax(scores.masked_fill(causal_mask(q.shape[-2]), float("-inf")), dim=-1)
+
+
+def _ill(name):
+    """The weights of the illness of this name, as an answer to 05.2."""
+
+    def scaled_weights(q, k):
+        return ILLNESSES[name].compute(q, k, q)[1]
+
+    return scaled_weights
+
+
+_ILL_WEIGHTS = (
+    "softmax over the queries",
+    "future filled with 0",
+    "masked after the softmax",
+    "diagonal masked too",
+    "diagonal masked with -1e9",
+    "0 times infinity",
+    "upper triangle kept",
+    "queries and keys swapped",
+)
+
+
 def _scaled_queries(q, k):
     fourth_root = q.shape[-1] ** 0.25
     scores = (q / fourth_root) @ (k / fourth_root).mT
@@ -118,8 +171,8 @@ def _divided_afterwards(scores, temperature):
     return torch.softmax(scores, dim=-1) / temperature
 
 
-def _added(scores, temperature):
-    return torch.softmax(scores + temperature, dim=-1)
+def _temperature_not_used(scores, temperature):
+    return torch.softmax(scores, dim=-1)
 
 
 def _root_of_temperature(scores, temperature):
@@ -165,6 +218,36 @@ EXERCISES = (
                 "never scaled",
                 _never_scaled,
                 "Right for raw scores; scaled=True must divide the scores by the root of d.",
+            ),
+            Mistake(
+                "always scaled",
+                _always_scaled,
+                "Right for scaled scores; scaled=False must leave the scores as they are.",
+            ),
+            Mistake(
+                "scaled the other way round",
+                _flag_inverted,
+                "You scale when scaled is False, and do not when it is True. Turn the condition round.",
+            ),
+            Mistake(
+                "divided by d",
+                _variance_by_d,
+                "You divided the scores by d itself. Divide by its root, d ** 0.5.",
+            ),
+            Mistake(
+                "multiplied by the root",
+                _variance_multiplied,
+                "You multiplied the scores by the root of d (or divided by its inverse). Divide by it.",
+            ),
+            Mistake(
+                "root of T",
+                _variance_root_of_T,
+                "You divided by the root of T, the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
+            ),
+            Mistake(
+                "divided by n, not n - 1",
+                _divided_by_n,
+                "Nearly there, and a variance too: it divides by the number of scores n, while Tensor.var() divides by n - 1. This exercise goes by plain scores.var().",
             ),
             Mistake(
                 "standard deviation",
@@ -234,6 +317,13 @@ EXERCISES = (
             Mistake(
                 "no mask", _no_mask, "Well scaled, but the future is visible: the mask is missing."
             ),
+            Mistake(
+                "mask not inverted",
+                _mask_not_inverted,
+                "masked_fill fills where its mask is True, and yours is True where one may look: the past is gone and the future left. "
+                "Turn it round: ~causal_mask(T).",
+            ),
+            *(Mistake(name, _ill(name), ILLNESSES[name].message) for name in _ILL_WEIGHTS),
         ),
         hints=(
             "Which of B, T, d counts the products that are added up in one score?",
@@ -261,9 +351,9 @@ EXERCISES = (
                 "The weights were divided: rows sum to 1/temperature. Divide the scores.",
             ),
             Mistake(
-                "added",
-                _added,
-                "Adding the same number to every score changes nothing (notebook 03). Divide.",
+                "temperature not used",
+                _temperature_not_used,
+                "Every temperature gives the same weights: it is left out, or added, which changes nothing either (notebook 03). Divide the scores by it.",
             ),
             Mistake(
                 "root of the temperature",
@@ -283,7 +373,8 @@ EXERCISES = (
 PREDICTIONS = (
     Prediction(
         id="05.p1",
-        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default start. "
+        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default start "
+        "(its weights start with variance 1/(3 · 32)). "
         "What variance do the raw scores have?",
         choices={
             "a": Choice(

@@ -1,10 +1,11 @@
 """Predictions and exercises of notebook 06: many heads."""
 
 import torch
+import torch.nn.functional as F
 
-from helpers.attention import Head
+from helpers.attention import Head, causal_mask
 from helpers.exercises.model import Choice, Exercise, Mistake, Prediction
-from helpers.illnesses import HEAD_ILLNESSES, healthy
+from helpers.illnesses import HEAD_ILLNESSES, ILLNESSES, OVER_HEADS, healthy, in_heads
 
 # ---------------------------------------------------------------- 06.1
 
@@ -50,6 +51,14 @@ def _first_only(heads, x):
     return torch.cat([heads[0](x) for _ in heads], dim=-1)
 
 
+def _returns_in_the_loop(heads, x):
+    return heads[0](x)
+
+
+def _last_only(heads, x):
+    return heads[-1](x)
+
+
 def _interleaved(heads, x):
     return torch.stack([head(x) for head in heads], dim=-1).flatten(-2)
 
@@ -63,14 +72,13 @@ def many_heads(q, k, v, n_head):
     head_size = C // n_head
     q, k, v = (z.view(B, T, n_head, head_size).transpose(1, 2) for z in (q, k, v))
     scores = q @ k.mT / head_size**0.5  # (B, n_head, T, T)
-    future = torch.ones(T, T).triu(diagonal=1) == 1
-    weights = torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-    out = weights @ v  # (B, n_head, T, head_size)
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    out = torch.softmax(scores, dim=-1) @ v  # (B, n_head, T, head_size)
     return out.transpose(1, 2).reshape(B, T, C)
 
 
-def _ill(name):
-    """The illness of this name, as an answer to 06.2."""
+def _ill_split(name):
+    """The illness of this name, of splitting and merging, as an answer to 06.2."""
 
     def many_heads(q, k, v, n_head):
         return HEAD_ILLNESSES[name].compute(q, k, v, n_head, healthy)[0]
@@ -78,43 +86,92 @@ def _ill(name):
     return many_heads
 
 
-def _heads(q, k, v, n_head, *, root=None, dim=-1, mask=True):
-    """many_heads with one place changed."""
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
-    scores = q @ k.mT / (root or C // n_head) ** 0.5
-    if mask:
-        scores = scores.masked_fill(torch.ones(T, T).triu(diagonal=1) == 1, float("-inf"))
-    out = torch.softmax(scores, dim=dim) @ v
-    return out.transpose(1, 2).reshape(B, T, C)
+_ATTENDING = ILLNESSES | OVER_HEADS
+
+
+def _ill(name):
+    """The illness of this name, of attending in each head, as an answer to 06.2."""
+
+    def many_heads(q, k, v, n_head):
+        return in_heads(_ATTENDING[name].compute, q, k, v, n_head)[0]
+
+    return many_heads
+
+
+def _split(z, n_head):
+    """Split right: (B, T, C) -> (B, n_head, T, head_size)."""
+    B, T, _ = z.shape
+    return z.view(B, T, n_head, -1).transpose(1, 2)
+
+
+def _attend(q, k, v, root=None, may_attend=None):
+    """Causal attention in each head, perhaps with another number under the root or mask."""
+    may_attend = causal_mask(q.shape[-2]) if may_attend is None else may_attend
+    scores = q @ k.mT / (root or q.shape[-1]) ** 0.5
+    return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=-1) @ v
+
+
+def _heads(q, k, v, n_head, **changed):
+    """The reference with one place of the attention changed."""
+    out = _attend(*(_split(z, n_head) for z in (q, k, v)), **changed)
+    return out.transpose(1, 2).reshape(q.shape)
 
 
 def _root_of_C(q, k, v, n_head):
     return _heads(q, k, v, n_head, root=q.shape[-1])
 
 
-def _not_scaled(q, k, v, n_head):
-    return _heads(q, k, v, n_head, root=1)
+def _root_of_n_head(q, k, v, n_head):
+    return _heads(q, k, v, n_head, root=n_head)
 
 
-def _softmax_over_heads(q, k, v, n_head):
-    return _heads(q, k, v, n_head, dim=1)
+def _mask_not_inverted(q, k, v, n_head):
+    return _heads(q, k, v, n_head, may_attend=~causal_mask(q.shape[1]))
 
 
-def _softmax_over_queries(q, k, v, n_head):
-    return _heads(q, k, v, n_head, dim=-2)
+def _no_transpose(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1) for z in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).reshape(B, T, C)
 
 
-def _heads_without_mask(q, k, v, n_head):
-    return _heads(q, k, v, n_head, mask=False)
+def _no_transpose_own_mask(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1) for z in (q, k, v))
+    return _attend(q, k, v, may_attend=causal_mask(T)).reshape(B, T, C)
+
+
+def _last_axes_swapped(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1).mT for z in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).mT.reshape(B, T, C)
+
+
+def _merged_by_last_axes(q, k, v, n_head):
+    return _attend(*(_split(z, n_head) for z in (q, k, v))).mT.reshape(q.shape)
+
+
+def _sizes_swapped(q, k, v, n_head):
+    return _heads(q, k, v, q.shape[-1] // n_head)
+
+
+def _sizes_swapped_but_the_root(q, k, v, n_head):
+    head_size = q.shape[-1] // n_head
+    return _heads(q, k, v, head_size, root=head_size)
+
+
+def _only_v_by_view(q, k, v, n_head):
+    B, T, C = q.shape
+    out = _attend(_split(q, n_head), _split(k, n_head), v.view(B, n_head, T, -1))
+    return out.transpose(1, 2).reshape(B, T, C)
+
+
+def _not_merged(q, k, v, n_head):
+    return _attend(*(_split(z, n_head) for z in (q, k, v)))
 
 
 def _heads_averaged(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
-    scores = q @ k.mT / (C // n_head) ** 0.5
-    scores = scores.masked_fill(torch.ones(T, T).triu(diagonal=1) == 1, float("-inf"))
-    return (torch.softmax(scores, dim=-1) @ v).mean(dim=1)
+    return _not_merged(q, k, v, n_head).mean(dim=1)
 
 
 def _by_slices(q, k, v, n_head):
@@ -155,6 +212,10 @@ def _cut_key_first(fused):
     return fused.view(3, C, C)[[1, 0, 2]]
 
 
+def _cut_in_threes(fused):
+    return torch.stack(fused.split(3))
+
+
 def _cut_by_view(fused):
     return fused.view(3, -1, fused.shape[-1])
 
@@ -176,7 +237,7 @@ def _qkv():
     generator = torch.Generator().manual_seed(0)
     return [
         (*(torch.randn(3, 8, 20, generator=generator) for _ in range(3)), 4),
-        (*(torch.randn(2, 6, 9, generator=generator) for _ in range(3)), 3),
+        (*(torch.randn(2, 6, 12, generator=generator) for _ in range(3)), 3),
     ]
 
 
@@ -227,6 +288,16 @@ EXERCISES = (
                 "All slices hold the answer of head 0. Call every head in turn.",
             ),
             Mistake(
+                "the first head only",
+                _returns_in_the_loop,
+                "Only head 0 answers. Does `return` stand inside the loop? The first round ends the function there: collect all answers, then return.",
+            ),
+            Mistake(
+                "the last head only",
+                _last_only,
+                "Only the last head is left: each round of the loop wrote over the one before. Append every answer to a list, and join the list.",
+            ),
+            Mistake(
                 "channels of the heads shuffled together",
                 _interleaved,
                 "The channels alternate between the heads. First all channels of head 0, then all of head 1.",
@@ -246,8 +317,51 @@ EXERCISES = (
         checked="B, T, n_head and head_size all different: equal to slicing the channels and running single heads",
         mistakes=(
             *(
-                Mistake(illness.name, _ill(illness.name), illness.message)
+                Mistake(illness.name, _ill_split(illness.name), illness.message)
                 for illness in HEAD_ILLNESSES.values()
+            ),
+            Mistake(
+                "no transpose",
+                _no_transpose,
+                "After view the shape is (B, T, n_head, head_size), and attention runs over the last two axes: the heads of one token listened to each other, "
+                "and no token to another. transpose(1, 2) brings the tokens there; after it, transpose back and merge.",
+            ),
+            Mistake(
+                "no transpose, so the mask does not fit",
+                _no_transpose_own_mask,
+                "The scores are (B, T, n_head, n_head): heads of one token, not tokens, so a (T, T) mask does not fit. After view the shape is "
+                "(B, T, n_head, head_size); transpose(1, 2) puts the tokens in the last axis but one.",
+            ),
+            Mistake(
+                ".mT instead of transpose(1, 2)",
+                _last_axes_swapped,
+                ".mT swaps the last two axes: (B, T, head_size, n_head), and tokens never meet. Swap the tokens with the heads: transpose(1, 2).",
+            ),
+            Mistake(
+                "merged with .mT",
+                _merged_by_last_axes,
+                "Split right, merged wrong: .mT swaps tokens and channels, (B, n_head, head_size, T). Back goes what came: transpose(1, 2), then reshape.",
+            ),
+            Mistake(
+                "n_head and head_size swapped",
+                _sizes_swapped,
+                "You cut head_size heads of n_head channels each. It is view(B, T, n_head, head_size): first how many heads, then how many channels each has.",
+            ),
+            Mistake(
+                "n_head and head_size swapped, but not under the root",
+                _sizes_swapped_but_the_root,
+                "You cut head_size heads of n_head channels each; only the root is right. It is view(B, T, n_head, head_size).",
+            ),
+            Mistake(
+                "only v split by view",
+                _only_v_by_view,
+                "Queries and keys are split right, the values by view alone: the weights are right and mix the wrong numbers. "
+                "v needs view(B, T, n_head, head_size) and transpose(1, 2) as well.",
+            ),
+            Mistake(
+                "not merged",
+                _not_merged,
+                "The heads are right and still apart: (B, n_head, T, head_size). Bring them back to (B, T, C): transpose(1, 2), then reshape.",
             ),
             Mistake(
                 "root of C",
@@ -255,22 +369,19 @@ EXERCISES = (
                 "You divided by the root of C. A head's score adds up head_size = C / n_head products.",
             ),
             Mistake(
-                "not scaled", _not_scaled, "The scores are not divided by the root of head_size."
+                "root of n_head",
+                _root_of_n_head,
+                "You divided by the root of n_head, the number of heads. A head's score adds up head_size = C / n_head products.",
             ),
             Mistake(
-                "softmax over the heads",
-                _softmax_over_heads,
-                "dim=1 of (B, n_head, T, T) is the head: the heads share out 1 among themselves, for each pair. The keys are the last axis, dim=-1.",
+                "mask not inverted",
+                _mask_not_inverted,
+                "masked_fill fills where its mask is True, and yours is True where one may look: the past is gone and the future left. "
+                "Turn it round: ~causal_mask(T).",
             ),
-            Mistake(
-                "softmax over the queries",
-                _softmax_over_queries,
-                "dim=-2 is the query axis: columns sum to 1. The keys are the last axis, dim=-1.",
-            ),
-            Mistake(
-                "no mask",
-                _heads_without_mask,
-                "Heads are right, but they see the future: mask the scores.",
+            *(
+                Mistake(illness.name, _ill(illness.name), illness.message)
+                for illness in _ATTENDING.values()
             ),
             Mistake(
                 "heads averaged",
@@ -312,10 +423,18 @@ EXERCISES = (
                 "The right blocks, each transposed. A weight that goes into an nn.Linear stays (out, in).",
             ),
             Mistake(
+                "pieces of three rows",
+                _cut_in_threes,
+                "split takes the length of a piece, not the number of pieces: these have three rows each. chunk takes the number.",
+            ),
+            Mistake(
                 "key first", _cut_key_first, "Query and key changed places: query, key, value."
             ),
         ),
-        hints=("The rows are 3C: C for the query, then C for the key, then C for the value.",),
+        hints=(
+            "The rows are 3C: C for the query, then C for the key, then C for the value.",
+            "fused.chunk(3) cuts the rows into three pieces; fused.split(C) into pieces of C rows.",
+        ),
     ),
 )
 
@@ -371,12 +490,16 @@ PREDICTIONS = (
                 "The second mistake undoes the first one's displacement: every number comes back to its own token's place.",
             ),
             "b": Choice(
-                "no, and so the module is right after all",
+                "no, and the module is right after all",
                 "Nothing leaks, but each “head” holds two whole tokens in place of a slice of all of them. The others it never meets.",
             ),
             "c": Choice(
-                "no, but something else is wrong",
-                "Each “head” got two whole tokens. Nobody hears the future, and hardly anybody hears the past. No leak cannot see that; reach can.",
+                "no, but the later tokens hear hardly anything",
+                "Each “head” got two whole tokens. Nobody hears the future, and hardly anybody hears the past. The probe no_leak cannot see that; reach can.",
+            ),
+            "d": Choice(
+                "only in head 0",
+                "All heads are cut and put together in the same way. Head 0 got tokens 0 and 1, head 1 tokens 2 and 3, and so on; none lets the future through.",
             ),
         },
         answer="c",

@@ -37,6 +37,22 @@ def _no_biases(x, W_1, b_1, W_2, b_2):
     return torch.relu(x @ W_1.T) @ W_2.T
 
 
+def _no_first_bias(x, W_1, b_1, W_2, b_2):
+    return torch.relu(x @ W_1.T) @ W_2.T + b_2
+
+
+def _no_second_bias(x, W_1, b_1, W_2, b_2):
+    return torch.relu(x @ W_1.T + b_1) @ W_2.T
+
+
+def _matrices_exchanged(x, W_1, b_1, W_2, b_2):
+    return torch.relu(x @ W_2 + b_1) @ W_1 + b_2
+
+
+def _poured(x, W_1, b_1, W_2, b_2):
+    return torch.relu(x @ W_1.reshape(W_2.shape) + b_1) @ W_2.reshape(W_1.shape) + b_2
+
+
 def _bias_after_relu(x, W_1, b_1, W_2, b_2):
     return (torch.relu(x @ W_1.T) + b_1) @ W_2.T + b_2
 
@@ -94,6 +110,27 @@ def _over_batch(x, eps=1e-5):
     return centred / torch.sqrt(x.var(0, unbiased=False, keepdim=True) + eps)
 
 
+def _over_everything(x, eps=1e-5):
+    return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps)
+
+
+def _std_plus_eps(x, eps=1e-5):
+    return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)
+
+
+def _std(x, eps=1e-5):
+    return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
+
+
+def _only_centred(x, eps=1e-5):
+    return x - x.mean(-1, keepdim=True)
+
+
+def _no_brackets(x, eps=1e-5):
+    variance = x.var(-1, unbiased=False, keepdim=True)
+    return x - x.mean(-1, keepdim=True) / torch.sqrt(variance + eps)
+
+
 def _not_centred(x, eps=1e-5):
     return x / torch.sqrt(x.var(-1, unbiased=False, keepdim=True) + eps)
 
@@ -149,6 +186,33 @@ def _norms_swapped(x, attention, feed_forward, norm_1, norm_2):
 def _no_norms(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(x)
     return x + feed_forward(x)
+
+
+def _no_first_norm(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(x)
+    return x + feed_forward(norm_2(x))
+
+
+def _no_second_norm(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    return x + feed_forward(x)
+
+
+def _first_road_lost(x, attention, feed_forward, norm_1, norm_2):
+    return x + feed_forward(norm_2(x + attention(norm_1(x))))
+
+
+def _norm_of_branch(x, attention, feed_forward, norm_1, norm_2):
+    x = x + norm_1(attention(x))
+    return x + norm_2(feed_forward(x))
+
+
+def _norm_at_the_end(x, attention, feed_forward, norm_1, norm_2):
+    return norm_2(block(x, attention, feed_forward, norm_1, norm_2))
+
+
+def _attention_not_assigned(x, attention, feed_forward, norm_1, norm_2):
+    return x + feed_forward(norm_2(x))
 
 
 def _side_by_side(x, attention, feed_forward, norm_1, norm_2):
@@ -241,7 +305,23 @@ EXERCISES = (
                 _not_transposed,
                 "nn.Linear stores (out, in): W_1 is (4C, C). Multiply by W_1.T.",
             ),
+            Mistake(
+                "poured instead of transposed",
+                _poured,
+                "The shapes fit, the numbers are in the wrong places: view and reshape keep the reading order, .T turns rows into columns.",
+            ),
+            Mistake(
+                "W_1 and W_2 exchanged",
+                _matrices_exchanged,
+                "It runs, since W_2 is stored as (C, 4C), but the matrices changed places. First x @ W_1.T, then W_2.T.",
+            ),
             Mistake("no biases", _no_biases, "The two biases are missing."),
+            Mistake(
+                "b_1 missing",
+                _no_first_bias,
+                "b_1 is missing: it is added before the ReLU, where it moves the point of the cut.",
+            ),
+            Mistake("b_2 missing", _no_second_bias, "b_2 is missing: it is added last of all."),
             Mistake(
                 "bias after the ReLU",
                 _bias_after_relu,
@@ -281,6 +361,16 @@ EXERCISES = (
                 "ε was added after the root. For ordinary tokens nobody sees it; for a tiny one the result is three times too large. sqrt(var + ε).",
             ),
             Mistake(
+                "standard deviation plus ε",
+                _std_plus_eps,
+                "Two things: Tensor.std divides by C - 1, not C, and ε was added after the root. Take the variance with unbiased=False: sqrt(var + ε).",
+            ),
+            Mistake(
+                "standard deviation without ε",
+                _std,
+                "Two things: Tensor.std divides by C - 1, not C, and ε is missing. Take the variance with unbiased=False: sqrt(var + ε).",
+            ),
+            Mistake(
                 "no ε",
                 _no_eps,
                 "ε is missing: tiny tokens are blown up to full size, and a constant token would be 0/0.",
@@ -304,6 +394,21 @@ EXERCISES = (
                 "over the batch",
                 _over_batch,
                 "That is the idea of batch norm: statistics over the batch. Layer norm takes each token for itself: dim=-1.",
+            ),
+            Mistake(
+                "over everything",
+                _over_everything,
+                "One mean and one variance for the whole batch: all tokens were mixed. Each token for itself: dim=-1, keepdim=True.",
+            ),
+            Mistake(
+                "only the mean",
+                _only_centred,
+                "The mean is subtracted and the size left as it was. Divide by the root of the variance plus ε.",
+            ),
+            Mistake(
+                "brackets missing",
+                _no_brackets,
+                "Division goes before subtraction: only the mean was divided. Put x - mean in brackets.",
             ),
             Mistake(
                 "mean not subtracted", _not_centred, "The size is right, the mean is still in."
@@ -361,6 +466,37 @@ EXERCISES = (
                 "no norms", _no_norms, "The branches got x as it is. Each needs its norm first."
             ),
             Mistake(
+                "norm_1 missing",
+                _no_first_norm,
+                "The attention got x as it is. It needs its norm first: attention(norm_1(x)).",
+            ),
+            Mistake(
+                "norm_2 missing",
+                _no_second_norm,
+                "The feed-forward got x as it is. It needs its norm first: feed_forward(norm_2(x)).",
+            ),
+            Mistake(
+                "the first sum is not kept",
+                _first_road_lost,
+                "The feed-forward reads x + attention(…), but its answer is added to the old x, so what the attention brought is lost on the road. "
+                "Two lines, each x = x + ….",
+            ),
+            Mistake(
+                "attention thrown away",
+                _attention_not_assigned,
+                "The attention leaves no trace. Was x + attention(norm_1(x)) computed and not kept? Write x = x + attention(norm_1(x)).",
+            ),
+            Mistake(
+                "norm behind the branch",
+                _norm_of_branch,
+                "You added norm(f(x)): the norm stands behind the branch. Pre-norm is f(norm(x)), the norm in front of it.",
+            ),
+            Mistake(
+                "a norm at the end",
+                _norm_at_the_end,
+                "The block is right, and then goes through a norm once more. The road keeps x as it is: no norm after the last sum.",
+            ),
+            Mistake(
                 "side by side",
                 _side_by_side,
                 "Both branches read the same x. The feed-forward must think about what the attention brought: update x in between.",
@@ -379,6 +515,7 @@ EXERCISES = (
         hints=(
             "Two lines, each of the form x = x + something.",
             "The first something is attention(norm_1(x)).",
+            "The second is feed_forward(norm_2(x)), with the x that the first line made.",
         ),
     ),
 )
