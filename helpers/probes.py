@@ -428,8 +428,10 @@ def diagnose(
     `key` and `value` (and perhaps `proj`) are looked into, also inside of a larger module such as a
     block. Then scale mistakes are seen too, and the illness is named for certain. (What such a
     module puts between its queries and its scores, a rotation by position say, reads as a mistake.)
-    Of anything else the failed probes are told, and all known illnesses that fit them. Modules are
-    examined in evaluation, and left as they were.
+    A block of `attention`, `feed_forward`, `norm_1` and `norm_2` is compared with a pre-norm and a
+    post-norm block of these parts. Of anything else the failed probes are told, and all known
+    illnesses that fit them, the likeliest first. Modules are examined in evaluation, and left as
+    they were.
 
     Parameters
     ----------
