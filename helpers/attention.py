@@ -363,7 +363,10 @@ def _for_all_heads(
 def _refuse_bad_sizes(**sizes: int) -> None:
     for name, size in sizes.items():
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {size!r}.")
+            got = repr(size)
+            if hasattr(size, "shape"):  # a tensor or an array: not all its numbers
+                got = f"{type(size).__name__} of shape {_shape(size)}"
+            raise ValueError(f"{name} must be a whole number of at least 1, got {got}.")
 
 
 def _refuse_uneven_heads(C: int, n_head: int) -> None:
@@ -406,13 +409,19 @@ def _refuse_bad_reading(
 
 
 def _refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> None:
-    if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
-        got = tensor.dtype if isinstance(tensor, torch.Tensor) else type(tensor).__name__
-        raise TypeError(f"{name} must be a tensor of floats, got {got}: use {name}.float().")
-    if tensor.dim() == 0 or tensor.shape[-1] != layer.in_features:
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor of floats, got {_no_tensor(name, tensor)}.")
+    if not tensor.is_floating_point():
+        raise TypeError(
+            f"{name} must be a tensor of floats, got {tensor.dtype}: use {name}.float()."
+        )
+    C = layer.in_features
+    if tensor.dim() == 0 or tensor.shape[-1] != C:
+        swapped = tensor.dim() > 1 and tensor.shape[-2] == C
         raise ValueError(
-            f"The last axis of {name} must hold the C = {layer.in_features} channels that this "
-            f"module was made for; its shape is {_shape(tensor)}."
+            f"The last axis of {name} must hold the C = {C} channels that this "
+            f"module was made for; its shape is {_shape(tensor)}"
+            + (f": are T and C swapped? Then use {name}.mT." if swapped else ".")
         )
     dtype = layer.weight.dtype
     if tensor.dtype != dtype and not torch.is_autocast_enabled(tensor.device.type):
@@ -425,7 +434,7 @@ def _refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> N
 def _refuse_bad_tensors(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}.")
+            raise TypeError(f"{name} must be a tensor, got {_no_tensor(name, tensor)}.")
         if not tensor.is_floating_point():
             raise TypeError(
                 f"{name} must hold floats, got {tensor.dtype}: use {name}.float(), "
@@ -466,10 +475,13 @@ def _refuse_bad_tensors(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> No
 
 
 def _refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
-    if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
-        got = mask.dtype if isinstance(mask, torch.Tensor) else type(mask).__name__
+    if not isinstance(mask, torch.Tensor):
         raise TypeError(
-            f"mask must be a bool tensor, True = may attend; got {got}. "
+            f"mask must be a bool tensor, True = may attend; got {_no_tensor('mask', mask)}."
+        )
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"mask must be a bool tensor, True = may attend; got {mask.dtype}. "
             "From zeros and ones: mask != 0; from scores with -inf: mask == 0."
         )
     try:
@@ -491,6 +503,12 @@ def _refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
             f"({int(empty.sum())} of {empty.numel()} rows). A softmax over nothing is 0 / 0 "
             "= nan. Let each query attend to at least one key, for example to itself."
         )
+
+
+def _no_tensor(name: str, value: object) -> str:
+    """What came instead of a tensor, and how to make one of it where that works."""
+    numbers = isinstance(value, list | tuple) or hasattr(value, "__array__")
+    return type(value).__name__ + (f": use torch.tensor({name})" if numbers else "")
 
 
 def _shape(tensor: torch.Tensor) -> tuple[int, ...]:

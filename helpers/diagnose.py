@@ -3,7 +3,8 @@
 A module is looked into (`helpers.inside`): its queries, keys and values are taken, every known
 illness (`helpers.illnesses`) is computed from them, and the one that gives just what the module
 gave is its illness. Where nothing can be looked into, the passed and failed probes are compared
-with those of every known illness.
+with those of every known illness. A block is put together anew from its parts, rightly and in every
+wrong way that is known, and compared in the same manner.
 """
 
 from __future__ import annotations
@@ -24,17 +25,51 @@ from torch import Tensor, nn
 from helpers import probes
 from helpers.attention import causal_mask
 from helpers.heatmap import heatmap
-from helpers.illnesses import Patient, healthy, illnesses_of, in_heads, merge, pairs_of, split
-from helpers.inside import Inside, as_pair, attentions, called, evaluating, look_inside
+from helpers.illnesses import (
+    LIKELIEST,
+    Miswiring,
+    Patient,
+    healthy,
+    illnesses_of,
+    in_heads,
+    merge,
+    miswired,
+    pairs_of,
+    split,
+)
+from helpers.inside import (
+    PARTS,
+    ROLES,
+    TIME_FIRST,
+    Call,
+    Inside,
+    as_pair,
+    attentions,
+    blocks,
+    called,
+    evaluating,
+    has_more,
+    look_inside,
+    take_apart,
+)
 from helpers.picture import Picture
 from helpers.probes import Finding
-from helpers.show import wrap
+from helpers.show import joined, wrap
 
 ATOL = 1e-5
 ORDER = ("shape", "finite", "same twice", "rows sum to 1", "no weight on the future", "no leak")
-ORDER += ("reach", "gradients reach", "equals the reference")
-NO_WEIGHTS = "it shows no weights; a function may return (out, weights)"
-NO_QKV = "no queries, keys and values in sight; hand over the module that makes them"
+ORDER += ("reach", "sequences stay apart", "gradients reach", "equals the reference")
+ORDER += ("roads and norms",)
+NO_WEIGHTS = "it shows no weights; return (out, weights) to show them"
+NO_MODULE = "no queries, keys and values in sight; hand over the module that makes them"
+NO_QKV = (
+    f"I look for three Linear layers called {joined(ROLES)}, or for nn.MultiheadAttention; "
+    "rename yours, or split one that makes all three"
+)
+NO_PARTS = (
+    f"there is more than an attention, and of a block I look for parts called {joined(PARTS)}; "
+    "rename yours"
+)
 HIDDEN = "the output projection is zero throughout and hides what lies behind it"
 NOT_FINITE = "there are outputs that are nan or inf"
 
@@ -57,6 +92,8 @@ class Report:
         The names of the illness that was recognised, or of all that fit the failed probes.
     recognised
         Whether the module gave just what the named illness gives, number for number.
+    remark
+        A sentence for the verdict on what failed without being recognised.
     draw
         Makes the picture.
     """
@@ -66,6 +103,7 @@ class Report:
     not_checked: Mapping[str, str]
     illnesses: tuple[str, ...] = ()
     recognised: bool = False
+    remark: str = ""
     draw: Callable[[], Picture | None] = lambda: None
 
     @property
@@ -93,12 +131,9 @@ class Report:
         if self.recognised:
             return f"ILL: {' and '.join(self.illnesses)}."
         failed = ", ".join(finding.name for finding in self.findings if not finding.ok)
-        if self.illnesses:
-            return f"ILL: failed {failed}. This fits: {'; '.join(self.illnesses)}."
-        told = f"ILL: failed {failed}. No known illness fits."
-        if any(finding.ok for finding in self.findings if finding.name == "equals the reference"):
-            told += " The attention in it is right; look at what stands around it."
-        return told
+        fits = f"This fits: {'; '.join(self.illnesses)}."
+        told = f"ILL: failed {failed}. {fits if self.illnesses else 'No known illness fits.'}"
+        return f"{told} {self.remark}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         picture = self.picture
@@ -124,7 +159,8 @@ def examine(function: Callable, C: int, n_head: int, causal: bool, example: Any)
     status = "ill" if exam.failed else "incomplete" if exam.not_checked else "healthy"
     findings = (*exam.recognised.values(), *_in_order(exam.findings).values())
     not_checked, recognised = _in_order(exam.not_checked), bool(exam.recognised)
-    return Report(status, findings, not_checked, tuple(names), recognised, exam.picture)
+    remark = "" if names else exam.remark()
+    return Report(status, findings, not_checked, tuple(names), recognised, remark, exam.picture)
 
 
 @contextlib.contextmanager
@@ -153,6 +189,8 @@ class Exam:
         Name of an illness -> the evidence, where q, k and v could be looked at.
     insides
         Where -> what was seen there; "" is the module itself.
+    blocks
+        Where -> how a block with parts of known names was called there.
     """
 
     def __init__(
@@ -163,10 +201,16 @@ class Exam:
         self.not_checked: dict[str, str] = {}
         self.recognised: dict[str, Finding] = {}
         self.insides: dict[str, Inside] = {}
+        self.blocks: dict[str, Call | None] = {}
         self.shown: dict[str, tuple[Tensor, Tensor | None]] = {}  # weights, and the right ones
         self.moved: Tensor | None = None  # [j, t]: how far token j moves output t
 
-        self.out, self.weights = self._run(x)
+        try:
+            self.out, self.weights = self._run(x)
+        except Exception as error:
+            if why := _misfit(function, x.shape[-1]):
+                raise ValueError(why) from error
+            raise
         if self._shape():
             self._look_inside()
             self._finite()
@@ -175,6 +219,7 @@ class Exam:
             self._rows_and_future()
             self._leak_and_reach()
             self._gradients()
+            self._roads()
 
     @property
     def failed(self) -> bool:
@@ -198,10 +243,11 @@ class Exam:
         return out.transpose(0, 1) if theirs and not self.function.batch_first else out
 
     def _note(self, finding: Finding, where: str = "") -> None:
-        """Keep a finding; of several attentions with the same probe, the first that fails."""
+        """Keep a finding; of several places with the same probe, the first that fails."""
         before = self.findings.get(finding.name)
         if before is None or before.ok:
-            told = f"{finding.evidence} (In {where}.)" if where else finding.evidence
+            several = where and max(len(self.insides), len(self.blocks)) > 1
+            told = f"{finding.evidence} (In {where}.)" if several else finding.evidence
             self.findings[finding.name] = Finding(finding.name, finding.ok, told)
 
     def _shape(self) -> bool:
@@ -220,12 +266,15 @@ class Exam:
 
     def _look_inside(self) -> None:
         found: dict[str, Any] = {}
-        why = NO_QKV
+        why = NO_MODULE
         if isinstance(self.function, nn.Module):
+            why = NO_QKV
             torch.manual_seed(0)
             with torch.no_grad():
                 whole = called(self.function, self.x, self.causal)
-                found = attentions(whole)
+                found, self.blocks = attentions(whole), blocks(whole)
+                if has_more(self.function, found, self.blocks):
+                    self.not_checked["roads and norms"] = NO_PARTS
                 for where, call in found.items():
                     if call is None:
                         why = f"{where} was not called"
@@ -291,7 +340,7 @@ class Exam:
                 self.not_checked["no weight on the future"] = "there are weights that are nan"
 
     def _leak_and_reach(self) -> None:
-        asked = ["no leak"] * self.causal + ["reach"]
+        asked = ["no leak"] * self.causal + ["reach", "sequences stay apart"]
         moved = probes._moved(lambda x: self._run(x)[0], self.x, "diagnose")
         if isinstance(moved, Finding):
             self.not_checked |= dict.fromkeys(asked, NOT_FINITE)
@@ -310,6 +359,25 @@ class Exam:
             )
         else:
             self._note(finding)
+        x = self.x if len(self.x) > 1 else self.x.expand(2, -1, -1)
+        self._note(probes.sequences_stay_apart(lambda x: self._run(x)[0], x))
+
+    def _mixes_nothing(self) -> bool:
+        """Tell whether every output depends on its own token only."""
+        if self.moved is None or not self.findings["sequences stay apart"].ok:
+            return False
+        return not (self.moved - self.moved.diag().diag()).any()
+
+    def remark(self) -> str:
+        """What may help where no illness was recognised; empty when there is nothing to say."""
+        told = ""
+        reference = self.findings.get("equals the reference")
+        if reference and reference.ok:
+            told = "The attention in it is right; look at what stands around it."
+        if self._mixes_nothing():
+            asked = ": is it an attention?" if not self.insides else "."
+            told = f"{told} It mixes no tokens at all{asked}".lstrip()
+        return told
 
     def _too_sharp(self, moved: Tensor) -> bool:
         """Tell whether even right attention would hardly hear the tokens that are not heard."""
@@ -332,7 +400,14 @@ class Exam:
             torch.manual_seed(0)
             with torch.enable_grad():
                 out, leaves = inside.trace()
-                finding = probes.gradients_reach(self._batch_first(out), leaves)
+                try:
+                    finding = probes.gradients_reach(self._batch_first(out), leaves)
+                except RuntimeError as error:
+                    if "inplace" not in str(error):
+                        raise
+                    told = "none can be sent back, since numbers that it needs were changed in "
+                    told += "place: write x = x + …, not x += …."
+                    finding = Finding("gradients reach", False, told)
             right = self.shown[where][1]
             if not finding.ok and not (right * (1 - right)).any():
                 self.not_checked["gradients reach"] = (
@@ -341,6 +416,29 @@ class Exam:
                 )
             else:
                 self._note(finding, where)
+
+    def _roads(self) -> None:
+        """Compare each block with what its four parts give when they are put together anew."""
+        for where, call in self.blocks.items():
+            why = "" if call else f"{where or 'the block'} was not called"
+            if not self.findings["same twice"].ok:
+                why = "two runs on the same input differ"
+            torch.manual_seed(0)
+            try:
+                with torch.no_grad():
+                    taken = why or take_apart(call, self.causal)
+                    compared = None if isinstance(taken, str) else _against_parts(*taken)
+            except Exception as error:  # parts that are called in other ways than ours
+                taken, compared = f"its parts cannot be called one by one: {error}", None
+            if compared is None:
+                self.not_checked["roads and norms"] = str(taken).rstrip(".")
+                continue
+            finding, named = compared
+            self._note(finding, where)
+            for one in named:
+                told = f"put together like this, its parts give the same numbers. {one.message}"
+                told += where and f" (In {where}.)"
+                self.recognised[one.name] = Finding(one.name, False, told)
 
     def picture(self) -> Picture | None:
         """The weights, or who hears whom where the weights look innocent and the hearing is not."""
@@ -375,6 +473,27 @@ def _against_reference(inside: Inside, causal: bool) -> tuple[Finding, Tensor]:
         finding = probes.matches_reference(inside.weights, _shaped(right, inside.weights), ATOL)
         told += f" Weights: {finding.evidence}"
     return Finding(name, finding.ok, told), right
+
+
+def _against_parts(out: Tensor, wired: Callable) -> tuple[Finding, tuple[Miswiring, ...]]:
+    """Compare what a block gave with its parts, put together rightly or in a known wrong way."""
+    atol, name = _atol(out), "roads and norms"
+    right = {joint: wired(joint=joint) for joint in ("pre", "post")}
+    for joint, expected in right.items():
+        if _same(out, expected, atol):
+            told = f"those of a {joint}-norm block: its parts, put together anew, give the same "
+            return Finding(name, True, f"{told}{out.numel()} numbers, within {atol:.0e}."), ()
+    expected = right["pre"]
+    if out.shape != expected.shape:
+        shapes = f"{tuple(out.shape)}, its parts, put together anew, {tuple(expected.shape)}"
+        told = f"it gives {shapes}."
+        return Finding(name, False, told), ()
+    named = next((some for some, how in miswired() if _same(out, wired(**how), atol)), ())
+    pre, post = (probes._small((out - z).abs().max().item()) for z in right.values())
+    told = f"its parts, put together anew, give numbers that are up to {pre} away as a pre-norm "
+    told += f"block, up to {post} as a post-norm block"
+    told += "." if named else ", and none of the known ways of going wrong gives the same."
+    return Finding(name, False, told), named
 
 
 def _recognised(inside: Inside, causal: bool) -> dict[str, tuple[str, Tensor]]:
@@ -437,7 +556,7 @@ def _shaped(weights: Tensor, like: Tensor) -> Tensor:
 def _fitting(exam: Exam) -> tuple[str, ...]:
     """The known illnesses with which the same probes pass and fail."""
     B, T, C = exam.x.shape
-    if C % exam.n_head or not exam.findings["shape"].ok:
+    if C % exam.n_head or not exam.findings["shape"].ok or exam._mixes_nothing():
         return ()
     found, seen = [], exam.pattern()
     for illness in illnesses_of(exam.x, exam.n_head, exam.causal):
@@ -447,9 +566,11 @@ def _fitting(exam: Exam) -> tuple[str, ...]:
         if not exam.insides:
             shows = partial(patient, return_weights=exam.weights is not None)
         pattern = Exam(shows, _random(B, T, C), exam.n_head, exam.causal, False).pattern()
+        pattern["roads and norms"] = True  # an attention has none that could be wrong
         if seen == {name: ok for name, ok in pattern.items() if name in seen}:
             found.append(illness.name)
-    return tuple(found)
+    ranks = {name: rank for rank, name in enumerate(LIKELIEST)}
+    return tuple(sorted(found, key=lambda name: ranks.get(name, len(ranks))))
 
 
 def _guilty(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor:
@@ -493,10 +614,36 @@ def _n_head(function: Callable, C: int, n_head: int) -> int:
     for name, size in (("C", C), ("n_head", n_head)):
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise ValueError(f"{name} must be a whole number of at least 1, got {size!r}.")
-    own = getattr(function, "n_head", getattr(function, "num_heads", n_head))
-    if n_head not in (1, own):
-        raise ValueError(f"The module has {own} heads, but diagnose was told n_head = {n_head}.")
-    return own
+    own = _own_n_head(function)
+    known = {own} if own else set()
+    if not own and isinstance(function, nn.Module):  # those inside; single heads may be in a list
+        known = {_own_n_head(part) for part in function.modules()} - {None, 1}
+    if known and n_head not in {1, *known}:
+        told = " and ".join(map(str, sorted(known)))
+        raise ValueError(f"The module has {told} heads, but diagnose was told n_head = {n_head}.")
+    return own or n_head
+
+
+def _own_n_head(part: Any) -> int | None:
+    own = getattr(part, "n_head", getattr(part, "num_heads", None))
+    return own if isinstance(own, int) else None
+
+
+def _misfit(function: Callable, C: int) -> str:
+    """Why a module may have refused x (B, T, C); empty when nothing stands out."""
+    named = list(function.named_modules()) if isinstance(function, nn.Module) else []
+    kinds = (nn.Linear, nn.MultiheadAttention)
+    name, first = next(
+        ((name, part) for name, part in named if isinstance(part, kinds)), ("", None)
+    )
+    size = getattr(first, "in_features", getattr(first, "embed_dim", C))
+    if size != C:
+        who = f"The module (its layer {name})" if name else "The module"
+        return f"{who} reads C = {size} channels, but diagnose was told C = {C}."
+    for name, part in named:
+        if name and isinstance(part, nn.MultiheadAttention) and not part.batch_first:
+            return f"{name}, an nn.MultiheadAttention, {TIME_FIRST}."
+    return ""
 
 
 def _example(C: int, n_head: int, function: Callable) -> Tensor:

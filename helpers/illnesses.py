@@ -9,11 +9,15 @@ each of them from the queries, keys and values that it finds in a module.
 and need an axis of heads, (B, n_head, T, d). `HEAD_ILLNESSES` split and merge wrongly: they take
 q, k and v (B, T, C), n_head and how to attend in each head, and return (B, T, C) and
 (B, n_head, T, T). `illnesses_of` brings all into one form, with those that need to know the input.
+
+`MISWIRINGS` are mistakes in putting a block together from its four parts; `wired` computes them.
 """
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,6 +41,16 @@ class Illness:
     of_mask: bool = False
     fed: Callable[..., tuple[Tensor, Tensor, Tensor]] | None = None
 
+
+# Where several illnesses fit what was seen, these are told first, the likeliest at the front.
+LIKELIEST = (
+    "no mask",
+    "future filled with 0",
+    "softmax over the queries",
+    "masked after the softmax",
+    "split by view, without transpose",
+    "no scale",
+)
 
 ILLNESSES: dict[str, Illness] = {}
 OVER_HEADS: dict[str, Illness] = {}
@@ -468,6 +482,170 @@ def _attend(illness: Illness, causal: bool, fed: Callable | None = None) -> Call
         return illness.compute(q, k, v) if illness.of_mask else illness.compute(q, k, v, causal)
 
     return attend
+
+
+# ---------------------------------------------------------------- the block
+
+
+# How a branch, its norm and the road are joined: what is on the road, and what the branch reads.
+JOINTS: dict[str, Callable[..., Tensor]] = {
+    "pre": lambda road, read, branch, norm: road + branch(norm(read)),
+    "post": lambda road, read, branch, norm: norm(road + branch(read)),
+    "on the road": lambda road, read, branch, norm: norm(road) + branch(norm(read)),
+    "behind": lambda road, read, branch, norm: road + norm(branch(read)),
+}
+
+
+def wired(
+    x: Tensor,
+    attention: Callable,
+    feed_forward: Callable,
+    norm_1: Callable,
+    norm_2: Callable,
+    *,
+    joint: str = "pre",
+    order: Sequence[int] = (0, 1),
+    roads: tuple[bool, bool] = (True, True),
+    norms: tuple[int | None, int | None] = (0, 1),
+    side_by_side: bool = False,
+) -> Tensor:
+    """A block put together from its four parts, each a function of (B, T, C).
+
+    Parameters
+    ----------
+    x
+        (B, T, C), the input of the block.
+    attention, feed_forward, norm_1, norm_2
+        The parts.
+    joint
+        "pre": road + branch(norm); "post": norm(road + branch); or another of `JOINTS`.
+    order
+        Which branches there are, 0 = attention and 1 = feed-forward, in this order.
+    roads
+        Whether x is added to what the attention gives, and to what the feed-forward gives.
+    norms
+        Whose norm the attention has, and whose the feed-forward; None for no norm.
+    side_by_side
+        Whether both branches read the input of the block.
+
+    Returns
+    -------
+    Tensor
+        (B, T, C)
+    """
+    road = x
+    for i in order:
+        branch, norm = (attention, feed_forward)[i], lambda z: z
+        if norms[i] is not None:
+            norm = (norm_1, norm_2)[norms[i]]
+        read = x if side_by_side else road
+        road = JOINTS[joint](road if roads[i] else 0 * road, read, branch, norm)
+    return road
+
+
+@dataclass(frozen=True)
+class Miswiring:
+    """A mistake in putting a block together: the arguments of `wired` that it changes."""
+
+    name: str
+    message: str
+    changed: Mapping[str, Any]
+
+
+MISWIRINGS = (
+    Miswiring(
+        "no road",
+        "Nothing is added: x is replaced twice. It is x + attention(…), then x + feed_forward(…).",
+        {"roads": (False, False)},
+    ),
+    Miswiring(
+        "no road round the attention",
+        "The attention replaces x instead of adding to it.",
+        {"roads": (False, True)},
+    ),
+    Miswiring(
+        "no road round the feed-forward",
+        "The feed-forward replaces x instead of adding to it.",
+        {"roads": (True, False)},
+    ),
+    Miswiring(
+        "one norm for both",
+        "norm_1 was used twice, norm_2 never. Fresh norms are all alike: it shows after training.",
+        {"norms": (0, 0)},
+    ),
+    Miswiring(
+        "one norm for both",
+        "norm_2 was used twice, norm_1 never. Fresh norms are all alike: it shows after training.",
+        {"norms": (1, 1)},
+    ),
+    Miswiring(
+        "norms swapped",
+        "norm_1 belongs to the attention, norm_2 to the feed-forward. Fresh norms are all alike: "
+        "it shows after training.",
+        {"norms": (1, 0)},
+    ),
+    Miswiring(
+        "no norms",
+        "norm_1 and norm_2 were not used: nothing holds the size of x. Each branch needs its norm.",
+        {"norms": (None, None)},
+    ),
+    Miswiring(
+        "no norm for the attention",
+        "norm_1 was not used: the attention needs its norm too.",
+        {"norms": (None, 1)},
+    ),
+    Miswiring(
+        "no norm for the feed-forward",
+        "norm_2 was not used: the feed-forward needs its norm too.",
+        {"norms": (0, None)},
+    ),
+    Miswiring(
+        "norm on the road",
+        "x itself was replaced by its norm. Only the branch sees norm(x); the road keeps x.",
+        {"joint": "on the road"},
+    ),
+    Miswiring(
+        "norm behind the branch",
+        "This is x + norm(f(x)), which some models do on purpose. Pre-norm is x + f(norm(x)), "
+        "post-norm is norm(x + f(x)).",
+        {"joint": "behind"},
+    ),
+    Miswiring(
+        "no attention",
+        "What the attention gave was not used: no token hears another.",
+        {"order": (1,)},
+    ),
+    Miswiring(
+        "no feed-forward",
+        "What the feed-forward gave was not used: tokens talk, and nobody thinks.",
+        {"order": (0,)},
+    ),
+    Miswiring(
+        "thinks before it talks",
+        "First attention, then feed-forward.",
+        {"order": (1, 0)},
+    ),
+    Miswiring(
+        "side by side",
+        "Both branches read the same x, which some models do on purpose. Here the feed-forward "
+        "thinks about what the attention brought: update x in between.",
+        {"side_by_side": True},
+    ),
+)
+
+
+def miswired() -> Iterator[tuple[tuple[Miswiring, ...], dict[str, Any]]]:
+    """Each known mistake of wiring, then two at a time; with the arguments of `wired`."""
+    for count in (1, 2):
+        for mistakes in itertools.combinations(MISWIRINGS, count):
+            changed = [key for one in mistakes for key in one.changed]
+            if len(changed) > len(set(changed)):  # two that exclude each other
+                continue
+            for joint in ("pre",) if "joint" in changed else ("pre", "post"):
+                how: dict[str, Any] = {"joint": joint}
+                for one in mistakes:
+                    how |= one.changed
+                yield mistakes, how
 
 
 class Patient(nn.Module):

@@ -1,13 +1,15 @@
 """Looking into an attention module: queries, keys, values, weights and output for one input.
 
 Found in `nn.MultiheadAttention`, and in any module with Linear layers `query`, `key` and `value`,
-at the top or deeper down, as in a block. An output projection may have any name.
+at the top or deeper down, as in a block. An output projection may have any name. A block with
+parts of the usual names is taken apart.
 """
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,8 +17,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.attention import causal_mask
+from helpers.illnesses import wired
 
 ROLES = ("query", "key", "value")
+TIME_FIRST = (
+    "has batch_first=False and reads (T, B, C): it takes sequences for tokens. Make it with "
+    "batch_first=True"
+)
+PARTS = ("attention", "feed_forward", "norm_1", "norm_2")  # of a block
 
 
 @dataclass(frozen=True)
@@ -27,9 +35,30 @@ class Call:
     args: tuple
     kwargs: dict[str, Any]
 
+    @property
+    def first(self) -> Tensor | None:
+        """The first argument that is a tensor."""
+        given = (*self.args, *self.kwargs.values())
+        return next((value for value in given if isinstance(value, Tensor)), None)
+
     def __call__(self, **more: Any) -> tuple[Tensor, Tensor | None]:
         """Call it again, with some arguments more: (out, weights or None)."""
-        return as_pair(self.module(*self.args, **self.kwargs, **more))
+        again = self.copied()
+        return as_pair(self.module(*again.args, **again.kwargs, **more))
+
+    def copied(self) -> "Call":
+        """The same call with tensors of its own, which a module may change in place."""
+        given = (*self.args, *self.kwargs.values())
+        return self._with({id(z): z.clone() for z in given if isinstance(z, Tensor)})
+
+    def reading(self, z: Tensor) -> "Call":
+        """The same call with z in the place of the first tensor."""
+        return self._with({id(self.first): z})
+
+    def _with(self, others: dict[int, Tensor]) -> "Call":
+        args = tuple(others.get(id(value), value) for value in self.args)
+        kwargs = {key: others.get(id(value), value) for key, value in self.kwargs.items()}
+        return Call(self.module, args, kwargs)
 
     def with_weights(self) -> tuple[Tensor, Tensor | None]:
         """Call it so that it returns its weights, if there is a known way to ask for them."""
@@ -117,16 +146,82 @@ def attentions(call: Call) -> dict[str, Call | None]:
 
     None for one that the module has but did not call.
     """
-    found: dict[str, Call | None] = {}
-    hooks = []
+    names: list[str] = []
     for name, part in call.module.named_modules():
-        if _is_attention(part) and not any(name.startswith(f"{outer}.") for outer in found):
-            found[name] = None
+        if _is_attention(part) and not any(name.startswith(f"{outer}.") for outer in names):
+            names.append(name)
+    return _calls(call, names)
 
-            def remember(part: nn.Module, args: tuple, kwargs: dict, name: str = name) -> None:
-                found[name] = found[name] or Call(part, args, kwargs)
 
-            hooks.append(part.register_forward_pre_hook(remember, with_kwargs=True))
+def blocks(call: Call) -> dict[str, Call | None]:
+    """All blocks with the four `PARTS` in a module, in the form of `attentions`."""
+    named = call.module.named_modules()
+    return _calls(call, [name for name, part in named if _is_block(part)])
+
+
+def has_more(module: nn.Module, attentions: Iterable[str], blocks: Iterable[str]) -> bool:
+    """Tell whether an attention stands outside of the blocks, with more than a projection."""
+
+    def within(name: str, outer: Iterable[str]) -> bool:
+        return any(not one or f"{name}.".startswith(f"{one}.") for one in outer)
+
+    lone = [name for name in attentions if not within(name, blocks)]
+    rest = [
+        part
+        for name, part in module.named_modules()
+        if any(True for _ in part.parameters(recurse=False)) and not within(name, [*lone, *blocks])
+    ]
+    return bool(lone) and (len(rest) > 1 or any(not isinstance(part, nn.Linear) for part in rest))
+
+
+def take_apart(call: Call, causal: bool) -> tuple[Tensor, Callable[..., Tensor]] | str:
+    """What a block gives, and `wired` with its input and its parts; or why that cannot be told.
+
+    Fresh norms are all alike, and a projection that is zero throughout hides what lies behind it.
+    So all this is computed with random numbers in their places; the block itself keeps its own.
+    """
+    block, x = call.module, call.first
+    inner = _calls(call, ["attention"])["attention"] or called(block.attention, x, causal)
+    read = inner.first
+    if x is None or read is None or read.shape != x.shape:
+        return "its attention does not read one input (B, T, C)"
+    numbers = _telling_numbers(block)
+
+    def part(name: str) -> Callable[[Tensor], Tensor]:
+        mine = [key for key in numbers if key.startswith(f"{name}.")]
+        own = {key.removeprefix(f"{name}."): numbers[key] for key in mine}
+        calling = inner if name == "attention" else Call(getattr(block, name), (x,), {})
+        return lambda z: _out_with(calling.reading(z), own)
+
+    out = _out_with(call, numbers)
+    if not out.isfinite().all():
+        return "there are outputs that are nan or inf"
+    return out, partial(wired, x, *map(part, PARTS))
+
+
+def _telling_numbers(block: nn.Module) -> dict[str, Tensor]:
+    """Random numbers for the norms of a block, and for the weights in it that are all 0."""
+    generator = torch.Generator().manual_seed(0)
+    numbers = {}
+    for name, own in block.named_parameters():
+        if name.startswith(("norm_1.", "norm_2.")):
+            numbers[name] = torch.rand(own.shape, generator=generator) * 1.5 + 0.5
+        elif name.startswith(("attention.", "feed_forward.")) and own.dim() > 1 and not own.any():
+            numbers[name] = torch.randn(own.shape, generator=generator) / own.shape[-1] ** 0.5
+    return {name: value.to(block.get_parameter(name)) for name, value in numbers.items()}
+
+
+def _calls(call: Call, names: Iterable[str]) -> dict[str, Call | None]:
+    """How some parts of a module are called, by name; None for one that is not."""
+    found: dict[str, Call | None] = dict.fromkeys(names)
+    hooks = []
+    for name in found:
+
+        def remember(part: nn.Module, args: tuple, kwargs: dict, name: str = name) -> None:
+            found[name] = found[name] or Call(part, args, kwargs).copied()
+
+        part = call.module.get_submodule(name)
+        hooks.append(part.register_forward_pre_hook(remember, with_kwargs=True))
     try:
         call()
     finally:
@@ -156,6 +251,10 @@ def look_inside(whole: Call, where: str, call: Call, n_head: int) -> Inside | st
 def _is_attention(module: nn.Module) -> bool:
     has_roles = all(isinstance(getattr(module, role, None), nn.Linear) for role in ROLES)
     return has_roles or isinstance(module, nn.MultiheadAttention)
+
+
+def _is_block(module: nn.Module) -> bool:
+    return all(isinstance(getattr(module, name, None), nn.Module) for name in PARTS)
 
 
 def _inside_linear(whole: Call, prefix: str, call: Call, n_head: int) -> Inside | str:
@@ -211,6 +310,8 @@ def _inside_theirs(whole: Call, prefix: str, call: Call) -> Inside | str:
         return "it has separate or additional keys"
     if x.dim() != 3:
         return "it reads a single sequence without a batch"
+    if prefix and not module.batch_first and x.shape == whole.first.shape and len(x) != x.shape[1]:
+        return f"it {TIME_FIRST}"
     kwargs = {name: value for name, value in given.items() if name not in ROLES}
     kwargs = {k: v for k, v in kwargs.items() if k not in ("need_weights", "average_attn_weights")}
     call = Call(module, (x, x, x), kwargs)
@@ -231,7 +332,12 @@ def _inside_theirs(whole: Call, prefix: str, call: Call) -> Inside | str:
 
 
 def _out_with(whole: Call, weights: dict[str, Tensor]) -> Tensor:
-    result = torch.func.functional_call(whole.module, weights, whole.args, whole.kwargs)
+    """What a module gives with other weights."""
+    whole = whole.copied()
+    # tie_weights=True would not put back the weights of a part that stands there under two names.
+    result = torch.func.functional_call(
+        whole.module, weights, whole.args, whole.kwargs, tie_weights=False
+    )
     return as_pair(result)[0]
 
 

@@ -270,6 +270,58 @@ def _deaf(moved: torch.Tensor, atol: float, causal: bool) -> Finding:
     return Finding(name, False, told + f"{_are(count)} deaf: no change arrives.")
 
 
+def sequences_stay_apart(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
+    """Check that no output changes when another sequence of the batch does.
+
+    Each sequence is replaced in turn by random tokens, and the outputs of the others are compared;
+    with the random state as for `no_leak`.
+
+    Parameters
+    ----------
+    function
+        Takes x, returns (B, T, anything), or a tuple of which that is the first.
+    x
+        (B, T, C), floats, with B of at least 2.
+    atol
+        How far an output may move and still count as the same.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `no_leak`; with a single sequence there is nothing to keep apart.
+
+    Examples
+    --------
+    >>> x = torch.arange(12.0).reshape(2, 3, 2)
+    >>> sequences_stay_apart(lambda x: x.cumsum(1), x)
+    ✓ sequences stay apart: sequences 0 and 1 were replaced in turn; the outputs of
+      the others did not change.
+    >>> sequences_stay_apart(lambda x: x.cumsum(0), x)
+    ✗ sequences stay apart: changing sequence 0 changed the outputs of sequence 1,
+      by up to 6.15. Was something summed, averaged or normalised over axis 0?
+    """
+    name = "sequences stay apart"
+    if isinstance(x, torch.Tensor) and (x.dim() != 3 or len(x) < 2):
+        raise ValueError(f"x must be (B, T, C) with B of at least 2, got {_what(x)}.")
+
+    def by_sequence(swapped: torch.Tensor) -> torch.Tensor:
+        return _output(function, swapped.transpose(0, 1)).transpose(0, 1)
+
+    x = x.transpose(0, 1) if isinstance(x, torch.Tensor) else x
+    moved = _moved(by_sequence, x, name, "sequence")  # a sequence in the place of a token
+    if isinstance(moved, Finding):
+        return moved
+    moved.fill_diagonal_(0)
+    if not (moved > atol).any():
+        told = f"sequences {listed(range(len(moved)))} were replaced in turn; "
+        return Finding(name, True, told + "the outputs of the others did not change.")
+    guilty = int(moved.amax(1).argmax())
+    told = f"changing sequence {guilty} changed the outputs of "
+    told += f"{_these('sequence', moved[guilty] > atol)}, "
+    told += f"by up to {_small(moved[guilty].max().item())}. "
+    return Finding(name, False, told + "Was something summed, averaged or normalised over axis 0?")
+
+
 def gradients_reach(out: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> Finding:
     """Check that a gradient from the output arrives at each of some tensors.
 
@@ -376,8 +428,10 @@ def diagnose(
     `key` and `value` (and perhaps `proj`) are looked into, also inside of a larger module such as a
     block. Then scale mistakes are seen too, and the illness is named for certain. (What such a
     module puts between its queries and its scores, a rotation by position say, reads as a mistake.)
-    Of anything else the failed probes are told, and all known illnesses that fit them. Modules are
-    examined in evaluation, and left as they were.
+    A block of `attention`, `feed_forward`, `norm_1` and `norm_2` is compared with a pre-norm and a
+    post-norm block of these parts. Of anything else the failed probes are told, and all known
+    illnesses that fit them, the likeliest first. Modules are examined in evaluation, and left as
+    they were.
 
     Parameters
     ----------
@@ -417,7 +471,9 @@ def diagnose(
     return examine(module_or_callable, C, n_head, causal, example)
 
 
-def _moved(function: Callable, x: torch.Tensor, name: str) -> torch.Tensor | Finding:
+def _moved(
+    function: Callable, x: torch.Tensor, name: str, noun: str = "output"
+) -> torch.Tensor | Finding:
     """Tell how far output t moves when token j is replaced, [j, t], or why that cannot be told."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
         raise TypeError(
@@ -434,7 +490,7 @@ def _moved(function: Callable, x: torch.Tensor, name: str) -> torch.Tensor | Fin
     before = _output(function, x)
     if not before.isfinite().all():
         lost = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
-        told = f"cannot be told: {_these('output', lost)} {_are(int(lost.sum()))} nan or inf. "
+        told = f"cannot be told: {_these(noun, lost)} {_are(int(lost.sum()))} nan or inf. "
         return Finding(name, False, told + "Put finite(...) on the output first.")
     moved = torch.zeros(T, T)
     for j in [*range(1, T), 0]:

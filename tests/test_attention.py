@@ -109,6 +109,14 @@ def test_causal_mask_refuses_what_is_no_size(size):
         causal_mask(3, size)
 
 
+@pytest.mark.parametrize("size", [torch.ones(2, 4, 3), torch.ones(2, 4, 3).numpy()])
+def test_of_a_tensor_in_the_place_of_a_size_only_the_shape_is_told(size):
+    with pytest.raises(
+        ValueError, match=r"at least 1, got (Tensor|ndarray) of shape \(2, 4, 3\)\.$"
+    ):
+        causal_mask(size)
+
+
 x = torch.ones(2, 4, 3)
 
 BAD_INPUT = [
@@ -118,11 +126,11 @@ BAD_INPUT = [
     ((x.long(), x, x), TypeError, r"q must hold floats, got torch.int64: use q.float\(\)"),
     ((x, x.bool(), x), TypeError, "k must hold floats, got torch.bool"),
     ((x, x, x.double()), TypeError, "one dtype, got torch.float32, torch.float32 and torch.float6"),
-    ((x, x, x.tolist()), TypeError, "v must be a tensor, got list"),
+    ((x, x, x.tolist()), TypeError, r"v must be a tensor, got list: use torch\.tensor\(v\)"),
     ((x[0, 0], x, x), ValueError, r"q needs at least two dimensions.*\(3,\).*q\[None, :\]"),
     ((x, x[:, :0], x[:, :0]), ValueError, r"nothing to read: k has shape \(2, 0, 3\)"),
     ((x, x, x, torch.ones(4, 4)), TypeError, "bool tensor, True = may attend; got torch.float32"),
-    ((x, x, x, [[True]]), TypeError, "must be a bool tensor, True = may attend; got list"),
+    ((x, x, x, [[True]]), TypeError, r"True = may attend; got list: use torch\.tensor\(mask\)"),
     ((x, x, x, torch.ones(3, 4) > 0), ValueError, r"mask \(3, 4\) .* scores \(2, 4, 4\)"),
     ((x, x, x, torch.ones(5, 2, 4, 4) > 0), ValueError, r"mask \(5, 2, 4, 4\) does not fit"),
 ]

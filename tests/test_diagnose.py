@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.attention import Block, Head, MultiHeadAttention
-from helpers.illnesses import Patient, illnesses_of, pairs_of
+from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
+from helpers.illnesses import MISWIRINGS, Patient, illnesses_of, miswired, pairs_of, wired
 from helpers.probes import diagnose
 
 C, N_HEAD = 12, 3
@@ -150,6 +150,24 @@ def list_of_heads():
     return Heads()
 
 
+def zero_projections(module, *names):
+    for name, parameter in module.named_parameters():
+        if name.endswith(names):
+            nn.init.zeros_(parameter)
+    return module
+
+
+def with_theirs(block):
+    def forward(x):
+        z, mask = block.norm_1(x), ~causal_mask(x.shape[1])
+        x = x + block.attention(z, z, z, attn_mask=mask, need_weights=False)[0]
+        return x + block.feed_forward(block.norm_2(x))
+
+    block.attention = nn.MultiheadAttention(C, N_HEAD, batch_first=True)
+    block.forward = forward
+    return block
+
+
 HEALTHY = {
     "head": lambda: Head(C, 5),
     "many heads": lambda: MultiHeadAttention(C, N_HEAD),
@@ -158,7 +176,11 @@ HEALTHY = {
     "frozen, in double precision": lambda: MultiHeadAttention(C, N_HEAD).double().eval(),
     "block": lambda: Block(C, N_HEAD),
     "post-norm block": lambda: Block(C, N_HEAD, norm="post"),
+    "block with new weights of 0": lambda: zero_projections(Block(C, N_HEAD), "wide.weight"),
+    "two blocks": lambda: nn.Sequential(Block(C, N_HEAD), Block(C, N_HEAD, norm="post")),
+    "block with PyTorch's": lambda: with_theirs(Block(C, N_HEAD)),
     "list of heads": list_of_heads,
+    "wrapped": lambda: nn.Sequential(MultiHeadAttention(C, N_HEAD), nn.Dropout(0.5)),
     "PyTorch's": lambda: nn.MultiheadAttention(C, N_HEAD, batch_first=True),
     "PyTorch's, time first": lambda: nn.MultiheadAttention(C, N_HEAD, dropout=0.5),
 }
@@ -173,7 +195,8 @@ def test_sound_modules_are_healthy_and_left_as_they_were(make):
     report = diagnose(module, C=C, n_head=1 if isinstance(module, Head) else N_HEAD)
     assert report.status == "healthy", report
     assert not report.not_checked and not report.illnesses
-    assert str(report).startswith("HEALTHY: all 9 probes ran and passed.")
+    probes = 11 if any(isinstance(part, Block) for part in module.modules()) else 10
+    assert str(report).startswith(f"HEALTHY: all {probes} probes ran and passed.")
     assert training == [part.training for part in module.modules()]
     assert torch.equal(state, torch.get_rng_state())
     assert torch.get_num_threads() == threads
@@ -234,7 +257,9 @@ def test_right_attention_that_nobody_listens_to_is_found_out():
     block.forward = lambda x: x + block.feed_forward(x + 0 * block.attention(x))
     report = diagnose(block, C=C, n_head=N_HEAD)
     failed = {finding.name for finding in report.findings if not finding.ok}
-    assert failed == {"reach", "gradients reach"}
+    named = {"no attention", "no norms"}
+    assert failed == {"reach", "gradients reach", "roads and norms"} | named
+    assert set(report.illnesses) == named
 
 
 def test_an_unknown_mistake_is_ill_without_a_name():
@@ -248,8 +273,9 @@ def test_an_unknown_mistake_is_ill_without_a_name():
 def test_a_mistake_around_right_attention_is_placed_there():
     block = Block(C, N_HEAD)
     block.forward = lambda x: x.mean(1, keepdim=True) + block.attention(x)
-    told = str(diagnose(block, C=C, n_head=N_HEAD))
-    assert told.startswith("ILL: failed no leak. No known illness fits. The attention in it is ri")
+    told = " ".join(str(diagnose(block, C=C, n_head=N_HEAD)).split())
+    assert told.startswith("ILL: failed no leak, roads and norms. No known illness fits. The atten")
+    assert "none of the known ways of going wrong gives the same" in told
 
 
 # ---------------------------------------------------------------- bare functions
@@ -328,12 +354,11 @@ def test_a_zero_projection_hides_gradients_and_is_not_ill(inner):
         "PyTorch's": lambda: nn.MultiheadAttention(C, N_HEAD),
         "block": lambda: Block(C, N_HEAD),
     }[inner]()
-    for name, parameter in module.named_parameters():
-        if name.endswith(("proj.weight", "out_proj.weight")) and "in_proj" not in name:
-            nn.init.zeros_(parameter)
+    zero_projections(module, "out_proj.weight" if inner == "PyTorch's" else "proj.weight")
     report = diagnose(module, C=C, n_head=N_HEAD)
     assert report.status == "incomplete", report
-    assert list(report.not_checked) == ["no leak", "reach", "gradients reach"]
+    unseen = ["no leak", "reach", "sequences stay apart", "gradients reach"]
+    assert list(report.not_checked) == unseen
     assert "projection is zero throughout" in report.not_checked["gradients reach"]
 
 
@@ -375,7 +400,285 @@ def test_what_cannot_be_looked_into_is_said():
     report = diagnose(Crossed(nn.MultiheadAttention(C, N_HEAD, batch_first=True)), C=C)
     assert report.status == "incomplete"
     assert "come from different inputs" in report.not_checked["equals the reference"]
-    assert "hand over the module" in diagnose(nn.Linear(C, C), C=C).not_checked["gradients reach"]
+    linear = diagnose(nn.Linear(C, C), C=C).not_checked
+    assert "Linear layers called query, key and value" in linear["gradients reach"]
+    assert "return (out, weights)" in linear["rows sum to 1"]
+    bare = diagnose(lambda x: x, C=C).not_checked
+    assert "hand over the module" in bare["gradients reach"]
+
+
+class Fused(nn.Module):
+    """One Linear layer for queries, keys and values, and PyTorch's function."""
+
+    def __init__(self, causal=True):
+        super().__init__()
+        self.qkv, self.causal = nn.Linear(C, 3 * C), causal
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+
+
+def test_one_layer_for_all_three_is_told_what_is_looked_for():
+    report = diagnose(Fused(), C=C)
+    assert report.status == "incomplete"
+    assert (
+        "rename yours, or split one that makes all three" in report.not_checked["gradients reach"]
+    )
+
+
+def test_of_several_illnesses_that_fit_the_likeliest_comes_first():
+    report = diagnose(Fused(causal=False), C=C, n_head=N_HEAD)
+    assert len(report.illnesses) > 4 and report.illnesses[0] == "no mask"
+    assert "This fits: no mask; future filled with 0; " in " ".join(str(report).split())
+
+
+class Wrapped(nn.Module):
+    """PyTorch's attention, made without batch_first=True."""
+
+    def __init__(self, masked):
+        super().__init__()
+        self.inner, self.masked = nn.MultiheadAttention(C, N_HEAD), masked
+
+    def forward(self, x):
+        mask = ~causal_mask(x.shape[1]) if self.masked else None
+        return self.inner(x, x, x, attn_mask=mask)[0]
+
+
+def test_sequences_that_are_taken_for_tokens_are_noticed():
+    report = diagnose(Wrapped(False), C=C, causal=False)
+    failed = {finding.name for finding in report.findings if not finding.ok}
+    assert failed == {"reach", "sequences stay apart"}
+    assert "Make it with batch_first=True" in report.not_checked["equals the reference"]
+    assert "mixes no tokens" not in str(report), "it mixes sequences"
+
+
+def test_a_mean_over_the_batch_is_noticed():
+    many = MultiHeadAttention(C, N_HEAD)
+    report = diagnose(lambda x: many(x) + x.mean(0), C=C, n_head=N_HEAD)
+    assert (report.status, report.illnesses) == ("ill", ())
+    assert str(report).startswith("ILL: failed sequences stay apart. No known illness fits.")
+    lone = diagnose(lambda x: many(x) + x.mean(0), C=C, example=torch.randn(1, 5, C))
+    assert str(lone).startswith("ILL: failed sequences stay apart.")
+
+
+@pytest.mark.parametrize("n_head", [1, N_HEAD])
+def test_what_mixes_no_tokens_is_asked_whether_it_is_an_attention(n_head):
+    told = " ".join(str(diagnose(FeedForward(C), C=C, n_head=n_head)).split())
+    assert told.startswith(
+        "ILL: failed reach. No known illness fits. It mixes no tokens at all: is it an attention?"
+    )
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def rewired(put_together, norm="pre"):
+    """A block whose author wrote another forward."""
+
+    class Theirs(Block):
+        def forward(self, x):
+            return put_together(self, x)
+
+    return Theirs(C, N_HEAD, norm)
+
+
+def no_road_post(b, x):
+    x = b.norm_1(b.attention(x))
+    return b.norm_2(b.feed_forward(x))
+
+
+def no_first_road(b, x):
+    x = b.attention(b.norm_1(x))
+    return x + b.feed_forward(b.norm_2(x))
+
+
+def no_second_road(b, x):
+    x = x + b.attention(b.norm_1(x))
+    return b.feed_forward(b.norm_2(x))
+
+
+def norm_2_twice(b, x):
+    x = b.norm_2(x + b.attention(x))
+    return b.norm_2(x + b.feed_forward(x))
+
+
+def norms_swapped(b, x):
+    x = x + b.attention(b.norm_2(x))
+    return x + b.feed_forward(b.norm_1(x))
+
+
+def no_norms(b, x):
+    x = x + b.attention(x)
+    return x + b.feed_forward(x)
+
+
+def no_norm_2(b, x):
+    x = x + b.attention(b.norm_1(x))
+    return x + b.feed_forward(x)
+
+
+def norm_on_the_road(b, x):
+    x = b.norm_1(x)
+    x = x + b.attention(x)
+    x = b.norm_2(x)
+    return x + b.feed_forward(x)
+
+
+def norm_behind(b, x):
+    x = x + b.norm_1(b.attention(x))
+    return x + b.norm_2(b.feed_forward(x))
+
+
+def thinks_first(b, x):
+    x = x + b.feed_forward(b.norm_2(x))
+    return x + b.attention(b.norm_1(x))
+
+
+BLOCKS = {
+    "no road": lambda b, x: b.feed_forward(b.norm_2(b.attention(b.norm_1(x)))),
+    "no road, post": no_road_post,
+    "no road round the attention": no_first_road,
+    "no road round the feed-forward": no_second_road,
+    "one norm for both": lambda b, x: (
+        (x := x + b.attention(b.norm_1(x))) + b.feed_forward(b.norm_1(x))
+    ),
+    "one norm for both, post": norm_2_twice,
+    "norms swapped": norms_swapped,
+    "no norms": no_norms,
+    "no norm for the attention": lambda b, x: (
+        (x := x + b.attention(x)) + b.feed_forward(b.norm_2(x))
+    ),
+    "no norm for the feed-forward": no_norm_2,
+    "norm on the road": norm_on_the_road,
+    "norm behind the branch": norm_behind,
+    "no attention": lambda b, x: x + b.feed_forward(b.norm_2(x)),
+    "no feed-forward": lambda b, x: x + b.attention(b.norm_1(x)),
+    "thinks before it talks": thinks_first,
+    "side by side": lambda b, x: x + b.attention(b.norm_1(x)) + b.feed_forward(b.norm_2(x)),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_put_together_wrongly_is_named(name):
+    report = diagnose(rewired(BLOCKS[name]), C=C, n_head=N_HEAD)
+    assert (report.status, report.recognised) == ("ill", True)
+    assert report.illnesses == (name.removesuffix(", post"),)
+    assert "✗ roads and norms: its parts" in str(report) and re.search(r"up to \d", str(report))
+
+
+def test_every_known_miswiring_is_tried():
+    assert {one.name for one in MISWIRINGS} == {name.removesuffix(", post") for name in BLOCKS}
+    assert all(one.message.endswith(".") for one in MISWIRINGS)
+
+
+def test_no_miswiring_is_right_or_another_one():
+    generator = torch.Generator().manual_seed(0)
+    block = Block(C, N_HEAD).requires_grad_(False)
+    for norm in (block.norm_1, block.norm_2):
+        norm.weight.uniform_(0.5, 2, generator=generator)
+        norm.bias.uniform_(0.5, 2, generator=generator)
+    x = torch.randn(3, 8, C, generator=generator)
+    parts = (block.attention, block.feed_forward, block.norm_1, block.norm_2)
+    torch.testing.assert_close(wired(x, *parts), block(x))
+    block.norm = "post"
+    torch.testing.assert_close(wired(x, *parts, joint="post"), block(x))
+    seen = [({"pre"}, wired(x, *parts)), ({"post"}, wired(x, *parts, joint="post"))]
+    singles = [some for some in miswired() if len(some[0]) == 1]
+    for (one,), how in singles:
+        out = wired(x, *parts, **how)
+        same = [name for name, other in seen if torch.allclose(out, other, rtol=0, atol=1e-4)]
+        assert all(name == {one.name} for name in same), f"{one.name} = {same}"
+        seen.append(({one.name}, out))
+
+
+def test_two_mistakes_in_one_block_are_both_named():
+    bare = rewired(lambda b, x: b.feed_forward(b.attention(x)))
+    assert set(diagnose(bare, C=C).illnesses) == {"no road", "no norms"}
+    block = rewired(no_first_road)
+    block.attention = Patient("no scale", C, N_HEAD)
+    assert diagnose(block, C=C).illnesses == ("no scale", "no road round the attention")
+
+
+def test_a_norm_that_two_branches_share_is_noticed():
+    block = Block(C, N_HEAD)
+    block.norm_2 = norm = block.norm_1
+    assert diagnose(block, C=C).illnesses == ("one norm for both",)
+    assert (norm.weight == 1).all() and (norm.bias == 0).all(), "left as it was"
+
+
+def test_other_ways_to_put_a_block_together_are_none_of_the_known():
+    def pre_and_post(b, x):
+        x = x + b.attention(b.norm_1(x))
+        return b.norm_2(x + b.feed_forward(x))
+
+    report = diagnose(rewired(pre_and_post), C=C)
+    assert (report.status, report.illnesses) == ("ill", ())
+    told = " ".join(str(report).split())
+    assert (
+        "ILL: failed roads and norms. No known illness fits. The attention in it is right" in told
+    )
+    assert "none of the known ways" in told
+
+
+def test_the_wrong_one_of_several_blocks_is_named_by_its_place():
+    stack = nn.Sequential(Block(C, N_HEAD), rewired(BLOCKS["no road"]), Block(C, N_HEAD))
+    report = diagnose(stack, C=C)
+    assert report.illnesses == ("no road",)
+    assert report.findings[0].evidence.endswith("(In 1.)")
+
+
+def test_a_block_with_other_names_is_not_called_healthy():
+    class Other(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sa, self.ln = MultiHeadAttention(C, N_HEAD), nn.LayerNorm(C)
+
+        def forward(self, x):
+            return self.sa(self.ln(x))
+
+    report = diagnose(Other(), C=C)
+    assert (report.status, list(report.not_checked)) == ("incomplete", ["roads and norms"])
+    assert "attention, feed_forward, norm_1 and norm_2" in report.not_checked["roads and norms"]
+
+
+@pytest.mark.parametrize(
+    ("attention", "why"),
+    [
+        (Written(**TABLE["0 times infinity"]), "nan"),
+        (Written(**TABLE["dropout left on"]), "differ"),
+    ],
+    ids=["nan", "dropout"],
+)
+def test_roads_round_an_attention_without_an_answer_are_not_judged(attention, why):
+    block = Block(C, N_HEAD)
+    block.attention = attention
+    assert why in diagnose(block, C=C, n_head=N_HEAD).not_checked["roads and norms"]
+
+
+def test_parts_that_cannot_be_called_alone_are_not_judged():
+    class Two(FeedForward):
+        def forward(self, x, y):
+            return super().forward(x + y)
+
+    block = rewired(lambda b, x: x + b.feed_forward(b.attention(b.norm_1(x)), x))
+    block.feed_forward = Two(C)
+    why = diagnose(block, C=C).not_checked["roads and norms"]
+    assert why.startswith("its parts cannot be called one by one: ")
+
+
+def test_changes_in_place_are_no_two_runs_that_differ():
+    def once(b, x):
+        x += b.attention(b.norm_1(x))
+        return x + b.feed_forward(b.norm_2(x))
+
+    def twice(b, x):
+        x = once(b, x)
+        x += b.norm_2(x)
+        return x
+
+    assert diagnose(rewired(once), C=C).status == "healthy"
+    assert "write x = x + …, not x += …" in " ".join(str(diagnose(rewired(twice), C=C)).split())
 
 
 # ---------------------------------------------------------------- the report
@@ -416,6 +719,17 @@ BAD_INPUT = [
     (lambda: diagnose(Head(C, 4), C=0), ValueError, "C must be a whole number"),
     (lambda: diagnose(Block(C, 3), C=C, n_head=2.0), ValueError, "n_head must be a whole number"),
     (lambda: diagnose(MultiHeadAttention(C, 3), C=C, n_head=4), ValueError, "has 3 heads.* = 4"),
+    (lambda: diagnose(MultiHeadAttention(C, 1), C=C, n_head=4), ValueError, "has 1 heads.* = 4"),
+    (lambda: diagnose(Block(C, 4), C=C, n_head=2), ValueError, "has 4 heads.* = 2"),
+    (lambda: diagnose(MultiHeadAttention(C, 3), C=6), ValueError, "query. reads C = 12 .* C = 6"),
+    (lambda: diagnose(Block(C, 3), C=6), ValueError, "attention.query. reads C = 12 .* C = 6"),
+    (
+        lambda: diagnose(nn.MultiheadAttention(C, 3), C=6),
+        ValueError,
+        "module reads C = 12 .* C = 6",
+    ),
+    (lambda: diagnose(Fused(), C=6), ValueError, "layer qkv. reads C = 12 .* C = 6"),
+    (lambda: diagnose(Wrapped(True), C=C), ValueError, "^inner, .* batch_first=False .*=True"),
     (lambda: diagnose(Head(C, 4), C=C, example=torch.ones(2, 1, C)), ValueError, "T of at least 2"),
     (lambda: diagnose(Head(C, 4), C=C, example=torch.ones(2, 4, 5)), ValueError, "C = 12.*4, 5"),
     (lambda: diagnose(Head(C, 4), C=C, example=[1.0]), TypeError, "tensor of floats, got list"),

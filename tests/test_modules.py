@@ -191,10 +191,13 @@ def test_bad_sizes_are_refused_in_words(make, match):
 
 BAD_INPUT = [
     ({"x": x.long()}, TypeError, "x must be a tensor of floats, got torch.int64: use x.float()"),
-    ({"x": x.tolist()}, TypeError, "x must be a tensor of floats, got list"),
+    ({"x": x.tolist()}, TypeError, r"tensor of floats, got list: use torch\.tensor\(x\)"),
+    ({"x": x.numpy()}, TypeError, r"tensor of floats, got ndarray: use torch\.tensor\(x\)"),
+    ({"x": None}, TypeError, r"x must be a tensor of floats, got NoneType\.$"),
     ({"x": x.double()}, TypeError, r"x is torch.float64, .*torch.float32: use x\.to\("),
     ({"x": x[0]}, ValueError, r"\(B, T, C\) with at least.*\(5, 12\).*use x\[None\]"),
     ({"x": x[..., :7]}, ValueError, r"C = 12 .*its shape is \(3, 5, 7\)"),
+    ({"x": x.mT}, ValueError, r"shape is \(3, 12, 5\): are T and C swapped\? Then use x\.mT\.$"),
     ({"x": x[:, :0]}, ValueError, r"at least one token; its shape is \(3, 0, 12\)"),
     ({"context": context}, ValueError, 'mask is "causal".*Give mask=None'),
     ({"context": context[..., :7], "mask": None}, ValueError, r"context .*C = 12 .*\(3, 6, 7\)"),
@@ -223,8 +226,10 @@ def test_bad_input_is_refused_in_words(module, given, error, match):
 def test_blocks_refuse_bad_input_in_the_same_words(module):
     with pytest.raises(TypeError, match=r"got torch.int64: use x\.float\(\)"):
         module(x.long())
-    with pytest.raises(ValueError, match=r"C = 12 .*its shape is \(3, 5, 7\)"):
+    with pytest.raises(ValueError, match=r"C = 12 .*its shape is \(3, 5, 7\)\.$"):
         module(x[..., :7])
+    with pytest.raises(ValueError, match=r"C = 12 .*are T and C swapped"):
+        module(x.mT)
 
 
 def test_weights_of_a_fused_module_are_refused():

@@ -15,6 +15,7 @@ from helpers.probes import (
     no_weight_on_future,
     reach,
     rows_sum_to_one,
+    sequences_stay_apart,
 )
 
 T = 8
@@ -193,6 +194,40 @@ def test_deafness_is_told_by_the_deafest_output():
     assert causal.evidence.startswith("output 0 hears only token 0. 28 of 64 pairs")
 
 
+def test_what_treats_each_sequence_alone_keeps_them_apart():
+    assert sequences_stay_apart(lambda x: attention(x, x, x, MASK), x).ok
+    assert sequences_stay_apart(lambda x: (x.mean(1, keepdim=True) + x, x.mean()), x).ok
+    told = words(sequences_stay_apart(torch.nn.Dropout(0.5), x))
+    assert told.startswith("✓ sequences stay apart: sequences 0 to 3 were replaced in turn;")
+
+
+MIXING = {
+    "mean": lambda x: x + x.mean(0),
+    "softmax over the batch": lambda x: (x @ x.mT).softmax(0) @ x,
+    "read as (T, B, C)": lambda x: attention(*[x.transpose(0, 1)] * 3)[0].transpose(0, 1),
+    "batch norm": lambda x: (x - x.mean((0, 1))) / x.std((0, 1)),
+    "only the last is heard": lambda x: x + x[-1:],
+}
+
+
+@pytest.mark.parametrize("function", MIXING.values(), ids=MIXING.keys())
+def test_mixed_sequences_are_found(function):
+    finding = sequences_stay_apart(function, x)
+    assert not finding.ok and "over axis 0?" in finding.evidence
+
+
+def test_mixed_sequences_are_named():
+    def peek(x):  # sequence 1 reads sequence 3, and no other reads anything
+        out = x.clone()
+        out[1] += x[3]
+        return out
+
+    told = words(sequences_stay_apart(peek, x))
+    assert "changing sequence 3 changed the outputs of sequence 1, by up to " in told
+    nan = words(sequences_stay_apart(lambda x: torch.where(x == x[2], math.nan, x), x))
+    assert "cannot be told: sequence 2 is nan or inf" in nan
+
+
 def test_a_gradient_that_does_not_arrive_is_told_from_one_that_is_not_there():
     q, k, v, other = (torch.randn(2, 4, 3).requires_grad_() for _ in range(4))
     names = {"q": q, "k": k, "v": v}
@@ -257,6 +292,15 @@ BAD_INPUT = [
     (lambda: rows_sum_to_one([0.5, 0.5]), ValueError, r"rows and columns, got the shape \(2,\)"),
     (lambda: no_leak(lambda x: x, x.long()), TypeError, "no_leak replaces .* must be floats"),
     (lambda: reach(lambda x: x, x.long()), TypeError, "reach replaces .* must be floats"),
+    (lambda: sequences_stay_apart(lambda x: x, x.long()), TypeError, "apart replaces .* floats"),
+    (lambda: sequences_stay_apart(lambda x: x, x.tolist()), TypeError, "must be floats, got list"),
+    (lambda: sequences_stay_apart(lambda x: x, x[:1]), ValueError, r"B of at least 2, .*\(1, 8, 3"),
+    (lambda: sequences_stay_apart(lambda x: x, x[0]), ValueError, r"\(B, T, C\) with B"),
+    (
+        lambda: sequences_stay_apart(lambda x: x.mean(1), x),
+        ValueError,
+        r"one row a token.*\(4, 3\)",
+    ),
     (lambda: gradients_reach(x, {"x": x}), ValueError, "no graph .* outside of torch.no_grad"),
     (lambda: gradients_reach(x, {}), ValueError, "Say whom the gradient should reach"),
     (lambda: gradients_reach(x[:, :1], {"x": x}), ValueError, "T of at least 2"),
