@@ -190,7 +190,7 @@ MUTATIONS = (
         ATTENTION,
         "x + self.feed_forward(self.norm_2(x))\n",
         "x + self.feed_forward(self.norm_1(x))\n",
-        None,
+        "07",
     ),
     Mutation(
         "heatmap transposed",
