@@ -1,5 +1,6 @@
 """Run a notebook's code cells in this process: the same IPython, without starting a kernel."""
 
+import atexit
 import contextlib
 import io
 from collections.abc import Iterator
@@ -53,3 +54,4 @@ def fresh_shell() -> Iterator[Shell]:
         yield Shell(shell)
     finally:
         InteractiveShell.clear_instance()
+        atexit.unregister(shell.atexit_operations)  # each would tidy up for a long moment
