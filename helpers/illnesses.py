@@ -612,7 +612,8 @@ MISWIRINGS = (
     ),
     Miswiring(
         "no attention",
-        "What the attention gave was not used: no token hears another.",
+        "What the attention gave was not used: no token hears another. If its sum was computed and "
+        "not kept, write x = x + attention(norm_1(x)).",
         {"order": (1,)},
     ),
     Miswiring(

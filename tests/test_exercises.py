@@ -224,7 +224,7 @@ AS_WRITTEN = [
     ("06.2", heads_in_place, "no transpose, so the mask does not fit"),
     ("06.2", sizes_swapped, "n_head and head_size swapped"),
     ("06.3", lambda fused: fused.split(3), "pieces of three rows"),
-    ("07.3", attention_not_kept, "attention thrown away"),
+    ("07.3", attention_not_kept, "no attention"),
 ]
 
 

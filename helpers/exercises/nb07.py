@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from helpers.exercises.model import Choice, Exercise, Mistake, Prediction
+from helpers.illnesses import MISWIRINGS, wired
 
 # ---------------------------------------------------------------- 07.1
 
@@ -153,19 +154,13 @@ def block(x, attention, feed_forward, norm_1, norm_2):
     return x + feed_forward(norm_2(x))
 
 
-def _no_road(x, attention, feed_forward, norm_1, norm_2):
-    x = attention(norm_1(x))
-    return feed_forward(norm_2(x))
+def _miswired(changed):
+    """A block put together with a known mistake, as an answer to 07.3."""
 
+    def block(x, attention, feed_forward, norm_1, norm_2):
+        return wired(x, attention, feed_forward, norm_1, norm_2, **changed)
 
-def _no_first_road(x, attention, feed_forward, norm_1, norm_2):
-    x = attention(norm_1(x))
-    return x + feed_forward(norm_2(x))
-
-
-def _no_second_road(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
-    return feed_forward(norm_2(x))
+    return block
 
 
 def _post_norm(x, attention, feed_forward, norm_1, norm_2):
@@ -173,62 +168,12 @@ def _post_norm(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(x + feed_forward(x))
 
 
-def _one_norm(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
-    return x + feed_forward(norm_1(x))
-
-
-def _norms_swapped(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_2(x))
-    return x + feed_forward(norm_1(x))
-
-
-def _no_norms(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(x)
-    return x + feed_forward(x)
-
-
-def _no_first_norm(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(x)
-    return x + feed_forward(norm_2(x))
-
-
-def _no_second_norm(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
-    return x + feed_forward(x)
-
-
 def _first_road_lost(x, attention, feed_forward, norm_1, norm_2):
     return x + feed_forward(norm_2(x + attention(norm_1(x))))
 
 
-def _norm_of_branch(x, attention, feed_forward, norm_1, norm_2):
-    x = x + norm_1(attention(x))
-    return x + norm_2(feed_forward(x))
-
-
 def _norm_at_the_end(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(block(x, attention, feed_forward, norm_1, norm_2))
-
-
-def _attention_not_assigned(x, attention, feed_forward, norm_1, norm_2):
-    return x + feed_forward(norm_2(x))
-
-
-def _side_by_side(x, attention, feed_forward, norm_1, norm_2):
-    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
-
-
-def _thinks_first(x, attention, feed_forward, norm_1, norm_2):
-    x = x + feed_forward(norm_2(x))
-    return x + attention(norm_1(x))
-
-
-def _norm_on_the_road(x, attention, feed_forward, norm_1, norm_2):
-    x = norm_1(x)
-    x = x + attention(x)
-    x = norm_2(x)
-    return x + feed_forward(x)
 
 
 def _layers():
@@ -432,48 +377,15 @@ EXERCISES = (
         cases=_parts,
         checked="two blocks with random norms: both roads, both norms, in the right order",
         mistakes=(
-            Mistake(
-                "no road",
-                _no_road,
-                "Nothing is added: x is replaced twice. It is x + attention(…), then x + feed_forward(…).",
-            ),
-            Mistake(
-                "no road round the attention",
-                _no_first_road,
-                "The attention replaces x instead of adding to it.",
-            ),
-            Mistake(
-                "no road round the feed-forward",
-                _no_second_road,
-                "The feed-forward replaces x instead of adding to it.",
+            *(
+                Mistake(one.name, _miswired(one.changed), one.message)
+                for one in MISWIRINGS
+                if one.changed != {"norms": (1, 1)}  # "one norm for both" is there already
             ),
             Mistake(
                 "post-norm",
                 _post_norm,
                 "This is the block of 2017: norm(x + f(x)), the norm on the road. Pre-norm is x + f(norm(x)).",
-            ),
-            Mistake(
-                "one norm for both",
-                _one_norm,
-                "norm_1 was used twice. Fresh norms are all alike, so you would not have noticed before training.",
-            ),
-            Mistake(
-                "norms swapped",
-                _norms_swapped,
-                "norm_1 belongs to the attention, norm_2 to the feed-forward.",
-            ),
-            Mistake(
-                "no norms", _no_norms, "The branches got x as it is. Each needs its norm first."
-            ),
-            Mistake(
-                "norm_1 missing",
-                _no_first_norm,
-                "The attention got x as it is. It needs its norm first: attention(norm_1(x)).",
-            ),
-            Mistake(
-                "norm_2 missing",
-                _no_second_norm,
-                "The feed-forward got x as it is. It needs its norm first: feed_forward(norm_2(x)).",
             ),
             Mistake(
                 "the first sum is not kept",
@@ -482,34 +394,9 @@ EXERCISES = (
                 "Two lines, each x = x + ….",
             ),
             Mistake(
-                "attention thrown away",
-                _attention_not_assigned,
-                "The attention leaves no trace. Was x + attention(norm_1(x)) computed and not kept? Write x = x + attention(norm_1(x)).",
-            ),
-            Mistake(
-                "norm behind the branch",
-                _norm_of_branch,
-                "You added norm(f(x)): the norm stands behind the branch. Pre-norm is f(norm(x)), the norm in front of it.",
-            ),
-            Mistake(
                 "a norm at the end",
                 _norm_at_the_end,
                 "The block is right, and then goes through a norm once more. The road keeps x as it is: no norm after the last sum.",
-            ),
-            Mistake(
-                "side by side",
-                _side_by_side,
-                "Both branches read the same x. The feed-forward must think about what the attention brought: update x in between.",
-            ),
-            Mistake(
-                "thinks before it talks",
-                _thinks_first,
-                "First attention, then feed-forward.",
-            ),
-            Mistake(
-                "norm on the road",
-                _norm_on_the_road,
-                "x itself was replaced by its norm. Only the branch sees norm(x); the road keeps x.",
             ),
         ),
         hints=(
