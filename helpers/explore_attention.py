@@ -381,11 +381,11 @@ def explore_heads(x: Any, n_head: int = 4) -> Explorer:
     def verdict(row: int, skip: bool) -> list[str]:
         tokens_ = heard(row, skip)
         future = [t for t in tokens_ if t > row]
-        missing = [t for t in range(row) if t not in tokens_]
+        missing = [t for t in range(row + 1) if t not in tokens_]
         told = [f"Output {row} hears {_tokens(tokens_)}."]
         if future:
             told.append(f"⚠ It sees the future: {_tokens(future)}. The mask is in place, but row "
-                        f"{row} of a head is not token {row}.")  # fmt: skip
+                        f"{row} of most heads is not token {row}.")  # fmt: skip
         else:
             told.append("✓ It does not see the future.")
         if missing:
