@@ -2,11 +2,13 @@
 
 One pass through a notebook. At each exercise its cell runs as it stands (not attempted), with
 each mistake put in (the notebook stops there, and names that mistake), and with the solution,
-which the cells below go on with. At each prediction every answer is given.
+which the cells below go on with. At each prediction every answer is given. Last, the learner
+comes back: each exercise runs once more, with the cells below it.
 """
 
 import ast
 import inspect
+import itertools
 import re
 import textwrap
 from pathlib import Path
@@ -85,6 +87,17 @@ def go_through_prediction(shell, source, prediction):
         assert f"{sign} {words(choice.explanation)}" in words(told.value)
 
 
+def come_back(shell, path):
+    """Run each exercise again after all else, with the code cells right below it."""
+    cells = nbformat.read(path, as_version=4).cells
+    for i, cell in enumerate(cells):
+        if cell.cell_type == "code" and calls(cell.source, "check"):
+            below = itertools.takewhile(lambda cell: cell.cell_type == "code", cells[i:])
+            for again in below:
+                ran = shell.run(again.source)
+                assert ran.error is None, f"a second time:\n{again.source}\n{ran.error!r}"
+
+
 @notebook
 def test_untouched_solved_and_with_each_mistake(path):
     met = []
@@ -99,6 +112,7 @@ def test_untouched_solved_and_with_each_mistake(path):
             if not exercises and "nbval-ignore-output" not in cell.metadata.get("tags", []):
                 ran = shell.run(cell.source)
                 assert ran.error is None, f"{cell.source}\n{ran.error!r}"
+        come_back(shell, path)
     number = path.stem[:2]
     all_ids = [id for id in (*EXERCISES, *PREDICTIONS) if id.startswith(number)]
     assert sorted(met) == sorted(all_ids), "each exercise and prediction stands in its notebook"
