@@ -123,11 +123,6 @@ def _no_mask(q, k):
     return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
 
 
-def _mask_not_inverted(q, k):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return torch.softmax(scores.masked_fill(causal_mask(q.shape[-2]), float("-inf")), dim=-1)
-
-
 def _ill(name):
     """The weights of the illness of this name, as an answer to 05.2."""
 
@@ -145,6 +140,8 @@ _ILL_WEIGHTS = (
     "diagonal masked with -1e9",
     "0 times infinity",
     "upper triangle kept",
+    "mask not inverted",
+    "mask one too far",
     "queries and keys swapped",
 )
 
@@ -316,12 +313,6 @@ EXERCISES = (
             ),
             Mistake(
                 "no mask", _no_mask, "Well scaled, but the future is visible: the mask is missing."
-            ),
-            Mistake(
-                "mask not inverted",
-                _mask_not_inverted,
-                "masked_fill fills where its mask is True, and yours is True where one may look: the past is gone and the future left. "
-                "Turn it round: ~causal_mask(T).",
             ),
             *(Mistake(name, _ill(name), ILLNESSES[name].message) for name in _ILL_WEIGHTS),
         ),

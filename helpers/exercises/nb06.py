@@ -125,10 +125,6 @@ def _root_of_n_head(q, k, v, n_head):
     return _heads(q, k, v, n_head, root=n_head)
 
 
-def _mask_not_inverted(q, k, v, n_head):
-    return _heads(q, k, v, n_head, may_attend=~causal_mask(q.shape[1]))
-
-
 def _no_transpose(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, n_head, -1) for z in (q, k, v))
@@ -372,12 +368,6 @@ EXERCISES = (
                 "root of n_head",
                 _root_of_n_head,
                 "You divided by the root of n_head, the number of heads. A head's score adds up head_size = C / n_head products.",
-            ),
-            Mistake(
-                "mask not inverted",
-                _mask_not_inverted,
-                "masked_fill fills where its mask is True, and yours is True where one may look: the past is gone and the future left. "
-                "Turn it round: ~causal_mask(T).",
             ),
             *(
                 Mistake(illness.name, _ill(illness.name), illness.message)
