@@ -160,11 +160,6 @@ def adds_temperature(scores, temperature):
     return torch.softmax(scores + temperature, dim=-1)
 
 
-def biased_variance(q, k, scaled):
-    scores = q @ k.mT / q.shape[-1] ** 0.5 if scaled else q @ k.mT
-    return ((scores - scores.mean()) ** 2).mean()
-
-
 def times_tril(q, k):
     return torch.softmax(torch.tril(q @ k.mT) / q.shape[-1] ** 0.5, dim=-1)
 
@@ -214,7 +209,6 @@ def attention_not_kept(x, attention, feed_forward, norm_1, norm_2):
 
 
 AS_WRITTEN = [
-    ("05.1", biased_variance, "divided by n, not n - 1"),
     ("05.2", times_tril, "future filled with 0"),
     ("05.2", masks_what_one_may_see, "mask not inverted"),
     ("05.3", adds_temperature, "temperature not used"),

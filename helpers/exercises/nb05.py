@@ -45,10 +45,6 @@ def _variance_root_of_T(q, k, scaled):
     return _variance(q, k, q.shape[-2] ** 0.5 if scaled else 1)
 
 
-def _divided_by_n(q, k, scaled):
-    return ((q @ k.mT) / (q.shape[-1] ** 0.5 if scaled else 1)).var(unbiased=False)
-
-
 def _std(q, k, scaled):
     scores = q @ k.mT
     if scaled:
@@ -78,6 +74,15 @@ def _of_products(q, k, scaled):
 def _by_einsum(q, k, scaled):
     factor = q.shape[-1] ** -0.5 if scaled else 1.0
     return (factor * torch.einsum("bqd,bkd->bqk", q, k)).var()
+
+
+def _divided_by_n(q, k, scaled):
+    return (q @ k.mT / (q.shape[-1] ** 0.5 if scaled else 1)).var(unbiased=False)
+
+
+def _mean_square(q, k, scaled):
+    scores = q @ k.mT / (q.shape[-1] ** 0.5 if scaled else 1)
+    return ((scores - scores.mean()) ** 2).mean()
 
 
 # ---------------------------------------------------------------- 05.2
@@ -185,12 +190,15 @@ def _power_of_weights(scores, temperature):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-def _pairs():
+def _pairs(*shapes):
     generator = torch.Generator().manual_seed(0)
-    return [
-        tuple(torch.randn(3, 5, 16, generator=generator) for _ in range(2)),
-        tuple(torch.randn(2, 6, 9, generator=generator) for _ in range(2)),
-    ]
+    return [tuple(torch.randn(*shape, generator=generator) for _ in range(2)) for shape in shapes]
+
+
+def _many_pairs():
+    """So many scores that a variance divided by n equals one divided by n - 1: both are right."""
+    pairs = _pairs((3, 250, 16), (2, 320, 9))
+    return [(*pair, scaled) for pair in pairs for scaled in (False, True)]
 
 
 def _scores(*shape):
@@ -207,9 +215,9 @@ EXERCISES = (
         id="05.1",
         title="Measure the variance",
         reference=score_variance,
-        cases=lambda: [(*pair, scaled) for pair in _pairs() for scaled in (False, True)],
-        accepted=(_by_einsum,),
-        checked="two batches, raw and scaled, over all pairs of positions",
+        cases=_many_pairs,
+        accepted=(_by_einsum, _divided_by_n, _mean_square),
+        checked="two large batches, raw and scaled, over all pairs of positions",
         mistakes=(
             Mistake(
                 "never scaled",
@@ -242,11 +250,6 @@ EXERCISES = (
                 "You divided by the root of T, the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
             ),
             Mistake(
-                "divided by n, not n - 1",
-                _divided_by_n,
-                "Nearly there, and a variance too: it divides by the number of scores n, while Tensor.var() divides by n - 1. This exercise goes by plain scores.var().",
-            ),
-            Mistake(
                 "standard deviation",
                 _std,
                 "This is the standard deviation, the root of the variance. Tensors have var().",
@@ -276,7 +279,7 @@ EXERCISES = (
         id="05.2",
         title="A scaled head",
         reference=scaled_weights,
-        cases=_pairs,
+        cases=lambda: _pairs((3, 5, 16), (2, 6, 9)),
         accepted=(_scaled_queries,),
         properties=(_ROWS_SUM_TO_ONE,),
         checked="two batches with B, T and d all different",
