@@ -426,7 +426,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p2",
-        question="24 blocks on the road, no norm. Each branch gives back numbers as large as those it reads. "
+        question="24 blocks on the road, no norm. Each branch gives back numbers about as large as those it reads. "
         "x begins at size 1. How large is it at the end?",
         choices={
             "a": Choice(
@@ -469,18 +469,19 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p4",
-        question="In the picture, rows under “train” do not sum to 1. Is that a mistake?",
+        question="In row 0 under “train” stands 2.00. Why?",
         choices={
             "a": Choice(
-                "yes: each output must be a weighted average",
-                "In evaluation, yes. In training, dropout takes weights away and doubles the rest (for 0.5): right on average, wrong in each row, on purpose.",
+                "a mistake: no weight may be above 1",
+                "In evaluation it would be one: there each output is a weighted average, and its weights sum to 1. "
+                "In training dropout changes them, wrong in each row and right on average.",
             ),
             "b": Choice(
-                "no: dropout does that, and eval() switches it off",
-                "Rows sum to 1 on average only. It becomes a mistake when it is left on: a probe of row sums finds it.",
+                "on purpose: what is not dropped is made larger, so that the average stays right",
+                "About half of the weights become 0, so the others are doubled: 1.00 becomes 0 or 2.00, which is 1.00 on average. eval() switches it off.",
             ),
             "c": Choice(
-                "no: softmax was forgotten in training",
+                "the softmax was forgotten in training",
                 "The softmax is there, before the dropout. Where nothing was dropped, the weights are exactly doubled.",
             ),
         },
