@@ -103,12 +103,12 @@ def test_several_tensors_may_come_as_tuple_list_or_stack():
     turned = exercise.check(lambda z: rows(z)[::-1])
     assert turned.message.startswith("First difference at out[0, 0, 0]")
     uneven = exercise.check(lambda z: (z, z[:1])).message
-    assert "3 tensors of shape (4, 4), got 2 tensors of shape (1, 4) and (12, 4)." in uneven
+    assert "3 tensors of shape (6, 6), got 2 tensors of shape (1, 6) and (18, 6)." in uneven
     too_many = exercise.check(lambda z: z.split(2)).message
-    assert too_many.startswith("Expected 3 tensors of shape (4, 4), got 6 of shape (2, 4).")
-    assert "got 0 of shape (4, 4)." in exercise.check(lambda z: z.view(3, 4, 4)[:0]).message
+    assert too_many.startswith("Expected 3 tensors of shape (6, 6), got 9 of shape (2, 6).")
+    assert "got 0 of shape (6, 6)." in exercise.check(lambda z: z.view(3, -1, z.shape[1])[:0]).message
     whole = exercise.check(lambda z: z).message
-    assert whole.startswith("Wrong shape: expected (3, 4, 4), got (12, 4).")
+    assert whole.startswith("Wrong shape: expected (3, 6, 6), got (18, 6).")
 
 
 def test_modules_among_the_inputs_are_told_in_a_line():
@@ -218,6 +218,7 @@ AS_WRITTEN = [
     ("06.2", heads_in_place, "no transpose, so the mask does not fit"),
     ("06.2", sizes_swapped, "n_head and head_size swapped"),
     ("06.3", lambda fused: fused.split(3), "pieces of three rows"),
+    ("06.3", lambda fused: fused.chunk(3, dim=-1), "cut along the columns"),
     ("07.3", attention_not_kept, "no attention"),
 ]
 

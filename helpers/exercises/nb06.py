@@ -189,6 +189,10 @@ def cut_qkv(fused):
 
 
 def _cut_columns(fused):
+    return torch.stack(fused.chunk(3, dim=1))
+
+
+def _cut_columns_turned(fused):
     C = fused.shape[-1]
     return fused.T.reshape(3, C, C)
 
@@ -390,16 +394,21 @@ EXERCISES = (
         title="Cut a fused weight",
         reference=cut_qkv,
         cases=lambda: [
-            (torch.randn(12, 4, generator=torch.Generator().manual_seed(0)),),
-            (torch.randn(6, 2, generator=torch.Generator().manual_seed(1)),),
+            (torch.randn(18, 6, generator=torch.Generator().manual_seed(0)),),
+            (torch.randn(9, 3, generator=torch.Generator().manual_seed(1)),),
         ],
         accepted=(_cut_by_view, _cut_by_slices),
         several=True,
         checked="two fused weights: query first, then key, then value",
         mistakes=(
             Mistake(
-                "cut along the wrong axis",
+                "cut along the columns",
                 _cut_columns,
+                "You cut the columns. The 3C rows are the outputs: chunk(3), along dim 0.",
+            ),
+            Mistake(
+                "transposed first, then cut",
+                _cut_columns_turned,
                 "nn.Linear stores (out, in): the 3C outputs are the rows. Cut the rows into three blocks; columns are the inputs.",
             ),
             Mistake(
