@@ -45,6 +45,10 @@ def _variance_root_of_T(q, k, scaled):
     return _variance(q, k, q.shape[-2] ** 0.5 if scaled else 1)
 
 
+def _variance_by_4(q, k, scaled):
+    return _variance(q, k, 4 if scaled else 1)
+
+
 def _std(q, k, scaled):
     scores = q @ k.mT
     if scaled:
@@ -110,6 +114,10 @@ def _root_of_T(q, k):
 
 def _by_d(q, k):
     return _with_factor(q, k, 1 / q.shape[-1])
+
+
+def _by_4(q, k):
+    return _with_factor(q, k, 1 / 4)
 
 
 def _multiplied(q, k):
@@ -185,6 +193,15 @@ def _softened_along_first(scores, temperature):
     return torch.softmax(scores / temperature, dim=0)
 
 
+def _softened_along_second(scores, temperature):
+    return torch.softmax(scores / temperature, dim=1)
+
+
+def _shared_by_all(scores, temperature):
+    shares = torch.exp(scores / temperature)
+    return shares / shares.sum()
+
+
 def _power_of_weights(scores, temperature):
     weights = torch.softmax(scores, dim=-1) ** (1 / temperature)
     return weights / weights.sum(dim=-1, keepdim=True)
@@ -250,6 +267,11 @@ EXERCISES = (
                 "You divided by the root of T, the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
             ),
             Mistake(
+                "divided by √16 always",
+                _variance_by_4,
+                "You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
+            ),
+            Mistake(
                 "standard deviation",
                 _std,
                 "This is the standard deviation, the root of the variance. Tensors have var().",
@@ -300,6 +322,11 @@ EXERCISES = (
                 "You divided by d itself. Its root is the size of a score; dividing by d makes all rows nearly uniform.",
             ),
             Mistake(
+                "divided by √16 always",
+                _by_4,
+                "You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
+            ),
+            Mistake(
                 "multiplied by the root",
                 _multiplied,
                 "You multiplied by the root (or divided by its inverse): the scores are d times larger than they should be.",
@@ -332,7 +359,7 @@ EXERCISES = (
         cases=lambda: [(_scores(3, 5), 2.0), (_scores(2, 4, 3), 0.5)],
         accepted=(_power_of_weights,),
         properties=(_ROWS_SUM_TO_ONE,),
-        checked="a warm and a cold temperature",
+        checked="a warm and a cold temperature, a matrix and a batch of matrices",
         mistakes=(
             Mistake(
                 "multiplied",
@@ -358,6 +385,16 @@ EXERCISES = (
                 "along the first axis",
                 _softened_along_first,
                 "The softmax ran along the first axis. A row is the last: dim=-1.",
+            ),
+            Mistake(
+                "along dim=1",
+                _softened_along_second,
+                "dim=1 is the last axis of a matrix only; of a batch of matrices it is the one before. dim=-1 is the last of both.",
+            ),
+            Mistake(
+                "divided by the sum of everything",
+                _shared_by_all,
+                "All rows together sum to 1: sum() without dim adds up everything. Each row for itself: sum(dim=-1, keepdim=True).",
             ),
         ),
         hints=("It is one line.", "Divide the scores before the softmax."),

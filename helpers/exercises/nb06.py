@@ -59,6 +59,14 @@ def _last_only(heads, x):
     return heads[-1](x)
 
 
+def _poured_together(heads, x, dim=0):
+    return torch.stack([head(x) for head in heads], dim=dim).reshape(*x.shape[:2], -1)
+
+
+def _poured_within_sequences(heads, x):
+    return _poured_together(heads, x, dim=1)
+
+
 def _interleaved(heads, x):
     return torch.stack([head(x) for head in heads], dim=-1).flatten(-2)
 
@@ -296,6 +304,18 @@ EXERCISES = (
                 "the last head only",
                 _last_only,
                 "Only the last head is left: each round of the loop wrote over the one before. Append every answer to a list, and join the list.",
+            ),
+            Mistake(
+                "stacked, then reshaped",
+                _poured_together,
+                "The shape is right, the numbers are in the wrong places: the axis of heads stands in front of the batch, and reshape keeps the reading order. "
+                "torch.cat joins the answers along the channels, dim=-1.",
+            ),
+            Mistake(
+                "stacked on axis 1, then reshaped",
+                _poured_within_sequences,
+                "The shape is right, the numbers are in the wrong places: the axis of heads stands in front of the tokens, and reshape keeps the reading order. "
+                "torch.cat joins the answers along the channels, dim=-1.",
             ),
             Mistake(
                 "channels of the heads shuffled together",

@@ -115,6 +115,10 @@ def _over_everything(x, eps=1e-5):
     return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps)
 
 
+def _no_keepdim(x, eps=1e-5):
+    return (x - x.mean(-1)) / torch.sqrt(x.var(-1, unbiased=False) + eps)
+
+
 def _std_plus_eps(x, eps=1e-5):
     return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)
 
@@ -170,6 +174,11 @@ def _post_norm(x, attention, feed_forward, norm_1, norm_2):
 
 def _first_road_lost(x, attention, feed_forward, norm_1, norm_2):
     return x + feed_forward(norm_2(x + attention(norm_1(x))))
+
+
+def _second_norm_on_the_road(x, attention, feed_forward, norm_1, norm_2):
+    z = norm_2(x + attention(norm_1(x)))
+    return z + feed_forward(z)
 
 
 def _norm_at_the_end(x, attention, feed_forward, norm_1, norm_2):
@@ -346,6 +355,12 @@ EXERCISES = (
                 "One mean and one variance for the whole batch: all tokens were mixed. Each token for itself: dim=-1, keepdim=True.",
             ),
             Mistake(
+                "axis not kept",
+                _no_keepdim,
+                "Mean and variance are (B, T): one number for each token, and the axis of channels is gone. Sizes line up from the right, so T meets C. "
+                "keepdim=True keeps the axis, (B, T, 1), in the mean and in the variance.",
+            ),
+            Mistake(
                 "only the mean",
                 _only_centred,
                 "The mean is subtracted and the size left as it was. Divide by the root of the variance plus ε.",
@@ -392,6 +407,11 @@ EXERCISES = (
                 _first_road_lost,
                 "The feed-forward reads x + attention(…), but its answer is added to the old x, so what the attention brought is lost on the road. "
                 "Two lines, each x = x + ….",
+            ),
+            Mistake(
+                "norm_2 on the road",
+                _second_norm_on_the_road,
+                "The first line is right. In the second the norm took the place of x on the road: only the feed-forward reads norm_2(x), and x itself is added.",
             ),
             Mistake(
                 "a norm at the end",
