@@ -71,6 +71,10 @@ NO_PARTS = (
     "rename yours"
 )
 HIDDEN = "the output projection is zero throughout and hides what lies behind it"
+NONE_FITS = "No known illness fits."
+WITH_MASK = (
+    "Called with attn_mask=~causal_mask(T); without a mask of yours it would see the future."
+)
 NOT_FINITE = "there are outputs that are nan or inf"
 
 
@@ -89,11 +93,14 @@ class Report:
     not_checked
         The probes that could not run, and why.
     illnesses
-        The names of the illness that was recognised, or of all that fit the failed probes.
+        The names of the illness that was recognised; or, where no q, k and v could be looked at,
+        of all that fit the failed probes.
     recognised
         Whether the module gave just what the named illness gives, number for number.
     remark
         A sentence for the verdict on what failed without being recognised.
+    note
+        How the module was called, where that is not plain.
     draw
         Makes the picture.
     """
@@ -104,6 +111,7 @@ class Report:
     illnesses: tuple[str, ...] = ()
     recognised: bool = False
     remark: str = ""
+    note: str = ""
     draw: Callable[[], Picture | None] = lambda: None
 
     @property
@@ -119,6 +127,7 @@ class Report:
         if ill and passed:  # beside a failure, what passed is told briefly
             lines.append(f"✓ passed: {', '.join(passed)}.")
         lines += [f"○ {name}: {why}." for name, why in self.not_checked.items()]
+        lines += [self.note] if self.note else []
         return wrap("\n".join(lines), hanging="  ")
 
     __repr__ = __str__
@@ -131,9 +140,9 @@ class Report:
         if self.recognised:
             return f"ILL: {' and '.join(self.illnesses)}."
         failed = ", ".join(finding.name for finding in self.findings if not finding.ok)
-        fits = f"This fits: {'; '.join(self.illnesses)}."
-        told = f"ILL: failed {failed}. {fits if self.illnesses else 'No known illness fits.'}"
-        return f"{told} {self.remark}".rstrip()
+        if self.illnesses:
+            return f"ILL: failed {failed}. It could be: {'; '.join(self.illnesses)}."
+        return f"ILL: failed {failed}. {self.remark}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         picture = self.picture
@@ -160,7 +169,10 @@ def examine(function: Callable, C: int, n_head: int, causal: bool, example: Any)
     findings = (*exam.recognised.values(), *_in_order(exam.findings).values())
     not_checked, recognised = _in_order(exam.not_checked), bool(exam.recognised)
     remark = "" if names else exam.remark()
-    return Report(status, findings, not_checked, tuple(names), recognised, remark, exam.picture)
+    note = WITH_MASK if causal and isinstance(function, nn.MultiheadAttention) else ""
+    return Report(
+        status, findings, not_checked, tuple(names), recognised, remark, note, exam.picture
+    )
 
 
 @contextlib.contextmanager
@@ -193,9 +205,7 @@ class Exam:
         Where -> how a block with parts of known names was called there.
     """
 
-    def __init__(
-        self, function: Callable, x: Tensor, n_head: int, causal: bool, recognise: bool = True
-    ) -> None:
+    def __init__(self, function: Callable, x: Tensor, n_head: int, causal: bool) -> None:
         self.function, self.x, self.n_head, self.causal = function, x, n_head, causal
         self.findings: dict[str, Finding] = {}
         self.not_checked: dict[str, str] = {}
@@ -215,7 +225,7 @@ class Exam:
             self._look_inside()
             self._finite()
             self._steady()
-            self._reference(recognise)
+            self._reference()
             self._rows_and_future()
             self._leak_and_reach()
             self._gradients()
@@ -308,7 +318,7 @@ class Exam:
             told += "nn.Dropout, or F.dropout(…, training=self.training)."
             self.recognised["dropout left on"] = Finding("dropout left on", False, told)
 
-    def _reference(self, recognise: bool) -> None:
+    def _reference(self) -> None:
         for where, inside in self.insides.items():
             finding, right = _against_reference(inside, self.causal)
             self._note(finding, where)
@@ -316,8 +326,7 @@ class Exam:
             if finding.ok:  # then these are its weights, whether it shows them or not
                 self.shown[where] = (right if inside.weights is None else inside.weights, right)
                 continue
-            named = _recognised(inside, self.causal) if recognise else {}
-            for name, (told, weights) in named.items():
+            for name, (told, weights) in _recognised(inside, self.causal).items():
                 self.recognised[name] = Finding(name, False, told + (where and f" (In {where}.)"))
                 if inside.weights is None:
                     self.shown[where] = (weights, right)
@@ -369,15 +378,30 @@ class Exam:
         return not (self.moved - self.moved.diag().diag()).any()
 
     def remark(self) -> str:
-        """What may help where no illness was recognised; empty when there is nothing to say."""
-        told = ""
+        """What to say where no illness has a name."""
+        told = NONE_FITS
         reference = self.findings.get("equals the reference")
         if reference and reference.ok:
-            told = "The attention in it is right; look at what stands around it."
+            told += " The attention in it is right; look at what stands around it."
+        elif reference:
+            told = f"{self._wrong_part()} wrong, but in no way that I know."
         if self._mixes_nothing():
             asked = ": is it an attention?" if not self.insides else "."
-            told = f"{told} It mixes no tokens at all{asked}".lstrip()
+            told += f" It mixes no tokens at all{asked}"
         return told
+
+    def _wrong_part(self) -> str:
+        """Tell what is wrong inside, as far as the weights that were shown can tell."""
+        shown = [
+            (inside.weights, self.shown[where][1])
+            for where, inside in self.insides.items()
+            if inside.weights is not None
+        ]
+        if any(not _same(got, _shaped(right, got), ATOL) for got, right in shown):
+            return "The scores or the mask are"
+        if len(shown) == len(self.insides):
+            return "The weights are right; what is made of them is"
+        return "The scores, the mask or what is made of the weights is"
 
     def _too_sharp(self, moved: Tensor) -> bool:
         """Tell whether even right attention would hardly hear the tokens that are not heard."""
@@ -554,18 +578,19 @@ def _shaped(weights: Tensor, like: Tensor) -> Tensor:
 
 
 def _fitting(exam: Exam) -> tuple[str, ...]:
-    """The known illnesses with which the same probes pass and fail."""
+    """The known illnesses with which the same probes pass and fail.
+
+    Where queries, keys and values were found all of them have been compared, and none was it.
+    """
     B, T, C = exam.x.shape
-    if C % exam.n_head or not exam.findings["shape"].ok or exam._mixes_nothing():
+    if exam.insides or C % exam.n_head or not exam.findings["shape"].ok or exam._mixes_nothing():
         return ()
     found, seen = [], exam.pattern()
     for illness in illnesses_of(exam.x, exam.n_head, exam.causal):
         torch.manual_seed(0)
         patient = Patient(illness.name, C, exam.n_head, exam.causal)
-        shows: Callable = patient
-        if not exam.insides:
-            shows = partial(patient, return_weights=exam.weights is not None)
-        pattern = Exam(shows, _random(B, T, C), exam.n_head, exam.causal, False).pattern()
+        shows = partial(patient, return_weights=exam.weights is not None)
+        pattern = Exam(shows, _random(B, T, C), exam.n_head, exam.causal).pattern()
         pattern["roads and norms"] = True  # an attention has none that could be wrong
         if seen == {name: ok for name, ok in pattern.items() if name in seen}:
             found.append(illness.name)

@@ -200,6 +200,32 @@ def _upper_triangle(q, k, v):
     return weights @ v, weights
 
 
+@_known(
+    "mask not inverted",
+    "masked_fill fills where its mask is True, and yours is True where one may look: the past is "
+    "gone and the future left, and the last row, which has no future, is nan. Turn it round: "
+    "~causal_mask(T).",
+    of_mask=True,
+)
+def _mask_not_inverted(q, k, v):
+    scores = _scores(q, k)
+    weights = torch.softmax(scores.masked_fill(~_future(scores), -torch.inf), dim=-1)
+    return weights @ v, weights
+
+
+@_known(
+    "mask one too far",
+    "Each token sees one token of its future: the mask begins one too far to the right. It is "
+    "triu(diagonal=1), or tril() without a diagonal.",
+    of_mask=True,
+)
+def _mask_one_too_far(q, k, v):
+    scores = _scores(q, k)
+    too_late = torch.ones_like(scores).triu(diagonal=2) == 1
+    weights = torch.softmax(scores.masked_fill(too_late, -torch.inf), dim=-1)
+    return weights @ v, weights
+
+
 # ---------------------------------------------------------------- what goes in
 
 

@@ -430,8 +430,8 @@ def diagnose(
     module puts between its queries and its scores, a rotation by position say, reads as a mistake.)
     A block of `attention`, `feed_forward`, `norm_1` and `norm_2` is compared with a pre-norm and a
     post-norm block of these parts. Of anything else the failed probes are told, and all known
-    illnesses that fit them, the likeliest first. Modules are examined in evaluation, and left as
-    they were.
+    illnesses that it could be, the likeliest first. Modules are examined in evaluation, and left as
+    they were; a bare `nn.MultiheadAttention` is called with a causal mask.
 
     Parameters
     ----------

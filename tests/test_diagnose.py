@@ -90,6 +90,8 @@ TABLE = {
     "diagonal masked with -1e9": {"weigh": lambda s: masked(s, -1e9, -1).softmax(-1)},
     "no mask": {"weigh": lambda s: s.softmax(-1)},
     "upper triangle kept": {"weigh": lambda s: s.masked_fill(tril(s).T == 0, -INF).softmax(-1)},
+    "mask not inverted": {"weigh": lambda s: s.masked_fill(tril(s) == 1, -INF).softmax(-1)},
+    "mask one too far": {"weigh": lambda s: masked(s, diagonal=1).softmax(-1)},
     "no scale": {"scores": lambda q, k: q @ k.mT},
     "divided by the root of C": {"scores": lambda q, k: q @ k.mT / C**0.5},
     "divided by the root of T": {"scores": lambda q, k: q @ k.mT / q.shape[-2] ** 0.5},
@@ -267,7 +269,42 @@ def test_an_unknown_mistake_is_ill_without_a_name():
     assert report.status == "ill" and not report.recognised
     failed = {finding.name for finding in report.findings if not finding.ok}
     assert failed == {"equals the reference"}
-    assert "no scale" in report.illnesses, "it fits, by its probes"
+    assert not report.illnesses, "all were computed from q, k and v, and none was it"
+    told = "what is made of the weights is wrong, but in no way that I know.\n"
+    assert told in str(report).replace("\n  ", " ")
+
+
+class Showing(MultiHeadAttention):
+    """Right but for what `wrong` makes of its output and weights, which it shows."""
+
+    def __init__(self, wrong):
+        super().__init__(C, N_HEAD)
+        self.wrong = wrong
+
+    def forward(self, x, *, return_weights=False):
+        out, weights = self.wrong(*super().forward(x, return_weights=True))
+        return (out, weights) if return_weights else out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda out, weights: (out * 2, weights), "The weights are right; what is made of them"),
+        (lambda out, weights: (out, weights**2), "The scores or the mask are wrong, but in no way"),
+    ],
+    ids=["output", "weights"],
+)
+def test_weights_that_are_shown_say_on_which_side_of_them_it_went_wrong(wrong, told):
+    report = diagnose(Showing(wrong), C=C)
+    assert (report.status, report.illnesses) == ("ill", ())
+    assert told in " ".join(str(report).split())
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_it_is_said_that_theirs_was_given_a_mask(causal):
+    told = " ".join(str(diagnose(nn.MultiheadAttention(C, N_HEAD), C=C, causal=causal)).split())
+    assert told.count("attn_mask=~causal_mask(T); without a mask of yours") == causal
+    assert "attn_mask" not in str(diagnose(MultiHeadAttention(C, N_HEAD), C=C))
 
 
 def test_a_mistake_around_right_attention_is_placed_there():
@@ -308,6 +345,8 @@ PATTERNS = {
     "diagonal masked with -1e9": "✓✓✗✗✗",
     "no mask": "✓✓✗✗✓",
     "upper triangle kept": "✓✓✗✗✗",
+    "mask not inverted": "✗✗–––",
+    "mask one too far": "✓✓✗✗✓",
     "no scale": "✓✓✓✓✓",
     "divided by the root of C": "✓✓✓✓✓",
     "multiplied by the root": "✓✓✓✓✓",
@@ -334,7 +373,7 @@ def test_probes_see_of_a_bare_function_what_the_table_says(name):
     if "✗" in PATTERNS[name]:
         assert report.status == "ill" and not report.recognised
         assert set(report.illnesses) & PATTERNS.keys() == same
-        assert f"This fits: {'; '.join(report.illnesses)}." in " ".join(str(report).split())
+        assert f"It could be: {'; '.join(report.illnesses)}." in " ".join(str(report).split())
     else:
         assert (report.status, report.illnesses) == ("incomplete", ())
     out_only = diagnose(lambda x: patient(x), C=C, n_head=N_HEAD)
@@ -430,7 +469,7 @@ def test_one_layer_for_all_three_is_told_what_is_looked_for():
 def test_of_several_illnesses_that_fit_the_likeliest_comes_first():
     report = diagnose(Fused(causal=False), C=C, n_head=N_HEAD)
     assert len(report.illnesses) > 4 and report.illnesses[0] == "no mask"
-    assert "This fits: no mask; future filled with 0; " in " ".join(str(report).split())
+    assert "It could be: no mask; future filled with 0; " in " ".join(str(report).split())
 
 
 class Wrapped(nn.Module):

@@ -103,12 +103,13 @@ def test_several_tensors_may_come_as_tuple_list_or_stack():
     turned = exercise.check(lambda z: rows(z)[::-1])
     assert turned.message.startswith("First difference at out[0, 0, 0]")
     uneven = exercise.check(lambda z: (z, z[:1])).message
-    assert "3 tensors of shape (4, 4), got 2 tensors of shape (1, 4) and (12, 4)." in uneven
+    assert "3 tensors of shape (6, 6), got 2 tensors of shape (1, 6) and (18, 6)." in uneven
     too_many = exercise.check(lambda z: z.split(2)).message
-    assert too_many.startswith("Expected 3 tensors of shape (4, 4), got 6 of shape (2, 4).")
-    assert "got 0 of shape (4, 4)." in exercise.check(lambda z: z.view(3, 4, 4)[:0]).message
+    assert too_many.startswith("Expected 3 tensors of shape (6, 6), got 9 of shape (2, 6).")
+    none = exercise.check(lambda z: z.view(3, -1, z.shape[1])[:0]).message
+    assert "got 0 of shape (6, 6)." in none
     whole = exercise.check(lambda z: z).message
-    assert whole.startswith("Wrong shape: expected (3, 4, 4), got (12, 4).")
+    assert whole.startswith("Wrong shape: expected (3, 6, 6), got (18, 6).")
 
 
 def test_modules_among_the_inputs_are_told_in_a_line():
@@ -160,11 +161,6 @@ def adds_temperature(scores, temperature):
     return torch.softmax(scores + temperature, dim=-1)
 
 
-def biased_variance(q, k, scaled):
-    scores = q @ k.mT / q.shape[-1] ** 0.5 if scaled else q @ k.mT
-    return ((scores - scores.mean()) ** 2).mean()
-
-
 def times_tril(q, k):
     return torch.softmax(torch.tril(q @ k.mT) / q.shape[-1] ** 0.5, dim=-1)
 
@@ -173,6 +169,15 @@ def masks_what_one_may_see(q, k):
     scores = q @ k.mT / q.shape[-1] ** 0.5
     may = torch.tril(torch.ones_like(scores)) == 1
     return torch.softmax(torch.where(may, -torch.inf, scores), dim=-1)
+
+
+def divided_by_4(q, k):
+    scores = (q @ k.mT / 4).masked_fill(torch.ones_like(q @ k.mT).triu(1) == 1, float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+def shared_by_all(scores, temperature):
+    return (scores / temperature).exp() / (scores / temperature).exp().sum()
 
 
 def root_of_value(x, W_query, W_key, W_value):
@@ -213,10 +218,22 @@ def attention_not_kept(x, attention, feed_forward, norm_1, norm_2):
     return x + feed_forward(norm_2(x))
 
 
+def keeps_the_mean_only(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred / (x.var(dim=-1, unbiased=False) + eps).sqrt()
+
+
+def road_without_x(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    x = norm_2(x)
+    return x + feed_forward(x)
+
+
 AS_WRITTEN = [
-    ("05.1", biased_variance, "divided by n, not n - 1"),
     ("05.2", times_tril, "future filled with 0"),
     ("05.2", masks_what_one_may_see, "mask not inverted"),
+    ("05.2", divided_by_4, "divided by √16 always"),
+    ("05.3", shared_by_all, "divided by the sum of everything"),
     ("05.3", adds_temperature, "temperature not used"),
     ("04.3", root_of_value, "root of the value's length"),
     ("06.1", first_head, "the first head only"),
@@ -224,7 +241,10 @@ AS_WRITTEN = [
     ("06.2", heads_in_place, "no transpose, so the mask does not fit"),
     ("06.2", sizes_swapped, "n_head and head_size swapped"),
     ("06.3", lambda fused: fused.split(3), "pieces of three rows"),
+    ("06.3", lambda fused: fused.chunk(3, dim=-1), "cut along the columns"),
+    ("07.2", keeps_the_mean_only, "axis not kept"),
     ("07.3", attention_not_kept, "no attention"),
+    ("07.3", road_without_x, "norm_2 on the road"),
 ]
 
 

@@ -116,12 +116,12 @@ def _ill(name):
     return head
 
 
-def _head(x, W_query, W_key, W_value, *, divisor=None, may_attend=None, dim=-1):
+def _head(x, W_query, W_key, W_value, *, divisor=None, dim=-1):
     """The reference with one place changed."""
     q, k, v = x @ W_query, x @ W_key, x @ W_value
-    may_attend = causal_mask(x.shape[1]) if may_attend is None else may_attend
     scores = q @ k.mT / (divisor or q.shape[-1] ** 0.5)
-    return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=dim) @ v
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=dim) @ v
 
 
 def _root_of_C(x, W_query, W_key, W_value):
@@ -134,10 +134,6 @@ def _root_of_value(x, W_query, W_key, W_value):
 
 def _root_of_16(x, W_query, W_key, W_value):
     return _head(x, W_query, W_key, W_value, divisor=16**0.5)
-
-
-def _mask_not_inverted(x, W_query, W_key, W_value):
-    return _head(x, W_query, W_key, W_value, may_attend=~causal_mask(x.shape[1]))
 
 
 def _softmax_over_batch(x, W_query, W_key, W_value):
@@ -314,12 +310,6 @@ EXERCISES = (
                 "divided by √16 always",
                 _root_of_16,
                 "You divided by √16 = 4, which was right for the head above. Other heads have other sizes: q.shape[-1] ** 0.5.",
-            ),
-            Mistake(
-                "mask not inverted",
-                _mask_not_inverted,
-                "masked_fill fills where its mask is True, and yours is True where one may look: the past is gone and the future left. "
-                "Turn it round: ~causal_mask(T).",
             ),
             Mistake(
                 "no softmax",

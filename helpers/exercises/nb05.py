@@ -45,8 +45,8 @@ def _variance_root_of_T(q, k, scaled):
     return _variance(q, k, q.shape[-2] ** 0.5 if scaled else 1)
 
 
-def _divided_by_n(q, k, scaled):
-    return ((q @ k.mT) / (q.shape[-1] ** 0.5 if scaled else 1)).var(unbiased=False)
+def _variance_by_4(q, k, scaled):
+    return _variance(q, k, 4 if scaled else 1)
 
 
 def _std(q, k, scaled):
@@ -80,6 +80,15 @@ def _by_einsum(q, k, scaled):
     return (factor * torch.einsum("bqd,bkd->bqk", q, k)).var()
 
 
+def _divided_by_n(q, k, scaled):
+    return (q @ k.mT / (q.shape[-1] ** 0.5 if scaled else 1)).var(unbiased=False)
+
+
+def _mean_square(q, k, scaled):
+    scores = q @ k.mT / (q.shape[-1] ** 0.5 if scaled else 1)
+    return ((scores - scores.mean()) ** 2).mean()
+
+
 # ---------------------------------------------------------------- 05.2
 
 
@@ -107,6 +116,10 @@ def _by_d(q, k):
     return _with_factor(q, k, 1 / q.shape[-1])
 
 
+def _by_4(q, k):
+    return _with_factor(q, k, 1 / 4)
+
+
 def _multiplied(q, k):
     return _with_factor(q, k, q.shape[-1] ** 0.5)
 
@@ -121,11 +134,6 @@ def _root_of_B(q, k):
 
 def _no_mask(q, k):
     return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
-
-
-def _mask_not_inverted(q, k):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return torch.softmax(scores.masked_fill(causal_mask(q.shape[-2]), float("-inf")), dim=-1)
 
 
 def _ill(name):
@@ -145,6 +153,8 @@ _ILL_WEIGHTS = (
     "diagonal masked with -1e9",
     "0 times infinity",
     "upper triangle kept",
+    "mask not inverted",
+    "mask one too far",
     "queries and keys swapped",
 )
 
@@ -183,17 +193,29 @@ def _softened_along_first(scores, temperature):
     return torch.softmax(scores / temperature, dim=0)
 
 
+def _softened_along_second(scores, temperature):
+    return torch.softmax(scores / temperature, dim=1)
+
+
+def _shared_by_all(scores, temperature):
+    shares = torch.exp(scores / temperature)
+    return shares / shares.sum()
+
+
 def _power_of_weights(scores, temperature):
     weights = torch.softmax(scores, dim=-1) ** (1 / temperature)
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-def _pairs():
+def _pairs(*shapes):
     generator = torch.Generator().manual_seed(0)
-    return [
-        tuple(torch.randn(3, 5, 16, generator=generator) for _ in range(2)),
-        tuple(torch.randn(2, 6, 9, generator=generator) for _ in range(2)),
-    ]
+    return [tuple(torch.randn(*shape, generator=generator) for _ in range(2)) for shape in shapes]
+
+
+def _many_pairs():
+    """So many scores that a variance divided by n equals one divided by n - 1: both are right."""
+    pairs = _pairs((3, 250, 16), (2, 320, 9))
+    return [(*pair, scaled) for pair in pairs for scaled in (False, True)]
 
 
 def _scores(*shape):
@@ -210,9 +232,9 @@ EXERCISES = (
         id="05.1",
         title="Measure the variance",
         reference=score_variance,
-        cases=lambda: [(*pair, scaled) for pair in _pairs() for scaled in (False, True)],
-        accepted=(_by_einsum,),
-        checked="two batches, raw and scaled, over all pairs of positions",
+        cases=_many_pairs,
+        accepted=(_by_einsum, _divided_by_n, _mean_square),
+        checked="two large batches, raw and scaled, over all pairs of positions",
         mistakes=(
             Mistake(
                 "never scaled",
@@ -245,9 +267,9 @@ EXERCISES = (
                 "You divided by the root of T, the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
             ),
             Mistake(
-                "divided by n, not n - 1",
-                _divided_by_n,
-                "Nearly there, and a variance too: it divides by the number of scores n, while Tensor.var() divides by n - 1. This exercise goes by plain scores.var().",
+                "divided by √16 always",
+                _variance_by_4,
+                "You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
             ),
             Mistake(
                 "standard deviation",
@@ -279,7 +301,7 @@ EXERCISES = (
         id="05.2",
         title="A scaled head",
         reference=scaled_weights,
-        cases=_pairs,
+        cases=lambda: _pairs((3, 5, 16), (2, 6, 9)),
         accepted=(_scaled_queries,),
         properties=(_ROWS_SUM_TO_ONE,),
         checked="two batches with B, T and d all different",
@@ -300,6 +322,11 @@ EXERCISES = (
                 "You divided by d itself. Its root is the size of a score; dividing by d makes all rows nearly uniform.",
             ),
             Mistake(
+                "divided by √16 always",
+                _by_4,
+                "You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
+            ),
+            Mistake(
                 "multiplied by the root",
                 _multiplied,
                 "You multiplied by the root (or divided by its inverse): the scores are d times larger than they should be.",
@@ -317,12 +344,6 @@ EXERCISES = (
             Mistake(
                 "no mask", _no_mask, "Well scaled, but the future is visible: the mask is missing."
             ),
-            Mistake(
-                "mask not inverted",
-                _mask_not_inverted,
-                "masked_fill fills where its mask is True, and yours is True where one may look: the past is gone and the future left. "
-                "Turn it round: ~causal_mask(T).",
-            ),
             *(Mistake(name, _ill(name), ILLNESSES[name].message) for name in _ILL_WEIGHTS),
         ),
         hints=(
@@ -338,7 +359,7 @@ EXERCISES = (
         cases=lambda: [(_scores(3, 5), 2.0), (_scores(2, 4, 3), 0.5)],
         accepted=(_power_of_weights,),
         properties=(_ROWS_SUM_TO_ONE,),
-        checked="a warm and a cold temperature",
+        checked="a warm and a cold temperature, a matrix and a batch of matrices",
         mistakes=(
             Mistake(
                 "multiplied",
@@ -364,6 +385,16 @@ EXERCISES = (
                 "along the first axis",
                 _softened_along_first,
                 "The softmax ran along the first axis. A row is the last: dim=-1.",
+            ),
+            Mistake(
+                "along dim=1",
+                _softened_along_second,
+                "dim=1 is the last axis of a matrix only; of a batch of matrices it is the one before. dim=-1 is the last of both.",
+            ),
+            Mistake(
+                "divided by the sum of everything",
+                _shared_by_all,
+                "All rows together sum to 1: sum() without dim adds up everything. Each row for itself: sum(dim=-1, keepdim=True).",
             ),
         ),
         hints=("It is one line.", "Divide the scores before the softmax."),

@@ -59,6 +59,14 @@ def _last_only(heads, x):
     return heads[-1](x)
 
 
+def _poured_together(heads, x, dim=0):
+    return torch.stack([head(x) for head in heads], dim=dim).reshape(*x.shape[:2], -1)
+
+
+def _poured_within_sequences(heads, x):
+    return _poured_together(heads, x, dim=1)
+
+
 def _interleaved(heads, x):
     return torch.stack([head(x) for head in heads], dim=-1).flatten(-2)
 
@@ -125,10 +133,6 @@ def _root_of_n_head(q, k, v, n_head):
     return _heads(q, k, v, n_head, root=n_head)
 
 
-def _mask_not_inverted(q, k, v, n_head):
-    return _heads(q, k, v, n_head, may_attend=~causal_mask(q.shape[1]))
-
-
 def _no_transpose(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, n_head, -1) for z in (q, k, v))
@@ -193,6 +197,10 @@ def cut_qkv(fused):
 
 
 def _cut_columns(fused):
+    return torch.stack(fused.chunk(3, dim=1))
+
+
+def _cut_columns_turned(fused):
     C = fused.shape[-1]
     return fused.T.reshape(3, C, C)
 
@@ -298,6 +306,18 @@ EXERCISES = (
                 "Only the last head is left: each round of the loop wrote over the one before. Append every answer to a list, and join the list.",
             ),
             Mistake(
+                "stacked, then reshaped",
+                _poured_together,
+                "The shape is right, the numbers are in the wrong places: the axis of heads stands in front of the batch, and reshape keeps the reading order. "
+                "torch.cat joins the answers along the channels, dim=-1.",
+            ),
+            Mistake(
+                "stacked on axis 1, then reshaped",
+                _poured_within_sequences,
+                "The shape is right, the numbers are in the wrong places: the axis of heads stands in front of the tokens, and reshape keeps the reading order. "
+                "torch.cat joins the answers along the channels, dim=-1.",
+            ),
+            Mistake(
                 "channels of the heads shuffled together",
                 _interleaved,
                 "The channels alternate between the heads. First all channels of head 0, then all of head 1.",
@@ -373,12 +393,6 @@ EXERCISES = (
                 _root_of_n_head,
                 "You divided by the root of n_head, the number of heads. A head's score adds up head_size = C / n_head products.",
             ),
-            Mistake(
-                "mask not inverted",
-                _mask_not_inverted,
-                "masked_fill fills where its mask is True, and yours is True where one may look: the past is gone and the future left. "
-                "Turn it round: ~causal_mask(T).",
-            ),
             *(
                 Mistake(illness.name, _ill(illness.name), illness.message)
                 for illness in _ATTENDING.values()
@@ -400,16 +414,21 @@ EXERCISES = (
         title="Cut a fused weight",
         reference=cut_qkv,
         cases=lambda: [
-            (torch.randn(12, 4, generator=torch.Generator().manual_seed(0)),),
-            (torch.randn(6, 2, generator=torch.Generator().manual_seed(1)),),
+            (torch.randn(18, 6, generator=torch.Generator().manual_seed(0)),),
+            (torch.randn(9, 3, generator=torch.Generator().manual_seed(1)),),
         ],
         accepted=(_cut_by_view, _cut_by_slices),
         several=True,
         checked="two fused weights: query first, then key, then value",
         mistakes=(
             Mistake(
-                "cut along the wrong axis",
+                "cut along the columns",
                 _cut_columns,
+                "You cut the columns. The 3C rows are the outputs: chunk(3), along dim 0.",
+            ),
+            Mistake(
+                "transposed first, then cut",
+                _cut_columns_turned,
                 "nn.Linear stores (out, in): the 3C outputs are the rows. Cut the rows into three blocks; columns are the inputs.",
             ),
             Mistake(

@@ -115,6 +115,10 @@ def _over_everything(x, eps=1e-5):
     return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps)
 
 
+def _no_keepdim(x, eps=1e-5):
+    return (x - x.mean(-1)) / torch.sqrt(x.var(-1, unbiased=False) + eps)
+
+
 def _std_plus_eps(x, eps=1e-5):
     return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)
 
@@ -170,6 +174,11 @@ def _post_norm(x, attention, feed_forward, norm_1, norm_2):
 
 def _first_road_lost(x, attention, feed_forward, norm_1, norm_2):
     return x + feed_forward(norm_2(x + attention(norm_1(x))))
+
+
+def _second_norm_on_the_road(x, attention, feed_forward, norm_1, norm_2):
+    z = norm_2(x + attention(norm_1(x)))
+    return z + feed_forward(z)
 
 
 def _norm_at_the_end(x, attention, feed_forward, norm_1, norm_2):
@@ -346,6 +355,12 @@ EXERCISES = (
                 "One mean and one variance for the whole batch: all tokens were mixed. Each token for itself: dim=-1, keepdim=True.",
             ),
             Mistake(
+                "axis not kept",
+                _no_keepdim,
+                "Mean and variance are (B, T): one number for each token, and the axis of channels is gone. Sizes line up from the right, so T meets C. "
+                "keepdim=True keeps the axis, (B, T, 1), in the mean and in the variance.",
+            ),
+            Mistake(
                 "only the mean",
                 _only_centred,
                 "The mean is subtracted and the size left as it was. Divide by the root of the variance plus ε.",
@@ -394,6 +409,11 @@ EXERCISES = (
                 "Two lines, each x = x + ….",
             ),
             Mistake(
+                "norm_2 on the road",
+                _second_norm_on_the_road,
+                "The first line is right. In the second the norm took the place of x on the road: only the feed-forward reads norm_2(x), and x itself is added.",
+            ),
+            Mistake(
                 "a norm at the end",
                 _norm_at_the_end,
                 "The block is right, and then goes through a norm once more. The road keeps x as it is: no norm after the last sum.",
@@ -426,7 +446,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p2",
-        question="24 blocks on the road, no norm. Each branch gives back numbers as large as those it reads. "
+        question="24 blocks on the road, no norm. Each branch gives back numbers about as large as those it reads. "
         "x begins at size 1. How large is it at the end?",
         choices={
             "a": Choice(
@@ -469,18 +489,19 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p4",
-        question="In the picture, rows under “train” do not sum to 1. Is that a mistake?",
+        question="In row 0 under “train” stands 2.00. Why?",
         choices={
             "a": Choice(
-                "yes: each output must be a weighted average",
-                "In evaluation, yes. In training, dropout takes weights away and doubles the rest (for 0.5): right on average, wrong in each row, on purpose.",
+                "a mistake: no weight may be above 1",
+                "In evaluation it would be one: there each output is a weighted average, and its weights sum to 1. "
+                "In training dropout changes them, wrong in each row and right on average.",
             ),
             "b": Choice(
-                "no: dropout does that, and eval() switches it off",
-                "Rows sum to 1 on average only. It becomes a mistake when it is left on: a probe of row sums finds it.",
+                "on purpose: what is not dropped is made larger, so that the average stays right",
+                "About half of the weights become 0, so the others are doubled: 1.00 becomes 0 or 2.00, which is 1.00 on average. eval() switches it off.",
             ),
             "c": Choice(
-                "no: softmax was forgotten in training",
+                "the softmax was forgotten in training",
                 "The softmax is there, before the dropout. Where nothing was dropped, the weights are exactly doubled.",
             ),
         },
