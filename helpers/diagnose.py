@@ -53,7 +53,7 @@ from helpers.inside import (
     take_apart,
 )
 from helpers.picture import Picture
-from helpers.probes import Finding
+from helpers.probes import Finding, seed_all
 from helpers.show import joined, wrap
 
 ATOL = 1e-5
@@ -241,7 +241,7 @@ class Exam:
         return {name: finding.ok for name, finding in self.findings.items()}
 
     def _run(self, x: Tensor, seed: int = 0) -> tuple[Tensor, Tensor | None]:
-        torch.manual_seed(seed)
+        seed_all(seed)
         with torch.no_grad():
             if not isinstance(self.function, nn.Module):
                 return as_pair(self.function(x.clone()))
@@ -279,7 +279,7 @@ class Exam:
         why = NO_MODULE
         if isinstance(self.function, nn.Module):
             why = NO_QKV
-            torch.manual_seed(0)
+            seed_all(0)
             with torch.no_grad():
                 whole = called(self.function, self.x, self.causal)
                 found, self.blocks = attentions(whole), blocks(whole)
@@ -292,7 +292,7 @@ class Exam:
                     # One of a list of heads has a share of the channels, and is a single head.
                     size = getattr(getattr(call.module, "query", None), "out_features", 0)
                     alone = where and size * self.n_head == self.x.shape[-1]
-                    torch.manual_seed(0)
+                    seed_all(0)
                     seen = look_inside(whole, where, call, 1 if alone else self.n_head)
                     if isinstance(seen, Inside):
                         self.insides[where] = seen
@@ -421,7 +421,7 @@ class Exam:
             if not inside.out.isfinite().all():
                 self.not_checked["gradients reach"] = NOT_FINITE
                 continue
-            torch.manual_seed(0)
+            seed_all(0)
             with torch.enable_grad():
                 out, leaves = inside.trace()
                 try:
@@ -447,7 +447,7 @@ class Exam:
             why = "" if call else f"{where or 'the block'} was not called"
             if not self.findings["same twice"].ok:
                 why = "two runs on the same input differ"
-            torch.manual_seed(0)
+            seed_all(0)
             try:
                 with torch.no_grad():
                     taken = why or take_apart(call, self.causal)
@@ -587,7 +587,7 @@ def _fitting(exam: Exam) -> tuple[str, ...]:
         return ()
     found, seen = [], exam.pattern()
     for illness in illnesses_of(exam.x, exam.n_head, exam.causal):
-        torch.manual_seed(0)
+        seed_all(0)
         patient = Patient(illness.name, C, exam.n_head, exam.causal)
         shows = partial(patient, return_weights=exam.weights is not None)
         pattern = Exam(shows, _random(B, T, C), exam.n_head, exam.causal).pattern()

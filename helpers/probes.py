@@ -502,9 +502,21 @@ def _moved(
     return moved
 
 
+def seed_all(seed: int) -> None:
+    """Seed PyTorch's random numbers.
+
+    `torch.manual_seed` keeps a stack trace for each kind of GPU that is absent, which takes longer
+    than many a probe.
+    """
+    if torch.cuda.is_available():
+        torch.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)
+
+
 def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
+        seed_all(0)
         out = function(x.clone())
     out = out[0] if isinstance(out, tuple) else out
     if not isinstance(out, torch.Tensor):
