@@ -155,7 +155,9 @@ class Report:
 def examine(function: Callable, C: int, n_head: int, causal: bool, example: Any) -> Report:
     """Put all probes to a module or function; see `helpers.probes.diagnose`."""
     if not callable(function) or isinstance(function, type):
-        what = f"the class {function.__name__}" if callable(function) else probes._what(function)
+        what = (
+            f"the class {function.__name__}" if callable(function) else probes.described(function)
+        )
         raise TypeError(
             f"diagnose takes a module or a function x -> out, got {what}. Hand over what can be "
             "called with x: the module itself, not its class or what it returned."
@@ -310,7 +312,7 @@ class Exam:
     def _steady(self) -> None:
         again = self._run(self.x, seed=1)[0]
         apart = (again - self.out).abs().nan_to_num().max().item()
-        told = f"two runs on the same input differ by up to {probes._small(apart)}."
+        told = f"two runs on the same input differ by up to {probes.small(apart)}."
         ok = apart == 0
         self._note(Finding("same twice", ok, "two runs on the same input agree." if ok else told))
         if not ok:
@@ -350,7 +352,7 @@ class Exam:
 
     def _leak_and_reach(self) -> None:
         asked = ["no leak"] * self.causal + ["reach", "sequences stay apart"]
-        moved = probes._moved(lambda x: self._run(x)[0], self.x, "diagnose")
+        moved = probes.moves(lambda x: self._run(x)[0], self.x, "diagnose")
         if isinstance(moved, Finding):
             self.not_checked |= dict.fromkeys(asked, NOT_FINITE)
             return
@@ -359,8 +361,8 @@ class Exam:
             return
         self.moved = moved
         if self.causal:
-            self._note(probes._leaks(moved, 1e-6))
-        finding = probes._deaf(moved, 0.0, self.causal)
+            self._note(probes.judge_leaks(moved, 1e-6))
+        finding = probes.judge_reach(moved, 0.0, self.causal)
         if not finding.ok and self._too_sharp(moved):
             self.not_checked["reach"] = (
                 f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "
@@ -513,7 +515,7 @@ def _against_parts(out: Tensor, wired: Callable) -> tuple[Finding, tuple[Miswiri
         told = f"it gives {shapes}."
         return Finding(name, False, told), ()
     named = next((some for some, how in miswired() if _same(out, wired(**how), atol)), ())
-    pre, post = (probes._small((out - z).abs().max().item()) for z in right.values())
+    pre, post = (probes.small((out - z).abs().max().item()) for z in right.values())
     told = f"its parts, put together anew, give numbers that are up to {pre} away as a pre-norm "
     told += f"block, up to {post} as a post-norm block"
     told += "." if named else ", and none of the known ways of going wrong gives the same."
@@ -558,7 +560,7 @@ def _told_off(found: tuple[Tensor, Tensor], right: tuple[Tensor, Tensor]) -> str
             lost = int((~apart.isfinite()).sum())
             return f"{what} are no nan or inf, as {lost} of {apart.numel()} are here"
         if apart.max() > ATOL:
-            return f"{what} are up to {probes._small(apart.max().item())} away"
+            return f"{what} are up to {probes.small(apart.max().item())} away"
     return "weights and outputs are close by"
 
 
@@ -687,7 +689,7 @@ def _random(*shape: int) -> Tensor:
 
 def _refuse_bad_example(example: Any, C: int) -> Tensor:
     if not isinstance(example, Tensor) or not example.is_floating_point():
-        raise TypeError(f"example must be a tensor of floats, got {probes._what(example)}.")
+        raise TypeError(f"example must be a tensor of floats, got {probes.described(example)}.")
     if example.dim() != 3 or example.shape[-1] != C or example.shape[1] < 2:
         raise ValueError(
             f"example must be (B, T, C) with C = {C} and T of at least 2, "

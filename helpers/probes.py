@@ -147,7 +147,7 @@ def no_weight_on_future(weights: Any) -> Finding:
     if later.isnan().any():
         return Finding(name, False, f"{told}, but nan. finite(weights) tells more.")
     *sheet, query, key = _unravel(weights.abs().masked_fill(~future, -1).argmax(), weights.shape)
-    told += f"; the largest is {_small(weights[*sheet, query, key].item())}: "
+    told += f"; the largest is {small(weights[*sheet, query, key].item())}: "
     told += f"query {query} reads key {key}{_sheet(sheet)}."
     return Finding(name, False, told + _guess_about_future(weights, future))
 
@@ -184,13 +184,14 @@ def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     ✓ no leak: tokens 1 and 2 were replaced in turn; no output before them changed.
     """
     name = "no leak"
-    moved = _moved(function, x, name)
+    moved = moves(function, x, name)
     if isinstance(moved, Finding):
         return moved
-    return _leaks(moved, atol)
+    return judge_leaks(moved, atol)
 
 
-def _leaks(moved: torch.Tensor, atol: float) -> Finding:
+def judge_leaks(moved: torch.Tensor, atol: float) -> Finding:
+    """What `no_leak` says of [j, t], how far token j moves output t."""
     name, T = "no leak", len(moved)
     moved = moved.tril(-1)
     leaks = moved > atol
@@ -205,7 +206,7 @@ def _leaks(moved: torch.Tensor, atol: float) -> Finding:
     guilty = leaks[j].nonzero().flatten().tolist()
     told = (
         f"changing token {j} changed {'output' if len(guilty) == 1 else 'outputs'} "
-        f"{listed(guilty)}, by up to {_small(moved[j].max().item())} "
+        f"{listed(guilty)}, by up to {small(moved[j].max().item())} "
         f"(output {int(moved[j].argmax())})."
     )
     sources = int(leaks.any(1).sum())
@@ -248,13 +249,14 @@ def reach(
       may read it are deaf: no change arrives.
     """
     name = "reach"
-    moved = _moved(function, x, name)
+    moved = moves(function, x, name)
     if isinstance(moved, Finding):
         return moved
-    return _deaf(moved, atol, causal)
+    return judge_reach(moved, atol, causal)
 
 
-def _deaf(moved: torch.Tensor, atol: float, causal: bool) -> Finding:
+def judge_reach(moved: torch.Tensor, atol: float, causal: bool) -> Finding:
+    """What `reach` says of [j, t], how far token j moves output t."""
     name, T = "reach", len(moved)
     allowed = torch.ones(T, T, dtype=torch.bool)  # [j, t]: token j, output t
     allowed = allowed.triu() if causal else allowed
@@ -302,13 +304,13 @@ def sequences_stay_apart(function: Callable, x: torch.Tensor, atol: float = 1e-6
     """
     name = "sequences stay apart"
     if isinstance(x, torch.Tensor) and (x.dim() != 3 or len(x) < 2):
-        raise ValueError(f"x must be (B, T, C) with B of at least 2, got {_what(x)}.")
+        raise ValueError(f"x must be (B, T, C) with B of at least 2, got {described(x)}.")
 
     def by_sequence(swapped: torch.Tensor) -> torch.Tensor:
         return _output(function, swapped.transpose(0, 1)).transpose(0, 1)
 
     x = x.transpose(0, 1) if isinstance(x, torch.Tensor) else x
-    moved = _moved(by_sequence, x, name, "sequence")  # a sequence in the place of a token
+    moved = moves(by_sequence, x, name, "sequence")  # a sequence in the place of a token
     if isinstance(moved, Finding):
         return moved
     moved.fill_diagonal_(0)
@@ -318,7 +320,7 @@ def sequences_stay_apart(function: Callable, x: torch.Tensor, atol: float = 1e-6
     guilty = int(moved.amax(1).argmax())
     told = f"changing sequence {guilty} changed the outputs of "
     told += f"{_these('sequence', moved[guilty] > atol)}, "
-    told += f"by up to {_small(moved[guilty].max().item())}. "
+    told += f"by up to {small(moved[guilty].max().item())}. "
     return Finding(name, False, told + "Was something summed, averaged or normalised over axis 0?")
 
 
@@ -353,7 +355,7 @@ def gradients_reach(out: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> F
     if not tensors:
         raise ValueError("Say whom the gradient should reach: a dict of names and tensors.")
     if out.dim() < 2 or out.shape[-2] < 2:
-        raise ValueError(f"out must be (..., T, C) with T of at least 2, got {_what(out)}.")
+        raise ValueError(f"out must be (..., T, C) with T of at least 2, got {described(out)}.")
     if not out.requires_grad:
         raise ValueError(
             "out carries no graph to send a gradient through: compute it outside of "
@@ -410,7 +412,7 @@ def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
     place = _unravel(apart.nan_to_num(nan=torch.inf).argmax(), got.shape)
     count, size = int(bad.sum()), apart[tuple(place)].item()
     told = f"{count} of {got.numel()} numbers {_are(count)} off; "
-    told += "the first that is nan" if math.isnan(size) else f"the most, by {_small(size)}, the one"
+    told += "the first that is nan" if math.isnan(size) else f"the most, by {small(size)}, the one"
     return Finding(name, False, f"{told} at {place}.")
 
 
@@ -471,17 +473,17 @@ def diagnose(
     return examine(module_or_callable, C, n_head, causal, example)
 
 
-def _moved(
+def moves(
     function: Callable, x: torch.Tensor, name: str, noun: str = "output"
 ) -> torch.Tensor | Finding:
     """Tell how far output t moves when token j is replaced, [j, t], or why that cannot be told."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
         raise TypeError(
             f"{name.replace(' ', '_')} replaces tokens by random floats: x must be floats, "
-            f"got {_what(x)}."
+            f"got {described(x)}."
         )
     if x.dim() not in (2, 3) or x.shape[-2] < 2:
-        raise ValueError(f"x must be (B, T, C) or (T, C) with T of at least 2, got {_what(x)}.")
+        raise ValueError(f"x must be (B, T, C) or (T, C) with T of at least 2, got {described(x)}.")
     x = x.detach()
     T = x.shape[-2]
     generator = torch.Generator().manual_seed(0)
@@ -520,7 +522,7 @@ def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
         out = function(x.clone())
     out = out[0] if isinstance(out, tuple) else out
     if not isinstance(out, torch.Tensor):
-        raise TypeError(f"The function must return a tensor, got {_what(out)}.")
+        raise TypeError(f"The function must return a tensor, got {described(out)}.")
     if out.dim() < 2 or out.shape[:-1] != x.shape[:-1]:
         raise ValueError(
             f"The function must return one row a token: for x {tuple(x.shape)} an output of "
@@ -616,7 +618,7 @@ def _near_one(value: float) -> str:
     return f"1 {'+' if value > 1 else '-'} {abs(value - 1):.0e}" if text == "1.00" else text
 
 
-def _small(value: float) -> str:
+def small(value: float) -> str:
     """Write a number in two decimals; one that would read 0.00 tells its size."""
     text = _two_decimals(value)
     return f"{value:.0e}" if text == "0.00" and value else text
@@ -663,7 +665,8 @@ def _verb(count: int, one: str, many: str) -> str:
     return one if count == 1 else many
 
 
-def _what(value: Any) -> str:
+def described(value: Any) -> str:
+    """Say what something is: a tensor with its shape and type, or the name of its class."""
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)} with {value.dtype}"
     return type(value).__name__
