@@ -44,6 +44,7 @@ lint: $(READY_DEV) ## check style and spelling of code and notebooks
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m codespell_lib
+	@$(RUN) .venv/bin/lint-imports --no-cache --no-logo
 	@$(RUN) -m tools.lint_notebooks
 
 format: $(READY_DEV) ## let ruff mend what it can in code and notebooks
@@ -57,7 +58,7 @@ bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromi
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
 browser: $(READY_DEV) ## run the notebooks in real JupyterLab (needs Chromium)
-	@$(RUN) -m pytest --override-ini addopts= tests/browser $(TEST_ARGS)
+	@$(RUN) -m pytest --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
 
 clean: ## remove .venv and caches, never work/
 	@rm -rf .venv build .pytest_cache .ruff_cache *.egg-info

@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 from helpers.attention import MultiHeadAttention, causal_mask
-from helpers.curves import curves
+from helpers.pictures.lines import curves
 
 B, C, N_HEAD = 4, 256, 8
 SIZES = (128, 256, 512, 1024, 2048)

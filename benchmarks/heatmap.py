@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from helpers.heatmap import heatmap
+from helpers.pictures.matrix import heatmap
 
 MATRIX = np.random.default_rng(0).dirichlet(np.ones(8), 8)  # (8, 8), rows sum to 1
 

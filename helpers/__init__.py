@@ -1,12 +1,9 @@
-"""The small package that the notebooks import.
+"""What the notebooks import. Arrows run one way: a line imports only from the lines above it.
 
-Where to find what:
-
-- the subject: `toy` (the examples), `attention` (mask, head, many heads, block), `depth` (stacks);
-- pictures: `heatmap`, `drawings`, `diagrams`, `curves`, all made of what is in `picture`;
-- live ones: `explore` (notebooks 00 to 03), `explore_attention` (04 to 07);
-- numbers as text: `show`;
-- health: `probes` (one question each, and `diagnose`, which asks all of them), made of `illnesses`
-  (every known mistake, computed), `inside` (finds q, k, v in a module) and `diagnose` (the report);
-- the lessons: `lesson` (predict, check, hint, solution) with one file a notebook in `exercises`.
+- `numbers`: every way a number is written. `show`: prints them, rounded and aligned.
+- `attention`: the mask, the formula, a head, many heads, the block; `attention_checks`: what they
+  refuse, in words. `stack`: signal, gradient and token similarity by depth. `toy`: the examples.
+- `pictures`: what is drawn with matplotlib, each with a table and a twin in words.
+- `explorers`: live pictures that follow a slider. `clinic`: probes, known bugs and `diagnose`.
+- `lesson`: predict, check, hint and solution, with one file of exercises for each notebook.
 """

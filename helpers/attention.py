@@ -10,6 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from helpers.attention_checks import (
+    refuse_bad_channels,
+    refuse_bad_mask,
+    refuse_bad_reading,
+    refuse_bad_sizes,
+    refuse_bad_tensors,
+    refuse_uneven_heads,
+)
+
 
 def causal_mask(T_q: int, T_k: int | None = None) -> torch.Tensor:
     """Who may read whom when nobody may read the future.
@@ -47,7 +56,7 @@ def causal_mask(T_q: int, T_k: int | None = None) -> torch.Tensor:
             [1, 1, 1, 1]], dtype=torch.int32)
     """
     T_k = T_q if T_k is None else T_k
-    _refuse_bad_sizes(T_q=T_q, T_k=T_k)
+    refuse_bad_sizes(T_q=T_q, T_k=T_k)
     return torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q)
 
 
@@ -99,10 +108,10 @@ def attention(
     >>> weights[0]
     tensor([1., 0., 0.])
     """
-    _refuse_bad_tensors(q, k, v)
+    refuse_bad_tensors(q, k, v)
     scores = q @ k.mT / math.sqrt(q.shape[-1])  # (..., T_q, T_k)
     if mask is not None:
-        _refuse_bad_mask(mask, scores.shape)
+        refuse_bad_mask(mask, scores.shape)
         scores = scores.masked_fill(~mask, -math.inf)
     weights = torch.softmax(scores, dim=-1)
     if dropout:
@@ -133,7 +142,7 @@ class Head(nn.Module):
 
     def __init__(self, C: int, head_size: int) -> None:
         super().__init__()
-        _refuse_bad_sizes(C=C, head_size=head_size)
+        refuse_bad_sizes(C=C, head_size=head_size)
         self.query = nn.Linear(C, head_size, bias=False)
         self.key = nn.Linear(C, head_size, bias=False)
         self.value = nn.Linear(C, head_size, bias=False)
@@ -175,7 +184,7 @@ class Head(nn.Module):
         ValueError
             When a shape does not fit, a row of the mask is empty, or a context meets "causal".
         """
-        _refuse_bad_reading(x, context, mask, self.query)
+        refuse_bad_reading(x, context, mask, self.query)
         context = x if context is None else context
         q = self.query(x)  # (B, T_q, head_size)
         k, v = self.key(context), self.value(context)  # (B, T_k, head_size)
@@ -216,8 +225,8 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, C: int, n_head: int, *, fused: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
-        _refuse_bad_sizes(C=C, n_head=n_head)
-        _refuse_uneven_heads(C, n_head)
+        refuse_bad_sizes(C=C, n_head=n_head)
+        refuse_uneven_heads(C, n_head)
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout is a share, at least 0 and below 1; got {dropout}.")
         self.n_head, self.fused, self.dropout = n_head, fused, dropout
@@ -261,7 +270,7 @@ class MultiHeadAttention(nn.Module):
                 "With fused=True the weights are never written down, so they cannot be returned. "
                 "Make the module with fused=False (the same numbers), or leave out return_weights."
             )
-        _refuse_bad_reading(x, context, mask, self.query)
+        refuse_bad_reading(x, context, mask, self.query)
         context = x if context is None else context
         q = self._split(self.query(x))  # (B, n_head, T_q, head_size)
         k, v = self._split(self.key(context)), self._split(self.value(context))
@@ -300,13 +309,13 @@ class FeedForward(nn.Module):
 
     def __init__(self, C: int) -> None:
         super().__init__()
-        _refuse_bad_sizes(C=C)
+        refuse_bad_sizes(C=C)
         self.wide = nn.Linear(C, 4 * C)
         self.proj = nn.Linear(4 * C, C)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(..., C) -> (..., C)."""
-        _refuse_bad_channels("x", x, self.wide)
+        refuse_bad_channels("x", x, self.wide)
         return self.proj(torch.relu(self.wide(x)))
 
 
@@ -339,7 +348,7 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(B, T, C) -> (B, T, C), causal."""
-        _refuse_bad_reading(x, None, "causal", self.attention.query)
+        refuse_bad_reading(x, None, "causal", self.attention.query)
         if self.norm == "post":
             x = self.norm_1(x + self.attention(x))
             return self.norm_2(x + self.feed_forward(x))
@@ -356,160 +365,5 @@ def _for_all_heads(
     B, n_head, T_q, _ = q.shape
     with_heads = isinstance(mask, torch.Tensor) and mask.dim() > 3
     lead = (B, n_head) if with_heads else (B,)
-    _refuse_bad_mask(mask, torch.Size((*lead, T_q, k.shape[-2])))
+    refuse_bad_mask(mask, torch.Size((*lead, T_q, k.shape[-2])))
     return mask[:, None] if mask.dim() == 3 else mask.expand(*mask.shape[:-2], T_q, k.shape[-2])
-
-
-def _refuse_bad_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            got = repr(size)
-            if hasattr(size, "shape"):  # a tensor or an array: not all its numbers
-                got = f"{type(size).__name__} of shape {_shape(size)}"
-            raise ValueError(f"{name} must be a whole number of at least 1, got {got}.")
-
-
-def _refuse_uneven_heads(C: int, n_head: int) -> None:
-    if C % n_head:
-        sizes = " or ".join(str(n * n_head) for n in (C // n_head, C // n_head + 1) if n)
-        fitting = ", ".join(str(n) for n in range(1, C + 1) if C % n == 0)
-        raise ValueError(
-            f"C = {C} channels cannot be shared out evenly among n_head = {n_head} heads: "
-            f"{C} / {n_head} = {C / n_head:.4g}. Use C = {sizes}, or one of {fitting} heads."
-        )
-
-
-def _refuse_bad_reading(
-    x: torch.Tensor,
-    context: torch.Tensor | None,
-    mask: torch.Tensor | str | None,
-    layer: nn.Linear,
-) -> None:
-    if isinstance(mask, str) and mask != "causal":
-        raise ValueError(f'mask must be "causal", None or a bool tensor, got {mask!r}.')
-    if isinstance(mask, str) and context is not None:
-        raise ValueError(
-            'mask is "causal" (the default), but a context has no earlier and later for x: '
-            "its tokens are another sequence. Give mask=None, or a bool tensor (T_q, T_k)."
-        )
-    for name, tensor in (("x", x), ("context", x if context is None else context)):
-        _refuse_bad_channels(name, tensor, layer)
-        if tensor.dim() != 3 or tensor.shape[1] == 0:
-            single = f" For a single sequence use {name}[None]." if tensor.dim() == 2 else ""
-            raise ValueError(
-                f"{name} must be (B, T, C) with at least one token; "
-                f"its shape is {_shape(tensor)}.{single}"
-            )
-    if context is not None and len(context) != len(x):
-        one = "context" if len(context) == 1 else "context[:1]"
-        raise ValueError(
-            f"Each sequence reads its own context: x has {len(x)} sequences, context "
-            f"{len(context)}. To give all of them one context use {one}.expand({len(x)}, -1, -1)."
-        )
-
-
-def _refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> None:
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{name} must be a tensor of floats, got {_no_tensor(name, tensor)}.")
-    if not tensor.is_floating_point():
-        raise TypeError(
-            f"{name} must be a tensor of floats, got {tensor.dtype}: use {name}.float()."
-        )
-    C = layer.in_features
-    if tensor.dim() == 0 or tensor.shape[-1] != C:
-        swapped = tensor.dim() > 1 and tensor.shape[-2] == C
-        raise ValueError(
-            f"The last axis of {name} must hold the C = {C} channels that this "
-            f"module was made for; its shape is {_shape(tensor)}"
-            + (f": are T and C swapped? Then use {name}.mT." if swapped else ".")
-        )
-    dtype = layer.weight.dtype
-    if tensor.dtype != dtype and not torch.is_autocast_enabled(tensor.device.type):
-        raise TypeError(
-            f"{name} is {tensor.dtype}, the weights of this module are {dtype}: "
-            f"use {name}.to({dtype}) or module.to({tensor.dtype})."
-        )
-
-
-def _refuse_bad_tensors(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {_no_tensor(name, tensor)}.")
-        if not tensor.is_floating_point():
-            raise TypeError(
-                f"{name} must hold floats, got {tensor.dtype}: use {name}.float(), "
-                "since weights are fractions."
-            )
-        if tensor.dim() < 2:
-            raise ValueError(
-                f"{name} needs at least two dimensions, tokens and channels; "
-                f"its shape is {_shape(tensor)}. For one token use {name}[None, :]."
-            )
-    if not q.dtype == k.dtype == v.dtype:
-        raise TypeError(
-            f"q, k and v must have one dtype, got {q.dtype}, {k.dtype} and {v.dtype}: "
-            "convert with .to(q.dtype)."
-        )
-    if q.shape[-1] != k.shape[-1]:
-        raise ValueError(
-            "q and k are multiplied channel by channel, so their last sizes must be equal: "
-            f"q {_shape(q)} has {q.shape[-1]}, k {_shape(k)} has {k.shape[-1]}."
-        )
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            "Each key has one value, so k and v must have the same number of tokens: "
-            f"k {_shape(k)} has {k.shape[-2]}, v {_shape(v)} has {v.shape[-2]}."
-        )
-    if k.shape[-2] == 0 or k.shape[-1] == 0:
-        raise ValueError(
-            f"There is nothing to read: k has shape {_shape(k)}. "
-            "Give at least one token and one channel."
-        )
-    try:
-        torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-    except RuntimeError:
-        raise ValueError(
-            "All sizes before the last two (sequences, heads) must be equal or 1: "
-            f"q {_shape(q)}, k {_shape(k)}, v {_shape(v)}."
-        ) from None
-
-
-def _refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
-    if not isinstance(mask, torch.Tensor):
-        raise TypeError(
-            f"mask must be a bool tensor, True = may attend; got {_no_tensor('mask', mask)}."
-        )
-    if mask.dtype != torch.bool:
-        raise TypeError(
-            f"mask must be a bool tensor, True = may attend; got {mask.dtype}. "
-            "From zeros and ones: mask != 0; from scores with -inf: mask == 0."
-        )
-    try:
-        fits = torch.broadcast_shapes(mask.shape, scores) == scores
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"mask {_shape(mask)} does not fit the scores {tuple(scores)}: read from the right, "
-            f"each of its sizes must be equal to the scores' or 1. One of {tuple(scores[-2:])} "
-            "does for all of them."
-        )
-    empty = ~mask.any(dim=-1)  # one entry a query
-    if empty.any():
-        index = tuple(empty.nonzero()[0].tolist())
-        where = f"row {list(index)} of the mask" if index else "the mask"
-        raise ValueError(
-            f"A query may attend to no key: {where} is False throughout "
-            f"({int(empty.sum())} of {empty.numel()} rows). A softmax over nothing is 0 / 0 "
-            "= nan. Let each query attend to at least one key, for example to itself."
-        )
-
-
-def _no_tensor(name: str, value: object) -> str:
-    """What came instead of a tensor, and how to make one of it where that works."""
-    numbers = isinstance(value, list | tuple) or hasattr(value, "__array__")
-    return type(value).__name__ + (f": use torch.tensor({name})" if numbers else "")
-
-
-def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
-    return tuple(tensor.shape)

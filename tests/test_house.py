@@ -46,7 +46,12 @@ def test_the_package_reads_the_one_list_of_dependencies():
 
 def test_dev_tools_are_exact():
     dev = pyproject()["project"]["optional-dependencies"]["dev"]
-    assert {PIN.fullmatch(line)[1] for line in dev} == {"ruff", "codespell", "playwright"}
+    assert {PIN.fullmatch(line)[1] for line in dev} == {
+        "ruff",
+        "codespell",
+        "import-linter",
+        "playwright",
+    }
 
 
 def test_conda_and_binder_read_the_same_list():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.show import any_rounding, as_array, number, show
+from helpers.numbers import any_rounding, as_array, number
+from helpers.show import show
 
 
 @pytest.mark.parametrize(

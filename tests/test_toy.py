@@ -5,7 +5,8 @@ import doctest
 import pytest
 import torch
 
-from helpers import attention, probes, toy
+from helpers import attention, toy
+from helpers.clinic import probes
 
 
 @pytest.mark.parametrize(("C", "seed"), [(2, 1337), (2, 42), (32, 1337), (3, 0)])

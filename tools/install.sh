@@ -117,7 +117,7 @@ fi
 extra=""
 if [ "$mode" = dev ]; then
     extra="[dev]"
-    echo "Installing ruff, codespell and playwright into .venv"
+    echo "Installing ruff, codespell, import-linter and playwright into .venv"
 else
     echo "Installing PyTorch, JupyterLab and what else requirements.txt names into .venv (the first time takes some minutes)"
 fi

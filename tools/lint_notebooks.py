@@ -28,7 +28,7 @@ MAX_LINES = 25  # of code in a cell
 MAX_CODE_CELLS = 3  # in a row, without words
 MAX_OUTPUT_LINES = 40
 MAX_BYTES = 300_000
-EXERCISES = notebooks.ROOT / "helpers" / "exercises"
+EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 
 
 # ---------------------------------------------------------------- what a rule looks at
@@ -348,7 +348,7 @@ def lesson_ids(book: Book) -> Iterator[Finding]:
     lessons = book.lessons
     declared = {"check": list(lessons.exercises), "predict": lessons.predictions}
     if book.exercises is None:
-        yield None, "has no exercise file", f"write helpers/exercises/nb{book.number}.py"
+        yield None, "has no exercise file", f"write helpers/lesson/exercises/nb{book.number}.py"
         return
     for name, ids in declared.items():
         if "" in ids:
@@ -464,7 +464,7 @@ def no_svg(book: Book) -> Iterator[Finding]:
     """Stored SVG differs in every run."""
     for n, output in book.outputs:
         if "image/svg+xml" in output.get("data", {}):
-            yield n, "stores an SVG picture", "show a PNG with its twin (helpers.picture)"
+            yield n, "stores an SVG picture", "show a PNG with its twin (helpers.pictures)"
 
 
 @rule
@@ -474,10 +474,14 @@ def picture_words(book: Book) -> Iterator[Finding]:
         if "image/png" not in output.get("data", {}):
             continue
         if not str(output.metadata.get("image/png", {}).get("alt", "")).strip():
-            yield n, "has a picture without alt text", "show it through helpers.picture"
+            yield n, "has a picture without alt text", "show it through helpers.pictures"
         twin = "".join(output.data.get("text/plain", "")).strip()
         if not twin or twin.startswith("<Figure"):
-            yield n, "has a picture without a twin in words", "show it through helpers.picture"
+            yield (
+                n,
+                "has a picture without a twin in words",
+                "show it through helpers.pictures",
+            )
 
 
 @rule

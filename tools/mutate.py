@@ -6,8 +6,8 @@
 Works on a copy of the project in a temporary folder. For each mutation the notebooks run under
 nbval and the tests under pytest, both until the first failure; a table tells which cell and which
 test turned red. Ends with 1 if a mutation went unseen by the tests, or by the notebooks although
-one of them teaches that line. `tests/test_mutations.py` runs the same list against the notebooks
-within seconds, without kernels.
+one of them teaches that line. `tests/notebooks/test_mutations.py` runs the same list against the
+notebooks within seconds, without kernels.
 """
 
 import os
@@ -50,8 +50,9 @@ class Mutation:
         return source.replace(self.old, self.new)
 
 
-ATTENTION, PROBES = "helpers/attention.py", "helpers/probes.py"
-HEATMAP, LESSON, TOY = "helpers/heatmap.py", "helpers/lesson.py", "helpers/toy.py"
+ATTENTION, CHECKS = "helpers/attention.py", "helpers/attention_checks.py"
+PROBES = "helpers/clinic/probes.py"
+HEATMAP, LESSON, TOY = "helpers/pictures/matrix.py", "helpers/lesson/cells.py", "helpers/toy.py"
 
 MUTATIONS = (
     Mutation(
@@ -131,7 +132,7 @@ MUTATIONS = (
         "q = self._split(self.key(x))",
         "06",
     ),
-    Mutation("uneven heads accepted", ATTENTION, "    if C % n_head:", "    if False:", "06"),
+    Mutation("uneven heads accepted", CHECKS, "    if C % n_head:", "    if False:", "06"),
     Mutation("fused sees the future", ATTENTION, "is_causal=causal", "is_causal=False", None),
     Mutation(
         "context not read",
@@ -261,7 +262,7 @@ def _red(project: Path, what: str, mutation: Mutation | None = None) -> str:
         run = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=60"]
         run += map(str, in_order((project / "notebooks").glob("[0-9][0-9]_*.ipynb"), mutation))
     else:  # those that test helpers, not the tools; and not this list of mutations again
-        files = sorted((project / "tests").glob("test_*.py"))
+        files = sorted((project / "tests").rglob("test_*.py"))
         texts = {file: file.read_text(encoding="utf-8") for file in files}
         files = [file for file in files if "from helpers" in texts[file]]
         if mutation:  # first those that import what was changed

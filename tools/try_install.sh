@@ -3,7 +3,7 @@
 #
 # Nothing to start from; ended by kill -9 half way; ended by Ctrl-C half way; then to the end; started
 # again at once; and served: the learner's copy of notebook 00 must be the start page.
-# (That make says the right sentences is tested in tests/test_make.py, with a Python that pretends.)
+# (That make says the right sentences is tested in tests/tools/test_make.py, with a Python that pretends.)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 port=${PORT:-8899}

@@ -1,0 +1,165 @@
+"""What the modules of `helpers.attention` refuse, in words: the rule, the numbers, the remedy."""
+
+import torch
+from torch import nn
+
+
+def refuse_bad_sizes(**sizes: int) -> None:
+    """Refuse a size that is not a whole number of at least 1."""
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            got = repr(size)
+            if hasattr(size, "shape"):  # a tensor or an array: not all its numbers
+                got = f"{type(size).__name__} of shape {_shape(size)}"
+            raise ValueError(f"{name} must be a whole number of at least 1, got {got}.")
+
+
+def refuse_uneven_heads(C: int, n_head: int) -> None:
+    """Refuse channels that cannot be shared out evenly among the heads."""
+    if C % n_head:
+        sizes = " or ".join(str(n * n_head) for n in (C // n_head, C // n_head + 1) if n)
+        fitting = ", ".join(str(n) for n in range(1, C + 1) if C % n == 0)
+        raise ValueError(
+            f"C = {C} channels cannot be shared out evenly among n_head = {n_head} heads: "
+            f"{C} / {n_head} = {C / n_head:.4g}. Use C = {sizes}, or one of {fitting} heads."
+        )
+
+
+def refuse_bad_reading(
+    x: torch.Tensor,
+    context: torch.Tensor | None,
+    mask: torch.Tensor | str | None,
+    layer: nn.Linear,
+) -> None:
+    """Refuse x, context or mask that a head with this Linear layer cannot read."""
+    if isinstance(mask, str) and mask != "causal":
+        raise ValueError(f'mask must be "causal", None or a bool tensor, got {mask!r}.')
+    if isinstance(mask, str) and context is not None:
+        raise ValueError(
+            'mask is "causal" (the default), but a context has no earlier and later for x: '
+            "its tokens are another sequence. Give mask=None, or a bool tensor (T_q, T_k)."
+        )
+    for name, tensor in (("x", x), ("context", x if context is None else context)):
+        refuse_bad_channels(name, tensor, layer)
+        if tensor.dim() != 3 or tensor.shape[1] == 0:
+            single = f" For a single sequence use {name}[None]." if tensor.dim() == 2 else ""
+            raise ValueError(
+                f"{name} must be (B, T, C) with at least one token; "
+                f"its shape is {_shape(tensor)}.{single}"
+            )
+    if context is not None and len(context) != len(x):
+        one = "context" if len(context) == 1 else "context[:1]"
+        raise ValueError(
+            f"Each sequence reads its own context: x has {len(x)} sequences, context "
+            f"{len(context)}. To give all of them one context use {one}.expand({len(x)}, -1, -1)."
+        )
+
+
+def refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> None:
+    """Refuse a tensor that this Linear layer cannot read."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor of floats, got {_no_tensor(name, tensor)}.")
+    if not tensor.is_floating_point():
+        raise TypeError(
+            f"{name} must be a tensor of floats, got {tensor.dtype}: use {name}.float()."
+        )
+    C = layer.in_features
+    if tensor.dim() == 0 or tensor.shape[-1] != C:
+        swapped = tensor.dim() > 1 and tensor.shape[-2] == C
+        raise ValueError(
+            f"The last axis of {name} must hold the C = {C} channels that this "
+            f"module was made for; its shape is {_shape(tensor)}"
+            + (f": are T and C swapped? Then use {name}.mT." if swapped else ".")
+        )
+    dtype = layer.weight.dtype
+    if tensor.dtype != dtype and not torch.is_autocast_enabled(tensor.device.type):
+        raise TypeError(
+            f"{name} is {tensor.dtype}, the weights of this module are {dtype}: "
+            f"use {name}.to({dtype}) or module.to({tensor.dtype})."
+        )
+
+
+def refuse_bad_tensors(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
+    """Refuse q, k and v that do not fit together."""
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name} must be a tensor, got {_no_tensor(name, tensor)}.")
+        if not tensor.is_floating_point():
+            raise TypeError(
+                f"{name} must hold floats, got {tensor.dtype}: use {name}.float(), "
+                "since weights are fractions."
+            )
+        if tensor.dim() < 2:
+            raise ValueError(
+                f"{name} needs at least two dimensions, tokens and channels; "
+                f"its shape is {_shape(tensor)}. For one token use {name}[None, :]."
+            )
+    if not q.dtype == k.dtype == v.dtype:
+        raise TypeError(
+            f"q, k and v must have one dtype, got {q.dtype}, {k.dtype} and {v.dtype}: "
+            "convert with .to(q.dtype)."
+        )
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            "q and k are multiplied channel by channel, so their last sizes must be equal: "
+            f"q {_shape(q)} has {q.shape[-1]}, k {_shape(k)} has {k.shape[-1]}."
+        )
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            "Each key has one value, so k and v must have the same number of tokens: "
+            f"k {_shape(k)} has {k.shape[-2]}, v {_shape(v)} has {v.shape[-2]}."
+        )
+    if k.shape[-2] == 0 or k.shape[-1] == 0:
+        raise ValueError(
+            f"There is nothing to read: k has shape {_shape(k)}. "
+            "Give at least one token and one channel."
+        )
+    try:
+        torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    except RuntimeError:
+        raise ValueError(
+            "All sizes before the last two (sequences, heads) must be equal or 1: "
+            f"q {_shape(q)}, k {_shape(k)}, v {_shape(v)}."
+        ) from None
+
+
+def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
+    """Refuse a mask that is not bool, does not fit the scores or has an empty row."""
+    if not isinstance(mask, torch.Tensor):
+        raise TypeError(
+            f"mask must be a bool tensor, True = may attend; got {_no_tensor('mask', mask)}."
+        )
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"mask must be a bool tensor, True = may attend; got {mask.dtype}. "
+            "From zeros and ones: mask != 0; from scores with -inf: mask == 0."
+        )
+    try:
+        fits = torch.broadcast_shapes(mask.shape, scores) == scores
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask {_shape(mask)} does not fit the scores {tuple(scores)}: read from the right, "
+            f"each of its sizes must be equal to the scores' or 1. One of {tuple(scores[-2:])} "
+            "does for all of them."
+        )
+    empty = ~mask.any(dim=-1)  # one entry a query
+    if empty.any():
+        index = tuple(empty.nonzero()[0].tolist())
+        where = f"row {list(index)} of the mask" if index else "the mask"
+        raise ValueError(
+            f"A query may attend to no key: {where} is False throughout "
+            f"({int(empty.sum())} of {empty.numel()} rows). A softmax over nothing is 0 / 0 "
+            "= nan. Let each query attend to at least one key, for example to itself."
+        )
+
+
+def _no_tensor(name: str, value: object) -> str:
+    """What came instead of a tensor, and how to make one of it where that works."""
+    numbers = isinstance(value, list | tuple) or hasattr(value, "__array__")
+    return type(value).__name__ + (f": use torch.tensor({name})" if numbers else "")
+
+
+def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    return tuple(tensor.shape)

@@ -1,0 +1,601 @@
+"""Predictions and exercises of notebook 03: from scores to weights."""
+
+import torch
+
+from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
+
+# ---------------------------------------------------------------- 03.1
+
+
+def causal_softmax(scores):
+    """(B, T, T) scores -> (B, T, T) weights: no weight on the future, every row sums to 1."""
+    T = scores.shape[-1]
+    may_attend = torch.tril(torch.ones(T, T, dtype=torch.bool))
+    masked = scores.masked_fill(~may_attend, float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+def _softmax_over_queries(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
+    return torch.softmax(masked, dim=1)
+
+
+def _softmax_over_batch(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
+    return torch.softmax(masked, dim=0)
+
+
+def _filled_with_zero(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, 0.0)
+    return torch.softmax(masked, dim=-1)
+
+
+def _diagonal_masked(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T), diagonal=-1) == 0, float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+def _diagonal_masked_softly(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T), diagonal=-1) == 0, -1e9)
+    return torch.softmax(masked, dim=-1)
+
+
+def _masked_afterwards(scores):
+    return torch.tril(torch.softmax(scores, dim=-1))
+
+
+def _no_mask(scores):
+    return torch.softmax(scores, dim=-1)
+
+
+def _past_masked(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 1, float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+def _upper_triangle_kept(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.triu(torch.ones(T, T)) == 0, float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+def _zero_times_infinity(scores):
+    T = scores.shape[-1]
+    future = 1 - torch.tril(torch.ones(T, T))
+    return torch.softmax(scores + future * float("-inf"), dim=-1)
+
+
+def _no_softmax(scores):
+    T = scores.shape[-1]
+    return scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
+
+
+def _scores_thrown_away(scores):
+    T = scores.shape[-1]
+    masked = torch.zeros_like(scores).masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+def _filled_too_gently(scores):
+    T = scores.shape[-1]
+    return torch.softmax(scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, -10.0), dim=-1)
+
+
+def _filled_with_plus_infinity(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+def _renormalised(scores):
+    weights = torch.tril(torch.softmax(scores, dim=-1))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+def _large_negative(scores):
+    T = scores.shape[-1]
+    return torch.softmax(scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, -1e9), dim=-1)
+
+
+# ---------------------------------------------------------------- 03.2
+
+
+def look_one_back(T):
+    """(T, T) weights by masked softmax: token t looks at token t - 1, token 0 at itself."""
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t, max(t - 1, 0)] = 20.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _looks_forward(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t, min(t + 1, T - 1)] = 20.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _too_gentle(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t, max(t - 1, 0)] = 1.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _looks_at_itself(T):
+    scores = 20.0 * torch.eye(T)
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _only_one_back_allowed(T):
+    before = torch.diag(torch.ones(T - 1), diagonal=-1) == 1
+    return torch.softmax(torch.zeros(T, T).masked_fill(~before, float("-inf")), dim=-1)
+
+
+def _two_back(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t, max(t - 2, 0)] = 20.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _wraps_round(T):
+    scores = 20.0 * torch.eye(T).roll(-1, dims=1)
+    return torch.softmax(scores, dim=-1)
+
+
+def _forgets_future_mask(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t, t - 1] = 20.0
+    return torch.softmax(scores, dim=-1)
+
+
+def _still_too_gentle(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t, max(t - 1, 0)] = 5.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _row_and_column_swapped(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t - 1, t] = 20.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _row_and_column_swapped_from_0(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t - 1, t] = 20.0
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+def _look_one_back_by_diag(T):
+    scores = torch.diag(torch.full((T - 1,), 1000.0), diagonal=-1)
+    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+# ---------------------------------------------------------------- 03.3
+
+
+def safe_softmax(scores):
+    """(..., T) scores -> (..., T) weights, without torch.softmax and for scores of any size."""
+    largest = scores.max(dim=-1, keepdim=True).values
+    exp = torch.exp(scores - largest)
+    return exp / exp.sum(dim=-1, keepdim=True)
+
+
+def _naive_softmax(scores):
+    exp = torch.exp(scores)
+    return exp / exp.sum(dim=-1, keepdim=True)
+
+
+def _largest_of_all(scores):
+    exp = torch.exp(scores - scores.max())
+    return exp / exp.sum(dim=-1, keepdim=True)
+
+
+def _forgets_to_divide(scores):
+    return torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
+
+
+def _divides_columns(scores):
+    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
+    return exp / exp.sum(dim=-2, keepdim=True)
+
+
+def _divides_everything(scores):
+    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
+    return exp / exp.sum()
+
+
+def _divides_by_largest(scores):
+    scores = scores / scores.max(dim=-1, keepdim=True).values
+    exp = torch.exp(scores)
+    return exp / exp.sum(dim=-1, keepdim=True)
+
+
+def _by_torch_softmax(scores):
+    return torch.softmax(scores, dim=-1)
+
+
+def _no_keepdim(scores):
+    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
+    return exp / exp.sum(dim=-1)
+
+
+def _max_without_values(scores):
+    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True))
+    return exp / exp.sum(dim=-1, keepdim=True)
+
+
+def _by_logsumexp(scores):
+    return torch.exp(scores - torch.logsumexp(scores, dim=-1, keepdim=True))
+
+
+def _scores():
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (2 * torch.randn(2, 5, 5, generator=generator),),
+        (2 * torch.randn(3, 4, 4, generator=generator),),
+    ]
+
+
+def _large_scores():
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (torch.randn(3, 5, generator=generator),),
+        (torch.tensor([[1000.0, 1001.0, 999.0], [0.0, 1.0, 2.0]]),),
+        # exp(200) overflows too, and leaves enough digits to compare within atol.
+        (torch.tensor([[0.0, 200.0, 2.0], [-200.0, -201.0, -200.5]]),),
+    ]
+
+
+_ROWS_SUM_TO_ONE = (
+    "rows sum to 1",
+    lambda out, *_: torch.allclose(out.sum(-1), torch.ones(out.shape[:-1]), atol=1e-5),
+)
+_NO_FUTURE = ("no weight on the future", lambda out, *_: torch.equal(out, torch.tril(out)))
+_ONE_BACK_IS_LARGEST = (
+    "the largest weight of every row lies one back",
+    lambda out, T: out.argmax(dim=-1).tolist() == [0, *range(T - 1)],
+)
+
+EXERCISES = (
+    Exercise(
+        id="03.1",
+        title="Causal softmax for a batch",
+        reference=causal_softmax,
+        cases=_scores,
+        accepted=(_renormalised, _large_negative),
+        properties=(_ROWS_SUM_TO_ONE, _NO_FUTURE),
+        checked="two batches: rows sum to 1, no weight on the future, each sequence by its own scores",
+        mistakes=(
+            Mistake(
+                "softmax over the queries (dim=1)",
+                _softmax_over_queries,
+                "Your columns sum to 1, your rows do not. In (B, T, T), dim=1 is the query: who reads. Each reader shares out its attention "
+                "among the keys, the last axis. Plot weights[0] and look at row 0.",
+            ),
+            Mistake(
+                "softmax over the batch (dim=0)",
+                _softmax_over_batch,
+                "dim=0 is the batch: the sequences share the weight among themselves, and where all of them are masked the result is nan. "
+                "Sequences never talk; the keys are the last axis.",
+            ),
+            Mistake(
+                "future filled with 0, or multiplied by tril",
+                _filled_with_zero,
+                "A score of 0 is not “no attention”: e⁰ = 1, so every future token keeps a share. What exp turns into 0 "
+                "is minus infinity.",
+            ),
+            Mistake(
+                "diagonal masked too",
+                _diagonal_masked,
+                "Tokens may not look at themselves here, so token 0 has nobody left: its row is 0/0, nan. The diagonal stays in.",
+            ),
+            Mistake(
+                "diagonal masked with -1e9",
+                _diagonal_masked_softly,
+                "Tokens may not look at themselves here. In row 0 every score became -1e9, and equal scores share evenly: token 0 attends "
+                "to the whole future. The diagonal stays in; and -inf would have told you with a nan.",
+            ),
+            Mistake(
+                "masked after the softmax",
+                _masked_afterwards,
+                "The future took its share before it was set to 0, so your rows sum to less than 1. Mask the scores, then take the softmax.",
+            ),
+            Mistake(
+                "no mask",
+                _no_mask,
+                "Every row has weights to the right of the diagonal: the future is visible. masked_fill returns a new tensor; was its result used?",
+            ),
+            Mistake(
+                "past masked instead of future",
+                _past_masked,
+                "The mask is the wrong way round: the allowed cells were set to -inf. masked_fill fills where its mask is True; the last row "
+                "has nobody left and is nan.",
+            ),
+            Mistake(
+                "upper triangle kept",
+                _upper_triangle_kept,
+                "Row t attends to t and everything after it. The past lies to the left of the diagonal: tril, not triu.",
+            ),
+            Mistake(
+                "0 times infinity",
+                _zero_times_infinity,
+                "Everything is nan. (1 - tril) * -inf is -inf in the future, but 0 * inf = nan everywhere else. "
+                "masked_fill chooses instead of multiplying.",
+            ),
+            Mistake(
+                "no softmax",
+                _no_softmax,
+                "These are the masked scores. Weights come after the softmax.",
+            ),
+            Mistake(
+                "scores thrown away",
+                _scores_thrown_away,
+                "You masked zeros, not the scores that were given: every row is a plain average again.",
+            ),
+            Mistake(
+                "filled with -10",
+                _filled_too_gently,
+                "-10 is low, not nothing: e⁻¹⁰ = 0.00005 of a share is left, and more where the other scores are low too. "
+                "Scores may be any numbers, so only minus infinity is low enough: float('-inf').",
+            ),
+            Mistake(
+                "filled with plus infinity",
+                _filled_with_plus_infinity,
+                "The future got the highest score there is, +inf, and inf / inf is nan; only the last row has no future. "
+                "A minus is missing: float('-inf').",
+            ),
+        ),
+        hints=(
+            "Three steps, as for the zeros above: which cells are the future, fill them, softmax.",
+            "masked_fill(mask, value) fills where the mask is True, and returns a new tensor. A (T, T) mask broadcasts over the batch.",
+            "Fill with float('-inf'), then softmax over the axis of the keys, the last one.",
+        ),
+    ),
+    Exercise(
+        id="03.2",
+        title="Look one back",
+        reference=look_one_back,
+        cases=lambda: [(5,), (4,)],
+        accepted=(_look_one_back_by_diag,),
+        atol=0.01,
+        properties=(_ROWS_SUM_TO_ONE, _NO_FUTURE, _ONE_BACK_IS_LARGEST),
+        checked="T=5 and T=4: at least 0.99 of every row lies one back, and token 0 looks at itself",
+        mistakes=(
+            Mistake(
+                "looks forward",
+                _looks_forward,
+                "The high scores lie right of the diagonal, in the future, and the mask removed them: what remains is the plain average. "
+                "One back is column t - 1.",
+            ),
+            Mistake(
+                "scores too gentle",
+                _too_gentle,
+                "The right cell is the largest in its row, but a score only 1 above the others wins by a factor of e = 2.72. "
+                "The others are many: make the lead larger, say 20.",
+            ),
+            Mistake(
+                "scores still too gentle",
+                _still_too_gentle,
+                "Nearly: a lead of 5 gives e⁵ = 148 times the weight of each other token, and from row 2 on that is less than 0.99 of the row. "
+                "Make the lead larger, say 20.",
+            ),
+            Mistake(
+                "row and column swapped",
+                _row_and_column_swapped,
+                "The high scores are in the cells [t - 1, t], right of the diagonal: row t - 1 would look at its future, and the mask removed "
+                "them. Row = who reads: token t reads t - 1 in the cell [t, t - 1].",
+            ),
+            Mistake(
+                "row and column swapped, from t = 0 on",
+                _row_and_column_swapped_from_0,
+                "The high scores are in the cells [t - 1, t], right of the diagonal, where the mask removed them; for t = 0 that is [-1, 0], "
+                "the last row. Row = who reads: token t reads t - 1 in the cell [t, t - 1].",
+            ),
+            Mistake(
+                "looks at itself",
+                _looks_at_itself,
+                "The high scores are on the diagonal: every token looks at itself. One back is the diagonal below: column t - 1.",
+            ),
+            Mistake(
+                "token 0 has nobody",
+                _only_one_back_allowed,
+                "With everything but the token before masked, token 0 has no allowed cell: 0/0, nan. Use high scores rather than "
+                "a stricter mask, or let token 0 see itself.",
+            ),
+            Mistake(
+                "looks two back",
+                _two_back,
+                "The high scores lie two below the diagonal. One back is column t - 1.",
+            ),
+            Mistake(
+                "row 0 wraps round",
+                _wraps_round,
+                "Row 0 looks at the last token, the future: roll wraps round the edge, as index -1 does. Is the future masked?",
+            ),
+            Mistake(
+                "future not masked",
+                _forgets_future_mask,
+                "Row 0 has no high score, so it spread its weight over everybody, the future included. Mask the future.",
+            ),
+        ),
+        hints=(
+            "You choose the scores. Which cell of row t must be much larger than the rest?",
+            "Put 20 into the cells [t, t - 1] and leave the others at 0; then mask the future and take the softmax.",
+            "Row 0 has no t - 1. With the future masked, only its own cell is left, whatever its score.",
+        ),
+    ),
+    Exercise(
+        id="03.3",
+        title="A softmax that does not overflow",
+        reference=safe_softmax,
+        cases=_large_scores,
+        accepted=(_by_logsumexp,),
+        without="softmax",
+        properties=(_ROWS_SUM_TO_ONE,),
+        checked="small scores, scores around 1000, and rows of very different height in one matrix",
+        mistakes=(
+            Mistake(
+                "overflow",
+                _naive_softmax,
+                "Right for small scores. exp(1000) is inf, and inf / inf is nan. Subtract the largest score of the row first.",
+            ),
+            Mistake(
+                "largest of the whole matrix",
+                _largest_of_all,
+                "You subtracted one number from all rows. A row that lies 1000 below it becomes exp(-1000) = 0 everywhere, and 0/0 is nan. "
+                "Each row needs its own largest score.",
+            ),
+            Mistake(
+                "not divided",
+                _forgets_to_divide,
+                "These are the exponentials; the largest of each row is 1. Softmax also divides each row by its sum.",
+            ),
+            Mistake(
+                "divided down the columns",
+                _divides_columns,
+                "The exponentials are right. The sum ran over dim=-2, down the columns; it must run along each row.",
+            ),
+            Mistake(
+                "divided by the grand total",
+                _divides_everything,
+                "The exponentials are right. You divided by the sum of all rows together; each row needs its own sum.",
+            ),
+            Mistake(
+                "divided by the largest instead of subtracted",
+                _divides_by_largest,
+                "Adding or subtracting a constant leaves the softmax as it is; dividing the scores changes their distances, and so the weights.",
+            ),
+            Mistake(
+                "no keepdim",
+                _no_keepdim,
+                "Without keepdim=True a max or a sum over the rows has the shape (R,) and lies down as a row, which does not fit (R, S) "
+                "unless the matrix is square, and is silently wrong then. With it the shape is (R, 1): row 0 meets number 0.",
+            ),
+            Mistake(
+                "torch's softmax",
+                _by_torch_softmax,
+                "The numbers are right, since torch made them: its softmax does not overflow either. The point is to find out how. "
+                "Use exp, a sum, and one subtraction.",
+            ),
+            Mistake(
+                "max without .values",
+                _max_without_values,
+                "max(dim=…) returns two tensors, the largest numbers and where they stand. Write .values after it, or use amax, which "
+                "returns the numbers alone.",
+            ),
+        ),
+        hints=(
+            "Which number can you subtract from a whole row without changing its softmax? Which choice makes every exponent ≤ 0?",
+            "scores.max(dim=-1, keepdim=True).values is the largest score of each row, as a column.",
+            "exp of the difference, then divide by its row sum, with keepdim=True.",
+        ),
+    ),
+)
+
+PREDICTIONS = (
+    Prediction(
+        id="03.p1",
+        question="Scores of zero everywhere, the future filled with -inf, then softmax along the rows. "
+        "How close does this come to the row-normalised triangle of notebook 02?",
+        choices={
+            "a": Choice(
+                "the same in every bit",
+                "e⁰ is exactly 1, e^-inf is exactly 0, a sum of up to 8 ones is exact, and both ways end in one division 1 / (t + 1), rounded once. "
+                "So torch.equal says True here; with other scores it would not.",
+            ),
+            "b": Choice(
+                "equal up to rounding, about 1e-8",
+                "A good guess after notebook 02. But here every step before the last is exact, and the last is the same division.",
+            ),
+            "c": Choice(
+                "something else: exponentials are not averages",
+                "In general, yes. But all allowed scores are equal, so their exponentials are too, and equal shares are an average.",
+            ),
+        },
+        answer="a",
+    ),
+    Prediction(
+        id="03.p2",
+        question="Somebody fills the future with 0 instead of -inf. All other scores are 0 too. What does row 0 of the weights (T = 8) look like?",
+        choices={
+            "a": Choice(
+                "1 0 0 0 0 0 0 0: zero means no attention",
+                "Zero weight means no attention. But this is a score, and softmax takes e⁰ = 1: a full share.",
+            ),
+            "b": Choice(
+                "0.125 everywhere",
+                "All eight scores are 0, all exponentials 1, all shares an eighth: token 0 listens to the whole future.",
+            ),
+            "c": Choice(
+                "nan: 0 is not a valid mask",
+                "Nothing is invalid, that is the trouble: the rows sum to 1, the shape is right, and the future is visible.",
+            ),
+        },
+        answer="b",
+    ),
+    Prediction(
+        id="03.p3",
+        question="Start from ones instead of zeros, mask the future with -inf, softmax. What changes?",
+        choices={
+            "a": Choice(
+                "nothing",
+                "Adding the same number to a whole row multiplies all its exponentials by the same factor, here e, and the division removes it.",
+            ),
+            "b": Choice(
+                "every weight is e = 2.72 times larger",
+                "The exponentials are, all of them. Then the row is divided by its sum, which is e times larger too.",
+            ),
+            "c": Choice(
+                "the rows no longer sum to 1",
+                "Softmax ends with a division by the row sum: rows sum to 1 whatever the scores are.",
+            ),
+        },
+        answer="a",
+    ),
+    Prediction(
+        id="03.p4",
+        question="Look at the printed matrix and its row sums again. What did its author do?",
+        choices={
+            "a": Choice(
+                "masked after the softmax and forgot to normalise again",
+                "Then no row could sum to more than 1: the weights of a row were shares of 1 before some were removed. Here rows sum to 1.71, 2.28, 2.57.",
+            ),
+            "b": Choice(
+                "forgot the mask",
+                "Everything above the diagonal is 0: the mask is there.",
+            ),
+            "c": Choice(
+                "took the softmax down the columns",
+                "Every column sums to 1, and the last column has a single 1. On (B, T, T) that is softmax(dim=1): right for a matrix, wrong as soon as a "
+                "batch stands in front.",
+            ),
+            "d": Choice(
+                "forgot the softmax",
+                "Then there would be negative numbers and -inf. All cells lie between 0 and 1: exponentials were shared out, along the wrong axis.",
+            ),
+        },
+        answer="c",
+    ),
+)

@@ -1,0 +1,253 @@
+"""Numbers in words: every way in which this project writes a number, and how it reads them.
+
+Two machines may compute 0.58984995 and 0.58985005 from the same code. Printed with four decimals
+these are 0.5898 and 0.5899, and a notebook that compares its outputs turns red for nothing. So
+every number that a notebook shows goes through `number`, which rounds to few decimals and, under
+``ATTENTION_STRICT=1``, refuses the few numbers that stand on the edge between two roundings.
+
+- `number`: fixed decimals, 0.07. `texts`: a whole array of them.
+- `small`: fixed decimals, but never 0.00 for what is not 0: 3e-05.
+- `brief`, `briefs`: two figures that count, 0.0052 or 2.5e+05.
+- `told_apart`: two numbers with as many digits as it takes to tell them apart.
+- `power`: a power of ten as a tick label, 10⁻³.
+- `listed`, `joined`: positions and words as in a sentence, "0, 2 and 3".
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+TIE = 1e-9  # closer to a tie than this: an exact tie such as 1/8, which is exact everywhere
+EDGE = 1e-6  # closer than this: another machine may fall on the other side
+HUGE = 1e6  # from here on 1.00e+06 reads better than 1000000.00
+
+_any_rounding = False
+
+
+@contextmanager
+def any_rounding() -> Iterator[None]:
+    """Switch the strict check off for a while: a live picture must take any slider value."""
+    global _any_rounding
+    before, _any_rounding = _any_rounding, True
+    try:
+        yield
+    finally:
+        _any_rounding = before
+
+
+def number(value: Any, decimals: int = 2) -> str:
+    """One number as text.
+
+    Ties round away from zero (0.125 -> 0.13). Zero is "0": no weight at all, not a small one
+    ("0.00"). Less than a millionth counts as zero, since machines differ in the last bits.
+    Integers and booleans keep their looks.
+
+    Parameters
+    ----------
+    value : int, float, bool, or a tensor or array with one element
+    decimals : int
+        Digits after the point, for floats only.
+
+    Raises
+    ------
+    TypeError
+        If `value` is not a real number.
+    ValueError
+        Under ``ATTENTION_STRICT=1``, if the rounding could flip on another machine.
+    """
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, int):  # True and False, too
+        return str(value)
+    if not isinstance(value, float):
+        raise TypeError(f"number() writes one real number, got {type(value).__name__} {value!r}")
+    if not math.isfinite(value):
+        return str(value)  # nan, inf, -inf
+    if abs(value) < min(EDGE, 10.0**-decimals / 2):
+        return "0"
+    if abs(value) >= HUGE:
+        return f"{value:.{decimals}e}"
+    if not _any_rounding and os.environ.get("ATTENTION_STRICT") == "1":
+        _refuse_edge(value, decimals)
+    text = f"{value + math.copysign(TIE, value):.{decimals}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def _refuse_edge(value: float, decimals: int) -> None:
+    unit = 10.0**-decimals
+    tie = math.copysign((math.floor(abs(value) / unit) + 0.5) * unit, value)
+    if TIE < abs(value - tie) < EDGE:
+        raise ValueError(
+            f"{value!r} lies only {abs(value - tie):.0e} from {tie:.{decimals + 1}f}, so rounded "
+            f"to {decimals} decimals it may differ on another machine (keep {EDGE:.0e} away). "
+            f"Print fewer digits, or assert the number instead of printing it."
+        )
+
+
+def texts(array: np.ndarray, decimals: int = 2) -> list:
+    """Every number of an array as text, in lists nested as the array is."""
+    return _texts(array.tolist(), needed(array, decimals))
+
+
+def _texts(values: Any, decimals: int) -> Any:
+    if isinstance(values, list):
+        return [_texts(part, decimals) for part in values]
+    return number(values, decimals)
+
+
+def needed(array: np.ndarray, decimals: int) -> int:
+    """Digits that an array needs after the point: none when all its numbers are whole."""
+    array = array.astype(float)
+    finite = array[np.isfinite(array)]
+    return decimals if np.any(np.abs(finite - finite.round()) > EDGE) else 0
+
+
+def small(value: float) -> str:
+    """Write a number in two decimals; one that would read 0.00 tells its size.
+
+    Examples
+    --------
+    >>> small(0.125), small(-3.2e-5), small(0.0)
+    ('0.13', '-3e-05', '0')
+    """
+    # Three decimals where the second could turn out otherwise on another machine.
+    from_tie = abs(abs(value) * 100 % 1 - 0.5) / 100
+    text = number(value, 3 if TIE < from_tie < 2 * EDGE else 2)
+    return f"{value:.0e}" if text == "0.00" and value else text
+
+
+def brief(value: float) -> str:
+    """Write a number with two figures that count: 9.0e-28, 0.0052, 0.11, 2.6, 17, 250, 2.5e+05."""
+    value = float(value)
+    if not math.isfinite(value) or value == 0:
+        return number(value)
+    place = math.floor(math.log10(abs(value)))
+    leading = number(value / 10.0**place, 1)  # refuses a rounding that stands on the edge
+    if abs(float(leading)) >= 10:
+        place, leading = place + 1, leading.replace("10", "1")
+    if not -4 <= place <= 3:
+        return f"{leading}e{place:+03d}"
+    return f"{float(leading) * 10.0**place:.{max(0, 1 - place)}f}"
+
+
+def briefs(values: np.ndarray, tiny: bool = True) -> list[str]:
+    """Write each number with two figures that count, or all as whole numbers if they are whole.
+
+    Without `tiny`, less than a millionth is 0, as it is for `number`.
+    """
+    if needed(values, 2) == 0 and not (tiny and (np.abs(values[values != 0]) < 0.5).any()):
+        return [number(v, 0) for v in values.tolist()]
+    return [brief(0.0 if not tiny and abs(v) < 1e-6 else v) for v in values.tolist()]
+
+
+def power(exponent: int) -> str:
+    """Write a power of ten: 0.01, 1, 1000, 10⁻⁶."""
+    if -2 <= exponent <= 3:
+        return f"{10.0**exponent:g}"
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def told_apart(a: float, b: float) -> tuple[str, str]:
+    """Write two numbers with as many digits as it takes to tell them apart, at least 4.
+
+    Examples
+    --------
+    >>> told_apart(0.5, 0.50001)
+    ('0.5', '0.50001')
+    """
+    written = ("", "")
+    for digits in (4, 7, 12):
+        written = tuple(
+            f"{value + 0.0:.{digits}g}" if isinstance(value, float) else str(value)
+            for value in (a, b)
+        )
+        if written[0] != written[1]:
+            break
+    return written
+
+
+def listed(places: Sequence[int]) -> str:
+    """Whole numbers in words: 0, 1, 2, 3 is "0 to 3", 0, 2, 3 is "0, 2 and 3".
+
+    Examples
+    --------
+    >>> listed([0, 1, 2, 3]), listed([0, 2, 3]), listed([7])
+    ('0 to 3', '0, 2 and 3', '7')
+    """
+    places = list(places)
+    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
+        return f"{places[0]} to {places[-1]}"
+    if len(places) > 6:
+        return ", ".join(map(str, places[:5])) + f" and {len(places) - 5} more"
+    return joined([str(place) for place in places])
+
+
+def joined(words: Sequence[str]) -> str:
+    """Words as in a sentence: "a, b and c"."""
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def as_array(values: Any, what: str = "the values") -> np.ndarray:
+    """A NumPy copy of a tensor, an array or (nested) lists of numbers; the input stays as it was.
+
+    Tensors are detached and brought to the CPU. Integers and booleans keep their type.
+
+    Raises
+    ------
+    TypeError
+        If there is something else than real numbers in it.
+    ValueError
+        If lists are ragged, or a tensor has a shape but no numbers (device "meta").
+    """
+    plain = _plain(values, what)
+    try:
+        array = np.array(plain)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(
+            f"{what} must be rectangular, but the rows have different lengths; "
+            f"pad or cut them to one length"
+        ) from None
+    if np.iscomplexobj(array):
+        raise TypeError(f"{what} must be real, got complex numbers; show .real, .imag or .abs()")
+    if array.dtype.kind not in "biuf":
+        kinds = int, float, np.number, np.bool_
+        odd = next((leaf for leaf in _leaves(plain) if not isinstance(leaf, kinds)), plain)
+        told = textwrap.shorten(repr(odd), 40, placeholder=" …")
+        raise TypeError(
+            f"{what} must be numbers in a tensor, an array or lists, got the "
+            f"{type(odd).__name__} {told}"
+        )
+    return array
+
+
+def _leaves(values: Any) -> Iterator[Any]:
+    """What stands in nested lists or an array, one after the other."""
+    if isinstance(values, np.ndarray):
+        values = values.ravel().tolist()
+    if not isinstance(values, (list, tuple)):
+        yield values
+        return
+    for value in values:
+        yield from _leaves(value)
+
+
+def _plain(values: Any, what: str) -> Any:
+    if isinstance(values, (list, tuple)):
+        return [_plain(value, what) for value in values]
+    if not hasattr(values, "detach"):
+        return values
+    if values.is_meta:
+        raise ValueError(
+            f"{what} lie on the device 'meta': a shape without numbers; make them on 'cpu'"
+        )
+    values = values.detach().cpu()
+    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()

@@ -1,0 +1,253 @@
+"""Every exercise and prediction of every notebook keeps what the lesson engine promises."""
+
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from helpers.lesson.exercises import EXERCISES, PREDICTIONS, gather
+from helpers.lesson.grading import Choice, Prediction
+
+exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
+prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
+
+
+@exercise
+def test_reference_passes(exercise):
+    verdict = exercise.check(exercise.reference)
+    assert (verdict.status, verdict.mistake) == ("passed", None), verdict.message
+    assert verdict.message, "a pass says what was checked"
+
+
+@exercise
+def test_stub_counts_as_not_attempted(exercise):
+    def stub(*args):
+        raise NotImplementedError
+
+    assert exercise.check(stub).status == "not attempted"
+
+
+@exercise
+def test_accepted_forms_pass(exercise):
+    for form in exercise.accepted:
+        assert exercise.check(form).status == "passed", form.__name__
+
+
+@exercise
+def test_each_mistake_is_named_with_its_own_message(exercise):
+    for mistake in exercise.mistakes:
+        verdict = exercise.check(mistake.code)
+        assert verdict.status == "failed", f"{mistake.name} passes"
+        assert (verdict.mistake, verdict.message) == (mistake.name, mistake.message)
+        assert "Input: " in verdict.details
+
+
+@exercise
+def test_any_two_mistakes_differ(exercise):
+    outcomes = {mistake.name: exercise.run(mistake.code) for mistake in exercise.mistakes}
+    assert len(outcomes) == len(exercise.mistakes), "two mistakes of one name"
+    for one, other in itertools.combinations(outcomes, 2):
+        assert not exercise.same(outcomes[one], outcomes[other]), f"{one} = {other}"
+
+
+def sizes_differ(tensor):
+    """Whether no two axes can be taken for one another; (T, T) counts as one axis."""
+    shape = list(tensor.shape)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        shape.pop()
+    return len(set(shape)) == len(shape) and min(shape) > 1
+
+
+@exercise
+def test_no_mistake_hides_in_the_inputs(exercise):
+    cases = exercise.cases()
+    assert len(cases) > 1
+    tensors = [[value for value in case if torch.is_tensor(value)] for case in cases]
+    assert any(all(map(sizes_differ, case)) for case in tensors)
+    for tensor in itertools.chain(*tensors):
+        if tensor.dim() == 3:
+            assert not torch.equal(tensor[0], tensor[1]), "all sequences are alike"
+
+
+@exercise
+def test_mistakes_and_hints_are_there(exercise):
+    assert exercise.mistakes and exercise.hints
+    assert all(hint.strip() for hint in exercise.hints)
+    assert all(mistake.message.strip() for mistake in exercise.mistakes)
+
+
+@prediction
+def test_prediction_can_be_answered(prediction):
+    assert prediction.answer in prediction.choices
+    assert len(prediction.choices) >= 2
+    for choice in prediction.choices.values():
+        assert choice.text.strip() and choice.explanation.strip()
+    explanations = {choice.explanation for choice in prediction.choices.values()}
+    assert len(explanations) == len(prediction.choices), "two choices share an explanation"
+
+
+def test_double_ids_are_refused():
+    question = Prediction("07.p1", "?", {"a": Choice("yes", "Yes.")}, "a")
+    with pytest.raises(ValueError, match=r"'07\.p1' is taken"):
+        gather({}, (question, question), "nb07")
+    with pytest.raises(ValueError, match="must begin with the file's number"):
+        gather({}, (question,), "nb08")
+
+
+def test_several_tensors_may_come_as_tuple_list_or_stack():
+    exercise = EXERCISES["06.3"]
+    rows = exercise.reference
+    for answer in (list, torch.stack, iter, lambda three: (one for one in three)):
+        assert exercise.check(lambda z, answer=answer: answer(rows(z))).status == "passed"
+    turned = exercise.check(lambda z: rows(z)[::-1])
+    assert turned.message.startswith("First difference at out[0, 0, 0]")
+    uneven = exercise.check(lambda z: (z, z[:1])).message
+    assert "3 tensors of shape (6, 6), got 2 tensors of shape (1, 6) and (18, 6)." in uneven
+    too_many = exercise.check(lambda z: z.split(2)).message
+    assert too_many.startswith("Expected 3 tensors of shape (6, 6), got 9 of shape (2, 6).")
+    none = exercise.check(lambda z: z.view(3, -1, z.shape[1])[:0]).message
+    assert "got 0 of shape (6, 6)." in none
+    whole = exercise.check(lambda z: z).message
+    assert whole.startswith("Wrong shape: expected (3, 6, 6), got (18, 6).")
+
+
+def test_modules_among_the_inputs_are_told_in_a_line():
+    told = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
+    assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in told
+    assert "norm_1 = LayerNorm(…), norm_2 = LayerNorm(…)." in told
+    told = EXERCISES["04.2"].check(lambda layer: layer.weight).details
+    assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in told
+    told = EXERCISES["06.1"].check(lambda heads, x: x).message
+    assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in told
+
+
+def turned_in_place(layer):
+    layer.weight.data = layer.weight.data.T
+    return layer.weight
+
+
+def nothing_left(heads, x):
+    answers = []
+    while heads:
+        answers.append(heads.pop(0)(x))
+    return torch.cat(answers, dim=-1)
+
+
+def answers_in_the_list(heads, x):
+    for i, head in enumerate(heads):
+        heads[i] = head(x)
+    return torch.cat(heads, dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "changed"),
+    [
+        ("04.2", turned_in_place, "layer"),
+        ("04.2", lambda layer: layer.double().weight.T, "layer"),
+        ("06.1", nothing_left, "heads"),
+        ("06.1", answers_in_the_list, "heads"),
+    ],
+)
+def test_a_module_or_list_that_was_changed_is_told(id, answer, changed):
+    told = EXERCISES[id].check(answer)
+    assert told.status == "failed" and f"changed its input `{changed}`" in told.message
+
+
+# Answers as people write them, where that is not how the mistake's own code is written.
+
+
+def adds_temperature(scores, temperature):
+    return torch.softmax(scores + temperature, dim=-1)
+
+
+def times_tril(q, k):
+    return torch.softmax(torch.tril(q @ k.mT) / q.shape[-1] ** 0.5, dim=-1)
+
+
+def masks_what_one_may_see(q, k):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    may = torch.tril(torch.ones_like(scores)) == 1
+    return torch.softmax(torch.where(may, -torch.inf, scores), dim=-1)
+
+
+def divided_by_4(q, k):
+    scores = (q @ k.mT / 4).masked_fill(torch.ones_like(q @ k.mT).triu(1) == 1, float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+def shared_by_all(scores, temperature):
+    return (scores / temperature).exp() / (scores / temperature).exp().sum()
+
+
+def root_of_value(x, W_query, W_key, W_value):
+    d = W_value.shape[1]
+    scores = (x @ W_query) @ (x @ W_key).mT / d**0.5
+    scores = scores.masked_fill(torch.ones_like(scores).triu(1) == 1, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ (x @ W_value)
+
+
+def heads_in_place(q, k, v, n_head):
+    B, T, C = q.shape
+    shape = (B, T, n_head, C // n_head)
+    scores = q.view(shape) @ k.view(shape).mT / (C // n_head) ** 0.5
+    scores = scores.masked_fill(torch.ones(T, T).tril() == 0, float("-inf"))
+    return (torch.softmax(scores, dim=-1) @ v.view(shape)).view(B, T, C)
+
+
+def sizes_swapped(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, C // n_head, n_head).transpose(1, 2) for z in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return out.transpose(1, 2).reshape(B, T, C)
+
+
+def last_head(heads, x):
+    for head in heads:
+        out = head(x)
+    return out
+
+
+def first_head(heads, x):
+    for head in heads:
+        return head(x)
+
+
+def attention_not_kept(x, attention, feed_forward, norm_1, norm_2):
+    x + attention(norm_1(x))
+    return x + feed_forward(norm_2(x))
+
+
+def keeps_the_mean_only(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred / (x.var(dim=-1, unbiased=False) + eps).sqrt()
+
+
+def road_without_x(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    x = norm_2(x)
+    return x + feed_forward(x)
+
+
+AS_WRITTEN = [
+    ("05.2", times_tril, "future filled with 0"),
+    ("05.2", masks_what_one_may_see, "mask not inverted"),
+    ("05.2", divided_by_4, "divided by √16 always"),
+    ("05.3", shared_by_all, "divided by the sum of everything"),
+    ("05.3", adds_temperature, "temperature not used"),
+    ("04.3", root_of_value, "root of the value's length"),
+    ("06.1", first_head, "the first head only"),
+    ("06.1", last_head, "the last head only"),
+    ("06.2", heads_in_place, "no transpose, so the mask does not fit"),
+    ("06.2", sizes_swapped, "n_head and head_size swapped"),
+    ("06.3", lambda fused: fused.split(3), "pieces of three rows"),
+    ("06.3", lambda fused: fused.chunk(3, dim=-1), "cut along the columns"),
+    ("07.2", keeps_the_mean_only, "axis not kept"),
+    ("07.3", attention_not_kept, "no attention"),
+    ("07.3", road_without_x, "norm_2 on the road"),
+]
+
+
+@pytest.mark.parametrize(("id", "answer", "name"), AS_WRITTEN)
+def test_a_mistake_is_named_as_people_write_it(id, answer, name):
+    assert EXERCISES[id].check(answer).mistake == name

@@ -1,0 +1,405 @@
+import base64
+import itertools
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from helpers.pictures import base as picture
+from helpers.pictures.matrix import GREY, INFINITE, NAN, heatmap, heatmaps, ink, paint
+
+WORDS = ["Life", "is", "short", "eat", "dessert", "first"]
+LONG = ["understandably", "b", "extraordinarily", "d", "e", "tautologically"]
+MAY = np.tri(6, dtype=bool)
+WEIGHTS = np.tri(6) / np.arange(1, 7)[:, None]  # (6, 6): running means
+SCORES = np.linspace(-2.0, 3.0, 36).reshape(6, 6)
+BIG = np.linspace(0.0, 1.0, 400).reshape(20, 20)
+
+
+@pytest.fixture(autouse=True)
+def pictures(monkeypatch):
+    """Whatever the switch says outside, these tests start with pictures."""
+    monkeypatch.delenv("ATTENTION_TABLES", raising=False)
+    monkeypatch.setattr(picture, "_tables", None)
+
+
+# --- Decided ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "limits", "center"),
+    [
+        ({"matrix": WEIGHTS}, (0, 1), None),
+        ({"matrix": SCORES}, (-3, 3), 0),
+        ({"matrix": SCORES, "center": 1.0}, (-2, 4), 1),
+        ({"matrix": [[0, 5], [2, 4]]}, (0, 5), None),
+        ({"matrix": SCORES, "vmin": -1, "vmax": 4}, (-1, 4), 0),
+        ({"matrix": SCORES, "vmax": 5}, (-5, 5), 0),
+        ({"matrix": [[0.0, 0.0]]}, (0, 1), None),
+        ({"matrix": [[9.0, 0.5]], "mask": [[False, True]]}, (0, 1), None),  # only what is seen
+        ({"matrix": [[np.inf, np.nan]]}, (0, 1), None),
+    ],
+)
+def test_limits_follow_the_values(options, limits, center):
+    decided = heatmap(options.pop("matrix"), **options).decided
+    assert (decided.limits, decided.center) == (limits, center)
+
+
+def test_zero_is_in_the_middle_of_diverging_colours_even_with_lopsided_limits():
+    colours = heatmap([[-1.0, 0.0, 4.0]], vmin=-1, vmax=4).decided.colours[0]
+    assert np.allclose(colours, colormaps["RdBu_r"]([0.375, 0.5, 1.0])[:, :3])  # -1 is pale
+
+
+def test_masked_and_not_finite_cells_have_their_own_looks():
+    bad = WEIGHTS.copy()
+    bad[0, 0], bad[1, 0], bad[2, 0] = np.nan, np.inf, -np.inf
+    decided = heatmap(bad, mask=MAY).decided
+    looks = [decided.colours[at] for at in ((0, 0), (1, 0), (0, 5))]
+    assert np.allclose(looks, [NAN, INFINITE, GREY])
+    maps = np.concatenate(
+        [colormaps[name](np.linspace(0, 1, 256))[:, :3] for name in ("cividis", "RdBu_r")]
+    )
+    for look in looks:  # in no colour map, so never the colour of a number
+        assert np.abs(maps - look).max(1).min() > 0.05
+    assert all(np.abs(np.subtract(a, b)).max() > 0.05 for a, b in itertools.combinations(looks, 2))
+    assert decided.texts[0][0] == "nan"
+    assert decided.texts[2][0] == "-inf"
+    assert decided.texts[0][5] == "–"
+
+
+def test_letters_have_contrast_on_every_colour():
+    colours = np.concatenate(
+        [
+            paint(np.linspace(0, 1, 500), 0, 1, None),
+            paint(np.linspace(-1, 1, 500), -1, 1, 0.0),
+            [GREY, INFINITE, NAN],
+        ]
+    )
+
+    def luminance(rgb):
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return linear @ (0.2126, 0.7152, 0.0722)
+
+    letters = np.where(ink(colours) == "white", 1.0, 0.0)
+    high, low = np.maximum(letters, luminance(colours)), np.minimum(letters, luminance(colours))
+    assert ((high + 0.05) / (low + 0.05)).min() >= 4.5
+
+
+def test_it_leaves_its_input_alone():
+    weights = torch.tensor(WEIGHTS, requires_grad=True)
+    before = weights.detach().clone()
+    heatmap(weights, mask=torch.tensor(MAY), vmin=0.2).png()
+    assert torch.equal(weights, before)
+    assert weights.requires_grad
+
+
+# --- Drawn as a picture -----------------------------------------------------------------------
+
+
+def test_the_artists_show_what_was_decided():
+    shown = heatmap(WEIGHTS, rows={"reader": WORDS}, cols={"read": WORDS}, mask=MAY, title="Means")
+    ax = shown.figure().axes[0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == WORDS
+    assert [label.get_text() for label in ax.get_yticklabels()] == WORDS
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("read", "reader")
+    assert ax.get_title(loc="left") == "Means"
+    numbers = {text.get_position(): text.get_text() for text in ax.texts}
+    assert len(numbers) == 21  # no number in a masked cell
+    assert numbers[1, 4] == "0.20"  # column 1, row 4
+    assert ax.get_ylim() == (5.5, -0.5)  # row 0 is on top
+    cells, hatched = ax.collections[:2]
+    assert np.array_equal(cells.get_array(), shown.decided.colours)
+    assert hatched.get_hatch()
+    assert len(hatched.get_paths()) == 15
+
+
+def test_above_twelve_a_colour_bar_stands_for_the_numbers():
+    ax, bar = heatmap(BIG).figure().axes
+    assert not ax.texts
+    assert [label.get_text() for label in bar.get_yticklabels()] == ["0", "1"]
+    assert len(heatmap(BIG, annotate=True).figure().axes[0].texts) == 400
+    assert not heatmap(WEIGHTS, annotate=False).figure().axes[0].texts
+
+
+SHAPES = {
+    "words": lambda: heatmap(WEIGHTS, rows=WORDS, cols=WORDS, mask=MAY, title="A title " * 24),
+    "long words": lambda: heatmap(WEIGHTS, rows=LONG, cols=LONG, title="Long"),
+    "one row": lambda: heatmap(WEIGHTS[5:], rows=["first"], cols=WORDS, title="One row"),
+    "long name": lambda: heatmap(WEIGHTS[5:], rows={"a-name-much-longer-than-the-row": ["first"]}),
+    "narrow": lambda: heatmap(SCORES[:, :2], title="A title that is wider than the two columns"),
+    "one cell": lambda: heatmap([[0.5]]),
+    "12": lambda: heatmap(-BIG[:12, :12] * 1e4),
+    "20": lambda: heatmap(BIG, title="Twenty"),
+    "20 words": lambda: heatmap(BIG, rows=LONG[:5] * 4, cols=LONG[:5] * 4),
+    "64": lambda: heatmap(np.linspace(-1, 1, 4096).reshape(64, 64)),
+    "two": lambda: heatmaps(
+        {"scores": SCORES, "weights": WEIGHTS}, rows=WORDS, cols=WORDS, title="T"
+    ),
+    "shapes": lambda: heatmaps(
+        {"w": WEIGHTS, "x": SCORES[:, :2], "w @ x, all channels": SCORES[:, :2]}
+    ),
+    "heads": lambda: heatmaps(np.stack([WEIGHTS] * 5), title="Five heads"),
+    "big heads": lambda: heatmaps(np.stack([BIG] * 4)),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_text_is_cut_off_or_overlaps(name):
+    figure = SHAPES[name]().figure()
+    picture._png(figure)
+    width, height = figure.bbox.size
+    assert width <= 2 * 900
+    for ax in figure.axes:
+        labels = [*ax.get_xticklabels(), *ax.get_yticklabels()]
+        texts = [*figure.texts, *ax.texts, *labels, ax.xaxis.label, ax.yaxis.label]
+        texts.append(next(child for child in ax.get_children() if child is ax._left_title))
+        told = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text()]
+        for word, box in told:
+            inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
+            assert inside, f"cut off: {word!r}"
+        turned = {text.get_text() for text in texts if text.get_rotation() not in (0, 90)}
+        flat = [(word, box.padded(-1)) for word, box in told if word not in turned]
+        for (one, box), (other, second) in itertools.combinations(flat, 2):
+            assert not box.overlaps(second), f"{one!r} lies on {other!r}"
+
+
+def test_into_an_axes_of_your_own():
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    shown = heatmap(WEIGHTS, ax=right, title="Right")
+    assert right.get_title(loc="left") == "Right"
+    assert len(right.texts) == 36
+    assert not left.texts
+    assert shown.figure() is figure
+    assert shown.png().startswith(b"\x89PNG")
+
+
+def test_no_pyplot_and_no_settings_of_matplotlib_are_touched():
+    code = """
+import sys, matplotlib
+before = matplotlib.rcParams.copy()
+import helpers.pictures.matrix, helpers.pictures.drawings, helpers.explorers.explorer
+helpers.pictures.matrix.heatmap([[1.0]]).png()
+assert "matplotlib.pyplot" not in sys.modules
+assert matplotlib.rcParams.copy() == before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_output_carries_twin_picture_and_alt():
+    shown = heatmap(WEIGHTS, mask=MAY, title="Means")
+    data, metadata = shown._repr_mimebundle_()
+    assert set(data) == {"text/plain", "image/png"}
+    assert data["text/plain"] == str(shown) == repr(shown)
+    png = base64.b64decode(data["image/png"])
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    told = metadata["image/png"]
+    assert (2 * told["width"], 2 * told["height"]) == (width, height)
+    assert "Means" in told["alt"]
+    assert "row = query (who reads), column = key (who is read)" in told["alt"]
+    assert "15 masked" in told["alt"]
+    assert len(png) < 30_000
+
+
+def test_the_few_colours_of_the_file_are_the_right_ones():
+    from io import BytesIO
+
+    from PIL import Image
+
+    shown = heatmap(SCORES, title="Scores")
+    dots = Image.open(BytesIO(shown.png())).convert("RGB")
+    assert dots.getpixel((0, 0)) == (255, 255, 255)
+    ax = shown.figure().axes[0]
+    for row, col in itertools.product(range(6), repeat=2):
+        x, y = ax.transData.transform((col - 0.4, row - 0.4))
+        colour = np.array(dots.getpixel((round(x), dots.height - round(y)))) / 255
+        assert np.abs(colour - shown.decided.colours[row, col]).max() < 0.02
+
+
+# --- Drawn as a table -------------------------------------------------------------------------
+
+
+def test_the_switch_draws_tables(monkeypatch):
+    shown = heatmap(WEIGHTS)
+    picture.tables()
+    assert set(shown._repr_mimebundle_()[0]) == {"text/plain", "text/html"}
+    picture.tables(False)
+    assert "image/png" in shown._repr_mimebundle_()[0]
+    monkeypatch.setattr(picture, "_tables", None)
+    monkeypatch.setenv("ATTENTION_TABLES", "1")
+    assert "text/html" in shown._repr_mimebundle_()[0]
+    picture.tables(False)  # the call has the last word
+    assert "image/png" in shown._repr_mimebundle_()[0]
+
+
+def test_the_table_has_headers_numbers_and_safe_text():
+    html = heatmap(
+        WEIGHTS, rows=WORDS, cols=["<b>", *WORDS[1:]], mask=MAY, title="a & b", outline=[(2, 1)]
+    ).html()
+    assert html.count('scope="row"') == 6
+    assert html.count('scope="col"') == 7
+    assert html.count('title="masked"') == 15
+    assert html.count(">0.33</td>") == 3
+    assert html.count("outline:3px") == 1
+    assert "a &amp; b</caption>" in html
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert heatmap(BIG).html().count("</td>") == 401  # numbers stay, for screen readers
+
+
+# --- Told in words ----------------------------------------------------------------------------
+
+
+def test_the_twin():
+    shown = heatmap(
+        [[1.0, 0.5], [np.nan, 0.25]],
+        rows=["a", "bb"],
+        mask=[[True, False], [True, True]],
+        title="Two tokens",
+        outline=[(1, 1)],
+    )
+    assert str(shown).splitlines() == [
+        "Heatmap: Two tokens",
+        "row = query (who reads), column = key (who is read)",
+        "colours: 0 to 1",
+        "mask: 1 of 4 cells may not attend, written –",
+        "not finite: row 1, column 0 is nan",
+        "outlined: row 1, column 1",
+        "       0     1",
+        "a   1.00     –",
+        "bb   nan  0.25",
+    ]
+
+
+@pytest.mark.parametrize(
+    "matrix", [WEIGHTS, SCORES[:, :2], BIG, -BIG], ids=["6", "6x2", "20", "-20"]
+)
+def test_every_change_changes_the_twin(matrix):
+    n_row, n_col = matrix.shape
+    one = matrix.copy()
+    one[n_row - 1, 1] += 0.03
+    swapped = matrix.copy()
+    swapped[2, [1, n_col - 2]] = matrix[2, [n_col - 2, 1]]
+    hidden = np.ones_like(matrix, dtype=bool)
+    hidden[3, 0] = False
+    twins = [
+        str(heatmap(m, **options))
+        for m, options in [
+            (matrix, {}),
+            (matrix.T, {}),
+            (one, {}),
+            (swapped, {}),
+            (matrix[::-1], {}),
+            (np.roll(matrix, 1, axis=1), {}),
+            (matrix, {"mask": hidden}),
+            (matrix, {"vmax": 7}),
+            (matrix, {"center": 0.5}),
+            (matrix, {"rows": "row"}),
+            (matrix, {"rows": [f"r{i}" for i in range(n_row)]}),
+            (matrix, {"cols": [f"c{i}" for i in range(n_col)]}),
+            (matrix, {"title": "title"}),
+            (matrix, {"outline": [(0, 0)]}),
+        ]
+    ]
+    assert len(set(twins)) == len(twins)
+
+
+def test_rounded_numbers_hide_no_change():
+    whole, half = np.array([[8.0, 6.0]]), np.array([[8.0, 6.3]])
+    assert str(heatmap(whole, fmt=".0f")).endswith("8  6")
+    assert str(heatmap(half, fmt=".0f")).endswith("8.00  6.30")
+    assert str(heatmap(half, mask=[[True, False]], fmt=".0f")).endswith("8  –")
+    assert heatmap(whole).decided.texts == [["8", "6"]]
+
+
+def test_a_large_twin_is_short():
+    twin = str(heatmap(np.linspace(0, 1, 128 * 128).reshape(128, 128)))
+    assert len(re.findall(r"\d\.\d\d", twin)) < 120
+
+
+def test_strict_mode_refuses_a_twin_that_could_flip(monkeypatch):
+    monkeypatch.setenv("ATTENTION_STRICT", "1")
+    with pytest.raises(ValueError, match=r"0\.125"):
+        str(heatmap([[0.1250004, 0.5]]))
+
+
+# --- Several ----------------------------------------------------------------------------------
+
+
+def test_several_share_one_scale():
+    shown = heatmaps({"small": WEIGHTS, "large": 4 * WEIGHTS}, mask={"large": MAY}, title="Both")
+    assert "colours: 0 to 4" in str(shown)
+    assert str(shown).count("mask: 15 of 36") == 1
+    figure = shown.figure()
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["small", "large"]
+    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+    small, large = (ax.collections[0].get_array() for ax in figure.axes)
+    assert np.allclose(large[1, 0], colormaps["cividis"](0.5)[:3])  # 4 * 0.5 of 4
+    assert np.allclose(small[0, 0], colormaps["cividis"](0.25)[:3])
+    assert shown.html().count("<table") == 2
+
+
+def test_heads_are_named_and_broken_into_even_lines():
+    shown = heatmaps(np.stack([np.eye(8)] * 4))
+    assert all(f"head {h}" in str(shown) for h in range(4))
+    tops = [round(ax.get_position().y1, 3) for ax in shown.figure().axes]
+    assert tops[0] == tops[1] > tops[2] == tops[3]
+    shown = heatmaps(np.stack([np.eye(6)] * 3))  # smaller cells rather than a second line
+    assert len({round(ax.get_position().y1, 3) for ax in shown.figure().axes}) == 1
+    named = heatmaps(torch.eye(4).repeat(2, 1, 1), titles=["one", "two"])
+    assert "two" in str(named)
+
+
+# --- Refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "error", "words"),
+    [
+        (torch.zeros(6), {}, ValueError, r"2-D.*\(6,\).*v\[None, :\]"),
+        (torch.zeros(2, 3, 4), {}, ValueError, r"2-D.*\(2, 3, 4\).*heatmaps"),
+        (torch.zeros(0, 4), {}, ValueError, r"at least one.*\(0, 4\)"),
+        ([[1, 2], [3]], {}, ValueError, "different lengths"),
+        (torch.zeros(2, 2, dtype=torch.complex64), {}, TypeError, "real"),
+        ([["a"]], {}, TypeError, "must be numbers.*got the str 'a'"),
+        (torch.zeros(2, 2, device="meta"), {}, ValueError, "meta"),
+        (WEIGHTS, {"rows": WORDS[:4]}, ValueError, "one label for each of the 6 rows, got 4"),
+        (WEIGHTS, {"cols": {"a": WORDS, "b": WORDS}}, ValueError, "one entry.*got 2"),
+        (WEIGHTS, {"cols": {"key": "abcdef"}}, TypeError, "must be a list, got str"),
+        (WEIGHTS, {"mask": MAY[:3]}, ValueError, r"\(6, 6\), got \(3, 6\); make one"),
+        (WEIGHTS, {"mask": MAY[0]}, ValueError, r"got \(6,\); expand it.*expand\(6, 6\)"),
+        (WEIGHTS, {"mask": MAY[None, None]}, ValueError, r"\(1, 1, 6, 6\).*mask\[0\]\[0\]$"),
+        (WEIGHTS, {"mask": WEIGHTS}, TypeError, "bool, True = may attend, got float64"),
+        (WEIGHTS, {"vmin": 1, "vmax": 1}, ValueError, "vmin must be smaller than vmax.*1 and 1"),
+        (WEIGHTS, {"vmin": 3}, ValueError, "limits 3 and 1"),
+        (WEIGHTS, {"vmax": np.nan}, ValueError, "vmax must be a finite"),
+        (WEIGHTS, {"center": 2, "vmin": 0, "vmax": 1}, ValueError, "between vmin and vmax, got 2"),
+        (WEIGHTS, {"fmt": "d"}, ValueError, "fmt must be"),
+        (WEIGHTS, {"outline": [(6, 0)]}, ValueError, r"\(6, 0\)"),
+    ],
+)
+def test_bad_input_is_refused_in_words(matrix, options, error, words):
+    with pytest.raises(error, match=words):
+        heatmap(matrix, **options)
+
+
+@pytest.mark.parametrize(
+    ("matrices", "options", "words"),
+    [
+        (WEIGHTS, {}, r"dict of name -> matrix.*\(6, 6\)"),
+        ({}, {}, "at least one matrix"),
+        ({"a": WEIGHTS, "b": [1.0]}, {}, "the matrix 'b' must be 2-D"),
+        ({"a": WEIGHTS}, {"titles": ["one", "two"]}, "one title for each of the 1 matrices, got 2"),
+        ({"a": WEIGHTS}, {"mask": {"b": MAY}}, "mask names 'b'"),
+        ({"a": WEIGHTS, "b": WEIGHTS[:2]}, {"rows": WORDS}, "each of the 2 rows, got 6"),
+    ],
+)
+def test_bad_input_of_several_is_refused_in_words(matrices, options, words):
+    with pytest.raises(ValueError, match=words):
+        heatmaps(matrices, **options)
