@@ -52,7 +52,11 @@ class Mutation:
 
 ATTENTION, CHECKS = "helpers/attention.py", "helpers/attention_checks.py"
 PROBES = "helpers/clinic/probes.py"
-HEATMAP, LESSON, TOY = "helpers/pictures/matrix.py", "helpers/lesson/cells.py", "helpers/toy.py"
+PICTURE_CHECKS, LESSON, TOY = (
+    "helpers/pictures/checks.py",
+    "helpers/lesson/cells.py",
+    "helpers/toy.py",
+)
 
 MUTATIONS = (
     Mutation(
@@ -195,13 +199,13 @@ MUTATIONS = (
     ),
     Mutation(
         "heatmap transposed",
-        HEATMAP,
+        PICTURE_CHECKS,
         "    values = as_array(matrix, what)\n",
         "    values = as_array(matrix, what).T\n",
     ),
     Mutation(
         "mask of a heatmap ignored",
-        HEATMAP,
+        PICTURE_CHECKS,
         "    may = as_array(mask, what)\n",
         "    may = as_array(mask, what) | True\n",
     ),

@@ -1,18 +1,14 @@
 """Live pictures: a few controls and one drawing that follows them."""
 
-from helpers.explorers.attention import (
-    explore_depth,
-    explore_heads,
-    explore_query,
-    explore_scaling,
-)
-from helpers.explorers.explorer import (
-    Explorer,
-    explore_axis,
-    explore_prefix,
-    explore_softmax,
-    explore_weights,
-)
+from helpers.explorers.axis import explore_axis
+from helpers.explorers.depth import explore_depth
+from helpers.explorers.explorer import Explorer
+from helpers.explorers.heads import explore_heads
+from helpers.explorers.prefix import explore_prefix
+from helpers.explorers.query import explore_query
+from helpers.explorers.scaling import explore_scaling
+from helpers.explorers.softmax import explore_softmax
+from helpers.explorers.weights import explore_weights
 
 __all__ = [
     "Explorer",

@@ -1,10 +1,11 @@
 """Pictures of attention: each is drawn, exists as an HTML table, and says its numbers in words."""
 
 from helpers.pictures.base import Picture, tables
-from helpers.pictures.diagrams import ribbon, why_this_weight
-from helpers.pictures.drawings import plane, row_times_column, sheets, softmax_steps, staircase
 from helpers.pictures.lines import curves
 from helpers.pictures.matrix import heatmap, heatmaps
+from helpers.pictures.tensors import ribbon, row_times_column, sheets
+from helpers.pictures.tokens import plane, staircase
+from helpers.pictures.weights import softmax_steps, why_this_weight
 
 __all__ = [
     "Picture",

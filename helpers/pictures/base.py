@@ -14,21 +14,28 @@ import io
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from helpers.pictures.colours import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, QUIET, LINE = "#222222", "#666666", "#9a9a9a"  # text, axis names, thin lines
-BLUE, ORANGE, PALE = "#1f5f99", "#c2570c", "#c9d3dc"  # the two voices of a drawing, and silence
+
 FONT = "DejaVu Sans"  # comes with matplotlib: the same letters on every machine
+
+
 BODY, TITLE = 11, 13  # letter sizes
+
+
 PAD = 10  # white margin around every picture
+
+
 WIDEST = 900
+
 
 _tables: bool | None = None  # None: ask the environment
 
@@ -167,7 +174,7 @@ def _font(bold: bool) -> Any:
     return get_font(findfont(FontProperties(family=FONT, weight="bold" if bold else "normal")))
 
 
-def wrap(text: str, width: float, size: float = BODY, bold: bool = False) -> list[str]:
+def break_lines(text: str, width: float, size: float = BODY, bold: bool = False) -> list[str]:
     """Break a text into lines that are at most `width` wide; words break only if they must."""
     done: list[str] = []
     for paragraph in text.split("\n"):
@@ -187,7 +194,7 @@ def heading(text: str, width: float, size: float = TITLE) -> tuple[list[str], fl
     """Break a title into lines, and say how high they stand together with the gap below."""
     if not text:
         return [], 0
-    title = wrap(text, width, size, bold=True)
+    title = break_lines(text, width, size, bold=True)
     return title, round(1.31 * size) * len(title) + 7
 
 
@@ -198,81 +205,6 @@ def write_heading(ax: Axes, title: Sequence[str], x: float = PAD, y: float = PAD
     )
 
 
-def text_html(text: str) -> str:
-    """Make a text safe inside HTML."""
-    return escape(str(text), quote=True)
-
-
-def td(text: str, style: str = "", note: str = "") -> str:
-    """Make one cell of an HTML table; `note` shows when the mouse rests on it."""
-    title = f' title="{text_html(note)}"' if note else ""
-    return f'<td style="{CELL}{style}"{title}>{text_html(text)}</td>'
-
-
-CELL = "text-align:center;padding:5px 4px;min-width:34px;white-space:nowrap;"
-HEAD = "text-align:center;padding:3px 6px;font-weight:normal;white-space:nowrap;"
-HATCH = (
-    "background:#d9d9d9 repeating-linear-gradient(45deg,#d9d9d9 0 4px,#b5b5b5 4px 6px);color:#222;"
-)
-
-
-FRAME = "outline:3px solid #e8792b;outline-offset:-1px;"  # to be seen on light and on dark
-
-
-def html_table(
-    caption: str,
-    columns: Sequence[str],
-    rows: Sequence[tuple[str, Sequence[str]]],
-    *,
-    corner: str = "",
-    over: str = "",
-    small: bool = False,
-) -> str:
-    """Build an HTML table for readers and screen readers: caption, scoped headers, inline styles.
-
-    Parameters
-    ----------
-    caption : str
-        The title, or nothing.
-    columns : sequence of str
-        One header a column.
-    rows : sequence of (header, cells)
-        Each cell is made by `td`.
-    corner, over : str
-        What the row headers and the column headers are.
-    small : bool
-        Many narrow columns: small headers.
-    """
-    head = HEAD + ("padding:0 2px;font-size:9px;" if small else "")
-    plain = '<tr style="background:none">'  # JupyterLab would stripe the rows
-    top = ""
-    if caption:
-        top = (
-            '<caption style="caption-side:top;text-align:left;font-weight:bold;font-size:13px;'
-            f'padding:2px 0 6px;color:inherit">{text_html(caption)}</caption>'
-        )
-    named = ""
-    if over:
-        named = (
-            f'{plain}<td></td><th colspan="{len(columns)}" scope="colgroup" '
-            f'style="{head}opacity:.8">{text_html(over)}</th></tr>'
-        )
-    heads = "".join(f'<th scope="col" style="{head}">{text_html(name)}</th>' for name in columns)
-    body = "".join(
-        f'{plain}<th scope="row" style="{head}text-align:right">{text_html(name)}</th>'
-        f"{''.join(cells)}</tr>"
-        for name, cells in rows
-    )
-    return (
-        '<table style="border-collapse:separate;border-spacing:2px;border:none;margin:4px 0;'
-        f'line-height:1.4;font-size:12px;font-variant-numeric:tabular-nums;color:inherit">{top}<thead>{named}'
-        f'{plain}<th scope="col" style="{head}text-align:right;opacity:.8">{text_html(corner)}</th>'
-        f"{heads}</tr></thead><tbody>{body}</tbody></table>"
-    )
-
-
-def side_by_side(parts: Sequence[str], title: str = "") -> str:
-    """Put pieces of HTML next to each other, with a title over all of them."""
-    head = f'<p style="font-weight:bold;margin:4px 0">{text_html(title)}</p>' if title else ""
-    style = "display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start"
-    return f'{head}<div style="{style}">{"".join(parts)}</div>'
+def named(title: str, otherwise: str) -> str:
+    """What kind of picture it is, with its title if it has one."""
+    return f"{otherwise}: {title}" if title else otherwise

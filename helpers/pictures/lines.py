@@ -12,24 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from helpers.numbers import as_array, briefs, power
-from helpers.pictures import base as pic
-from helpers.pictures.base import Picture
-from helpers.pictures.drawings import PLAIN, named
+from helpers.pictures import base
+from helpers.pictures.base import Picture, named
+from helpers.pictures.colours import INK, LINE, PALE, QUIET, STROKES
+from helpers.pictures.table import PLAIN, html_table, side_by_side, td
 from helpers.show import align_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Told apart by hue, lightness and mark, so that no one needs to see all colours.
-STROKES = (
-    (pic.BLUE, "o", "-"),
-    (pic.ORANGE, "s", "-"),
-    ("#3a9a7a", "^", "--"),
-    ("#8a3f8f", "D", ":"),
-    ("#222222", "v", "-."),
-    ("#b08d00", "P", "-"),
-)
+
 TALL = 140  # height of the axes of one panel
 
 
@@ -126,15 +119,15 @@ def curves(
 
     def html() -> str:
         tables = [
-            pic.html_table(
+            html_table(
                 called(panel),
                 head,
-                [(name, [pic.td(c, PLAIN) for c in cells]) for name, cells in rows_of(panel)],
+                [(name, [td(c, PLAIN) for c in cells]) for name, cells in rows_of(panel)],
                 over=xlabel,
             )
             for panel in data
         ]
-        return pic.side_by_side(tables, title)
+        return side_by_side(tables, title)
 
     alt = (
         f"{named(title, 'Curves')}: {len(data)} panel{'s' * (len(data) > 1)} "
@@ -156,38 +149,38 @@ def _draw_curves(
     title: str,
 ) -> Figure:
     gutter, left = 18, 46  # between panels; y labels
-    room = (pic.WIDEST - 2 * pic.PAD - gutter * (columns - 1)) / columns
+    room = (base.WIDEST - 2 * base.PAD - gutter * (columns - 1)) / columns
     wide = min(room, 430) - left - 8
-    width = 2 * pic.PAD + columns * (left + wide + 8) + gutter * (columns - 1)
-    title_, y = pic.heading(title, width - 2 * pic.PAD)
-    panel_titles = [pic.wrap(panel, wide + left, 11.5, True) for panel in data]
-    legend_lines = _legend_lines(names, width - 2 * pic.PAD) if len(names) > 1 else []
+    width = 2 * base.PAD + columns * (left + wide + 8) + gutter * (columns - 1)
+    title_, y = base.heading(title, width - 2 * base.PAD)
+    panel_titles = [base.break_lines(panel, wide + left, 11.5, True) for panel in data]
+    legend_lines = _legend_lines(names, width - 2 * base.PAD) if len(names) > 1 else []
     over = 15 * max(map(len, panel_titles)) + 8
     n_line = -(-len(data) // columns)
     tall = over + TALL + 28
-    start = pic.PAD + y + (22 * len(legend_lines) + 6 if legend_lines else 0)
-    figure = pic.canvas(width, start + n_line * tall + 20)
+    start = base.PAD + y + (22 * len(legend_lines) + 6 if legend_lines else 0)
+    figure = base.canvas(width, start + n_line * tall + 20)
     width, height = (72 * inches for inches in figure.get_size_inches())
     sheet = figure.add_axes((0, 0, 1, 1))
     sheet.set(xlim=(0, width), ylim=(height, 0))
     sheet.axis("off")
-    pic.write_heading(sheet, title_)
+    base.write_heading(sheet, title_)
     for i, line in enumerate(legend_lines):
-        spot = pic.PAD
+        spot = base.PAD
         for name in line:
             colour, mark, dash = STROKES[names.index(name)]
-            y_ = pic.PAD + y + 22 * i + 9
+            y_ = base.PAD + y + 22 * i + 9
             sheet.plot(
                 [spot, spot + 13, spot + 26], [y_] * 3, color=colour, linestyle=dash, linewidth=2,
                 marker=mark, markevery=[1], markersize=6, markeredgecolor="white",
             )  # fmt: skip
-            pic.write(sheet, spot + 32, y_, name, ha="left")
-            spot += 32 + pic.text_width(name) + 24
+            base.write(sheet, spot + 32, y_, name, ha="left")
+            spot += 32 + base.text_width(name) + 24
     for i, (panel, given) in enumerate(data.items()):
         line, place = divmod(i, columns)
-        x0 = pic.PAD + place * (left + wide + 8 + gutter)
+        x0 = base.PAD + place * (left + wide + 8 + gutter)
         y0 = start + line * tall
-        pic.write(
+        base.write(
             sheet, x0, y0 + over - 8, "\n".join(panel_titles[i]), size=11.5, weight="bold",
             ha="left", va="bottom", linespacing=1.2,
         )  # fmt: skip
@@ -208,7 +201,7 @@ def _draw_curves(
             )  # fmt: skip
         _axes_of(ax, across, head, np.concatenate(list(given.values())), panel in logy, wide)
         if i + columns >= len(data):  # nothing below it
-            ax.set_xlabel(xlabel, size=pic.BODY, color=pic.QUIET, family=pic.FONT, labelpad=4)
+            ax.set_xlabel(xlabel, size=base.BODY, color=QUIET, family=base.FONT, labelpad=4)
             ax.xaxis.label.set_parse_math(False)
     return figure
 
@@ -216,7 +209,7 @@ def _draw_curves(
 def _legend_lines(names: list[str], room: float) -> list[list[str]]:
     done, spot = [[]], 0.0
     for name in names:
-        need = 32 + pic.text_width(name) + 24
+        need = 32 + base.text_width(name) + 24
         if done[-1] and spot + need > room:
             done, spot = [*done, []], 0.0
         done[-1].append(name)
@@ -255,13 +248,13 @@ def _axes_of(
         axis.set_minor_formatter(NullFormatter())
     keep = _readable(ax, across, head, wide)
     ax.set_xticks([across[i] for i in keep], [head[i] for i in keep])
-    ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=pic.INK, labelfontfamily=pic.FONT)
+    ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=INK, labelfontfamily=base.FONT)
     for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
         label.set_parse_math(False)
-    ax.grid(axis="y", color=pic.PALE, linewidth=1)
+    ax.grid(axis="y", color=PALE, linewidth=1)
     ax.set_axisbelow(True)
     for side, spine in ax.spines.items():
-        spine.set(visible=side in ("left", "bottom"), color=pic.LINE)
+        spine.set(visible=side in ("left", "bottom"), color=LINE)
 
 
 def decades(low: float, high: float) -> tuple[list[int], tuple[float, float]]:
@@ -283,7 +276,7 @@ def _readable(ax: Axes, across: np.ndarray, head: list[str], wide: float) -> lis
     """Choose the x that get a label: first and last, and between them whatever has room."""
     scale = np.log(across) if ax.get_xscale() == "log" else across
     spots = (scale - scale[0]) / (scale[-1] - scale[0]) * wide * 0.9
-    half = [pic.text_width(text, 10.5) / 2 + 4 for text in head]
+    half = [base.text_width(text, 10.5) / 2 + 4 for text in head]
     keep = [0]
     for i in range(1, len(across) - 1):
         after = spots[i] - spots[keep[-1]] > half[i] + half[keep[-1]]

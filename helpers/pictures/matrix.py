@@ -17,20 +17,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from helpers.numbers import as_array, listed, needed, number
-from helpers.pictures import base as pic
+from helpers.pictures import base
+from helpers.pictures.checks import as_mask, as_matrix
+from helpers.pictures.colours import GREY, INK, QUIET, ink, paint
+from helpers.pictures.table import FRAME, HATCH, html_table, side_by_side, td
 from helpers.show import align_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 QUERY, KEY = "query (who reads)", "key (who is read)"
+
+
 MASKED = "–"
+
+
 ANNOTATE_UP_TO = 12
 
-GREY = (0.886, 0.886, 0.886)  # a masked cell, under its hatching
-INFINITE = (0.92, 0.82, 0.96)  # inf and -inf: pale violet, in no colour map
-NAN = (0.85, 0.0, 0.55)  # nan: magenta, an alarm
 
 Labels = str | Sequence[Any] | Mapping[str, Sequence[Any]] | None
 
@@ -56,7 +61,7 @@ class Decided:
     outline: tuple[tuple[int, int], ...]
 
 
-class Heatmap(pic.Picture):
+class Heatmap(base.Picture):
     """A heatmap as a `Picture`; `decided` holds all that it shows."""
 
     def __init__(self, decided: Decided, ax: Axes | None = None) -> None:
@@ -146,7 +151,7 @@ def heatmaps(
     vmax: float | None = None,
     annotate: bool | None = None,
     fmt: str = ".2f",
-) -> pic.Picture:
+) -> base.Picture:
     """Draw several matrices side by side, on one common colour scale.
 
     Parameters
@@ -196,15 +201,12 @@ def heatmaps(
         decide(v, m, scale, rows, cols, str(name), annotate, fmt)
         for v, m, name in zip(values, may, titles, strict=True)
     ]
-    return pic.Picture(
+    return base.Picture(
         alt=_alt(panels, title),
         tell=lambda: _tell_all(panels, title),
         draw=lambda: _draw(panels, title),
-        html=lambda: pic.side_by_side([_html(d) for d in panels], title),
+        html=lambda: side_by_side([_html(d) for d in panels], title),
     )
-
-
-# --- Decide -----------------------------------------------------------------------------------
 
 
 def decide(
@@ -248,85 +250,6 @@ def decide(
         decimals=decimals,
         outline=_outline(outline, values.shape),
     )
-
-
-def paint(values: np.ndarray, low: float, high: float, center: float | None) -> np.ndarray:
-    """Give every value its colour: (…) numbers -> (…, 3) red, green, blue, each 0…1."""
-    from matplotlib import colormaps
-
-    values = values.astype(float)
-    if center is None:
-        place = (values - low) / (high - low)
-    else:  # the centre is in the middle of the map even if the limits are lopsided
-        place = 0.5 + (np.clip(values, low, high) - center) / (2 * max(high - center, center - low))
-    finite = np.isfinite(values)
-    colours = colormaps["cividis" if center is None else "RdBu_r"](np.where(finite, place, 0))
-    colours = colours[..., :3]
-    colours[np.isinf(values)] = INFINITE
-    colours[np.isnan(values)] = NAN
-    return colours
-
-
-def ink(colours: np.ndarray) -> np.ndarray:
-    """Choose black or white letters for each colour (…, 3): whichever has the higher contrast.
-
-    By the relative luminance of WCAG 2: above 0.179 black, else white. Either way the contrast is
-    at least 4.5 : 1.
-    """
-    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
-    return np.where(linear @ (0.2126, 0.7152, 0.0722) > 0.179, "black", "white")
-
-
-def css(colour: Any) -> str:
-    """Write one colour (red, green, blue) as a CSS background, with readable letters on it."""
-    code = "".join(f"{round(255 * float(part)):02x}" for part in colour)
-    return f"background:#{code};color:{ink(np.asarray(colour))};"
-
-
-def as_matrix(matrix: Any, what: str) -> np.ndarray:
-    """Copy a matrix (n_row, n_col) to NumPy, or say what is wrong with it."""
-    values = as_array(matrix, what)
-    if values.ndim != 2:
-        remedy = {
-            1: "write v[None, :] to show a vector as one row",
-            3: "pick one, as in x[0], or show all with heatmaps",
-        }
-        raise ValueError(
-            f"{what} must be 2-D (rows, columns), got shape {values.shape}; "
-            f"{remedy.get(values.ndim, 'pick one matrix by indexing')}"
-        )
-    if values.size == 0:
-        raise ValueError(
-            f"{what} must have at least one row and one column, got shape {values.shape}"
-        )
-    return values
-
-
-def as_mask(mask: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Copy a mask of that shape to NumPy, True = may attend; None lets everything through."""
-    if mask is None:
-        return np.ones(shape, dtype=bool)
-    may = as_array(mask, what)
-    if may.dtype != bool:
-        raise TypeError(f"{what} must be bool, True = may attend, got {may.dtype}; write mask != 0")
-    if may.shape != shape:
-        remedy = f"; make one, as in causal_mask{shape}" if len(shape) == 2 else ""
-        if may.shape[-len(shape) :] == shape:
-            remedy = f"; pick one of its sheets, as in mask{'[0]' * (may.ndim - len(shape))}"
-        elif _fits(may.shape, shape):
-            remedy = f"; expand it first, as in mask.expand{shape}"
-        raise ValueError(
-            f"{what} must have the shape of the matrix {shape}, got {may.shape}{remedy}"
-        )
-    return may
-
-
-def _fits(small: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Tell whether broadcasting stretches the one shape to the other."""
-    try:
-        return np.broadcast_shapes(small, shape) == shape
-    except ValueError:
-        return False
 
 
 def _scale(
@@ -400,9 +323,6 @@ def _outline(cells: Any, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
             )
         done.append((row, col))
     return tuple(done)
-
-
-# --- Tell -------------------------------------------------------------------------------------
 
 
 def _alt(panels: list[Decided], title: str) -> str:
@@ -509,8 +429,6 @@ def _tell_all(panels: list[Decided], title: str) -> str:
     return "\n".join(told)
 
 
-# --- Draw as a picture ------------------------------------------------------------------------
-
 # Heights of an axis name and of a label; labels to cells; between two heatmaps.
 NAME, LINE, GAP, GUTTER = 17, 13, 6, 24
 
@@ -538,21 +456,21 @@ def _draw(panels: list[Decided], title: str) -> Figure:
     heights = [
         max(r.size[1] for r in rooms[i : i + per_line]) for i in range(0, len(rooms), per_line)
     ]
-    width = sum(widths) + GUTTER * (per_line - 1) + 2 * pic.PAD
+    width = sum(widths) + GUTTER * (per_line - 1) + 2 * base.PAD
     if title:  # two lines over a narrow picture are better than six
-        width = max(width, min(pic.text_width(title, pic.TITLE, True) + 2 * pic.PAD + 4, 420))
-    over, y = pic.heading(title, width - 2 * pic.PAD)
-    y += pic.PAD
-    height = y + sum(heights) + GUTTER * (len(heights) - 1) + pic.PAD
-    figure = pic.canvas(width, height)
+        width = max(width, min(base.text_width(title, base.TITLE, True) + 2 * base.PAD + 4, 420))
+    over, y = base.heading(title, width - 2 * base.PAD)
+    y += base.PAD
+    height = y + sum(heights) + GUTTER * (len(heights) - 1) + base.PAD
+    figure = base.canvas(width, height)
     width, height = (72 * inches for inches in figure.get_size_inches())
     if over:
         figure.text(
-            pic.PAD / width, 1 - pic.PAD / height, "\n".join(over), ha="left", **_TITLE_STYLE
+            base.PAD / width, 1 - base.PAD / height, "\n".join(over), ha="left", **_TITLE_STYLE
         )
     for i, (d, room) in enumerate(zip(panels, rooms, strict=True)):
         line, place = divmod(i, per_line)
-        left = pic.PAD + sum(widths[:place]) + GUTTER * place
+        left = base.PAD + sum(widths[:place]) + GUTTER * place
         top = y + sum(heights[:line]) + GUTTER * line
         _draw_panel(figure, d, room, left, top)
     return figure
@@ -569,7 +487,7 @@ def _arrange(panels: list[Decided]) -> tuple[list[Room], int]:
         per_line = -(-len(panels) // n_line)  # four as 2 + 2, not as 3 + 1
         for cell in range(roomy, small - 1, -1):
             rooms = [_room(p, cell, many) for p in panels]
-            room = pic.WIDEST - 2 * pic.PAD - GUTTER * (per_line - 1)
+            room = base.WIDEST - 2 * base.PAD - GUTTER * (per_line - 1)
             if sum(_columns(rooms, per_line)) <= room:
                 return rooms, per_line
     return rooms, 1
@@ -582,10 +500,10 @@ def _columns(rooms: list[Room], per_line: int) -> list[float]:
 def _room(d: Decided, cell: float, many: bool) -> Room:
     """Measure everything around the cells, so that nothing overlaps or is cut off."""
     n_row, n_col = d.values.shape
-    title_size = 11.5 if many else pic.TITLE
+    title_size = 11.5 if many else base.TITLE
     size = _number_size(cell)
-    cell_w = max([cell, *(pic.text_width(t, size) + 7 for row in d.texts for t in row)])
-    longest = max(pic.text_width(label) for label in d.labels[1])
+    cell_w = max([cell, *(base.text_width(t, size) + 7 for row in d.texts for t in row)])
+    longest = max(base.text_width(label) for label in d.labels[1])
     if not many and n_col <= 8 and cell_w < longest + 8 <= 62:
         cell_w = longest + 8  # a little wider cells, and the words stay level
     # Short labels stay level, with gaps if need be; of longer ones, turned, the height counts.
@@ -593,17 +511,17 @@ def _room(d: Decided, cell: float, many: bool) -> Room:
     turned = longest + 4 > cell_w * step
     grid_w, grid_h = n_col * cell_w, n_row * cell
     row_name, col_name = _fold(d.names[0], grid_h + 30), _fold(d.names[1], max(grid_w, 110))
-    left = NAME * len(row_name) + max(pic.text_width(label) for label in d.labels[0]) + GAP + 4
+    left = NAME * len(row_name) + max(base.text_width(label) for label in d.labels[0]) + GAP + 4
     right = _bar_width(d)
     if turned:
-        last = pic.text_width(d.labels[1][-1])
+        last = base.text_width(d.labels[1][-1])
         right = max(right, (max(last, longest - cell_w) + 12) * 0.71 - cell_w / 2)
-    names_w = max(pic.text_width(line) for line in col_name)
+    names_w = max(base.text_width(line) for line in col_name)
     width = left + max(grid_w + right, names_w) + 2
-    title, top = pic.heading(d.title, width if many else max(width, 300), title_size)
-    width = max([width, *(pic.text_width(line, title_size, True) + 4 for line in title)])
+    title, top = base.heading(d.title, width if many else max(width, 300), title_size)
+    width = max([width, *(base.text_width(line, title_size, True) + 4 for line in title)])
     head = NAME * len(col_name) + (round(longest * 0.71) + 14 if turned else 15) + GAP
-    spill = (max(pic.text_width(line) for line in row_name) - grid_h) / 2  # above and below
+    spill = (max(base.text_width(line) for line in row_name) - grid_h) / 2  # above and below
     top = round(top + max(head, spill))
     return Room(
         cell=(cell_w, cell), left=left, top=top, head=head, turned=turned,
@@ -616,17 +534,17 @@ def _room(d: Decided, cell: float, many: bool) -> Room:
 
 def _fold(name: str, room: float) -> list[str]:
     """Break the name of an axis, best before its bracket: query / (who reads)."""
-    if pic.text_width(name) <= room:
+    if base.text_width(name) <= room:
         return [name]
     return [
         line
         for part in name.replace(" (", "\n(").split("\n")
-        for line in pic.wrap(part, max(room, 70))
+        for line in base.break_lines(part, max(room, 70))
     ]
 
 
 def _number_size(cell: float) -> float:
-    return pic.BODY if cell >= 36 else 10
+    return base.BODY if cell >= 36 else 10
 
 
 def _step(cell: float, need: float) -> int:
@@ -636,7 +554,7 @@ def _step(cell: float, need: float) -> int:
 
 def _bar_width(d: Decided) -> float:
     """Room for a colour bar, where there are no numbers to tell what a colour means."""
-    return 0 if d.texts else 32 + max(pic.text_width(_limit(limit)) for limit in d.limits)
+    return 0 if d.texts else 32 + max(base.text_width(_limit(limit)) for limit in d.limits)
 
 
 def _draw_panel(figure: Figure, d: Decided, room: Room, left: float, top: float) -> None:
@@ -651,7 +569,7 @@ def _draw_panel(figure: Figure, d: Decided, room: Room, left: float, top: float)
     edge = -room.left / grid_w
     style = _TITLE_STYLE | {"size": room.title_size}
     ax.set_title(room.title, loc="left", x=edge, y=1 + room.top / grid_h, pad=0, **style)
-    middle = max(grid_w, pic.text_width(max(room.col_name.split("\n"), key=len))) / 2 / grid_w
+    middle = max(grid_w, base.text_width(max(room.col_name.split("\n"), key=len))) / 2 / grid_w
     ax.xaxis.set_label_coords(middle, 1 + room.head / grid_h)
     ax.set_xlabel(room.col_name, va="top", **_NAME_STYLE)
     ax.yaxis.set_label_coords(edge, 0.5)
@@ -661,18 +579,20 @@ def _draw_panel(figure: Figure, d: Decided, room: Room, left: float, top: float)
 
 
 _TITLE_STYLE = {
-    "size": pic.TITLE,
+    "size": base.TITLE,
     "weight": "bold",
-    "color": pic.INK,
-    "family": pic.FONT,
+    "color": INK,
+    "family": base.FONT,
     "va": "top",
     "linespacing": 1.25,
     "parse_math": False,
 }
+
+
 _NAME_STYLE = {
-    "size": pic.BODY,
-    "color": pic.QUIET,
-    "family": pic.FONT,
+    "size": base.BODY,
+    "color": QUIET,
+    "family": base.FONT,
     "parse_math": False,
     "linespacing": 1.3,
 }
@@ -684,7 +604,7 @@ def _draw_cells(ax: Axes, d: Decided, room: Room | None = None) -> None:
     from matplotlib.patches import Rectangle
 
     n_row, n_col = d.values.shape
-    size, steps = (_number_size(room.cell[1]), room.steps) if room else (pic.BODY, (1, 1))
+    size, steps = (_number_size(room.cell[1]), room.steps) if room else (base.BODY, (1, 1))
     columns, rows = np.arange(n_col + 1) - 0.5, np.arange(n_row + 1) - 0.5
     ax.pcolormesh(columns, rows, d.colours)
     ax.set(xlim=columns[[0, -1]], ylim=rows[[-1, 0]], aspect="equal")
@@ -706,7 +626,7 @@ def _draw_cells(ax: Axes, d: Decided, room: Room | None = None) -> None:
     for r, words in enumerate(d.texts):
         for c, word in enumerate(words):
             if d.may[r, c]:
-                pic.write(ax, c, r, word, size=size, color=d.ink[r, c], va="center_baseline")
+                base.write(ax, c, r, word, size=size, color=d.ink[r, c], va="center_baseline")
     for r, c in d.outline:
         for colour, width in (("white", 5), ("black", 2.5)):
             frame = Rectangle(
@@ -717,7 +637,7 @@ def _draw_cells(ax: Axes, d: Decided, room: Room | None = None) -> None:
     for axis, labels, step in zip((ax.yaxis, ax.xaxis), d.labels, steps, strict=True):
         axis.set_ticks(range(0, len(labels), step), labels[::step])
     ax.tick_params(
-        length=0, pad=GAP - 2, labelsize=pic.BODY, labelcolor=pic.INK, labelfontfamily=pic.FONT,
+        length=0, pad=GAP - 2, labelsize=base.BODY, labelcolor=INK, labelfontfamily=base.FONT,
         top=True, labeltop=True, bottom=False, labelbottom=False,
     )  # fmt: skip
     if room and room.turned:
@@ -728,7 +648,7 @@ def _draw_cells(ax: Axes, d: Decided, room: Room | None = None) -> None:
     ax.xaxis.set_label_position("top")
     ax.set_xlabel(d.names[1])
     ax.set_ylabel(d.names[0])
-    ax.set_title(d.title, loc="left", size=pic.TITLE, color=pic.INK, parse_math=False)
+    ax.set_title(d.title, loc="left", size=base.TITLE, color=INK, parse_math=False)
     for spine in ax.spines.values():
         spine.set_visible(False)
 
@@ -743,14 +663,11 @@ def _draw_bar(figure: Figure, d: Decided, left: float, top: float, tall: float) 
     ax.set_yticks(marks, [_limit(mark) for mark in marks])
     ax.set_xticks([])
     ax.tick_params(
-        length=0, labelsize=pic.BODY, labelcolor=pic.INK, labelfontfamily=pic.FONT,
+        length=0, labelsize=base.BODY, labelcolor=INK, labelfontfamily=base.FONT,
         left=False, labelleft=False, labelright=True,
     )  # fmt: skip
     for spine in ax.spines.values():
         spine.set_visible(False)
-
-
-# --- Draw as an HTML table --------------------------------------------------------------------
 
 
 def _html(d: Decided) -> str:
@@ -766,11 +683,11 @@ def _html(d: Decided) -> str:
             note = "" if d.texts else word
             look = f"background:#{code:06x};color:{inks[r][c]};"
             if not may[r][c]:
-                look, word, note = pic.HATCH, MASKED, "masked"
+                look, word, note = HATCH, MASKED, "masked"
             if (r, c) in d.outline:
-                look += pic.FRAME
-            cells.append(pic.td(word, look + small, note))
+                look += FRAME
+            cells.append(td(word, look + small, note))
         rows.append((label, cells))
-    return pic.html_table(
+    return html_table(
         d.title, d.labels[1], rows, corner=d.names[0], over=d.names[1], small=not d.texts
     )

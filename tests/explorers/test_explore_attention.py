@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from helpers.explorers.attention import (
+from helpers.explorers import (
     explore_depth,
     explore_heads,
     explore_query,
@@ -184,7 +184,7 @@ def test_depth_shows_the_measured_stack():
 
 def test_depth_only_looks_numbers_up(monkeypatch):
     explorer = explore_depth()
-    monkeypatch.setattr("helpers.explorers.attention.signal_by_depth", None)
+    monkeypatch.setattr("helpers.explorers.depth.signal_by_depth", None)
     explorer.controls["depth"].value = 17
     explorer.controls["way"].value = "residual"
     assert "alert" not in explorer.view.value

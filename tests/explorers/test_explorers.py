@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.explorers.explorer import (
-    DIGITS,
+from helpers.explorers import (
     Explorer,
     explore_axis,
     explore_prefix,
     explore_softmax,
     explore_weights,
-    slider,
 )
+from helpers.explorers.axis import DIGITS
+from helpers.explorers.explorer import slider
 from tests.explorers.test_explore_attention import ALL as OF_04_TO_07
 
 X = torch.tensor([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0], [4.0, 1.0]])  # (4, 2)

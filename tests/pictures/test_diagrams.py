@@ -8,8 +8,10 @@ from matplotlib.colors import to_rgba
 
 from helpers.numbers import brief, number
 from helpers.pictures import base as picture
-from helpers.pictures.diagrams import ribbon, why_this_weight
-from helpers.pictures.lines import STROKES, curves
+from helpers.pictures.colours import ORANGE, STROKES
+from helpers.pictures.lines import curves
+from helpers.pictures.tensors import ribbon
+from helpers.pictures.weights import why_this_weight
 
 WORDS = ["Life", "is", "short"]
 QUERY = torch.tensor([1.0, 2.0])
@@ -101,7 +103,7 @@ def test_the_row_that_is_explained_is_marked():
     widths = np.array([bar.get_width() for bar in ax.containers[0]])
     weights = torch.softmax(KEYS @ QUERY / 2**0.5, -1).numpy()
     assert np.allclose(widths / widths.sum(), weights, atol=1e-6)
-    orange = [bar.get_facecolor() == to_rgba(picture.ORANGE) for bar in ax.containers[0]]
+    orange = [bar.get_facecolor() == to_rgba(ORANGE) for bar in ax.containers[0]]
     assert orange == [False, False, True]
     assert shown.html().count("outline:2px") == 3 + 4  # one row of scores, the shares
 

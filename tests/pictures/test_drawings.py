@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from helpers.pictures import base as picture
-from helpers.pictures.drawings import plane, row_times_column, sheets, softmax_steps, staircase
+from helpers.pictures import plane, row_times_column, sheets, softmax_steps, staircase
 
 X = torch.tensor([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0], [4.0, 1.0]])  # (4, 2)
 L = torch.ones(3, 3).tril()

@@ -12,7 +12,8 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from helpers.pictures import base as picture
-from helpers.pictures.matrix import GREY, INFINITE, NAN, heatmap, heatmaps, ink, paint
+from helpers.pictures.colours import GREY, INFINITE, NAN, ink, paint
+from helpers.pictures.matrix import heatmap, heatmaps
 
 WORDS = ["Life", "is", "short", "eat", "dessert", "first"]
 LONG = ["understandably", "b", "extraordinarily", "d", "e", "tautologically"]
@@ -184,8 +185,8 @@ def test_no_pyplot_and_no_settings_of_matplotlib_are_touched():
     code = """
 import sys, matplotlib
 before = matplotlib.rcParams.copy()
-import helpers.pictures.matrix, helpers.pictures.drawings, helpers.explorers.explorer
-helpers.pictures.matrix.heatmap([[1.0]]).png()
+import helpers.pictures, helpers.explorers
+helpers.pictures.heatmap([[1.0]]).png()
 assert "matplotlib.pyplot" not in sys.modules
 assert matplotlib.rcParams.copy() == before
 """

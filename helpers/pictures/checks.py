@@ -1,0 +1,58 @@
+"""What pictures refuse: matrices and masks that cannot be drawn, with what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from helpers.numbers import as_array
+
+if TYPE_CHECKING:
+    pass
+
+
+def as_matrix(matrix: Any, what: str) -> np.ndarray:
+    """Copy a matrix (n_row, n_col) to NumPy, or say what is wrong with it."""
+    values = as_array(matrix, what)
+    if values.ndim != 2:
+        remedy = {
+            1: "write v[None, :] to show a vector as one row",
+            3: "pick one, as in x[0], or show all with heatmaps",
+        }
+        raise ValueError(
+            f"{what} must be 2-D (rows, columns), got shape {values.shape}; "
+            f"{remedy.get(values.ndim, 'pick one matrix by indexing')}"
+        )
+    if values.size == 0:
+        raise ValueError(
+            f"{what} must have at least one row and one column, got shape {values.shape}"
+        )
+    return values
+
+
+def as_mask(mask: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Copy a mask of that shape to NumPy, True = may attend; None lets everything through."""
+    if mask is None:
+        return np.ones(shape, dtype=bool)
+    may = as_array(mask, what)
+    if may.dtype != bool:
+        raise TypeError(f"{what} must be bool, True = may attend, got {may.dtype}; write mask != 0")
+    if may.shape != shape:
+        remedy = f"; make one, as in causal_mask{shape}" if len(shape) == 2 else ""
+        if may.shape[-len(shape) :] == shape:
+            remedy = f"; pick one of its sheets, as in mask{'[0]' * (may.ndim - len(shape))}"
+        elif _fits(may.shape, shape):
+            remedy = f"; expand it first, as in mask.expand{shape}"
+        raise ValueError(
+            f"{what} must have the shape of the matrix {shape}, got {may.shape}{remedy}"
+        )
+    return may
+
+
+def _fits(small: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Tell whether broadcasting stretches the one shape to the other."""
+    try:
+        return np.broadcast_shapes(small, shape) == shape
+    except ValueError:
+        return False

@@ -1,0 +1,84 @@
+"""The colours of all pictures: names, colour maps, and readable letters on any of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    pass
+
+
+INK, QUIET, LINE = "#222222", "#666666", "#9a9a9a"  # text, axis names, thin lines
+
+
+BLUE, ORANGE, PALE = "#1f5f99", "#c2570c", "#c9d3dc"  # the two voices of a drawing, and silence
+
+
+GREY = (0.886, 0.886, 0.886)  # a masked cell, under its hatching
+
+
+INFINITE = (0.92, 0.82, 0.96)  # inf and -inf: pale violet, in no colour map
+
+
+NAN = (0.85, 0.0, 0.55)  # nan: magenta, an alarm
+
+
+CARD, MARK = "#f3f6f9", "#fde3cf"  # the paper of a plain cell, and of one that matters
+
+
+FAINT = "#86a9c8"  # blue for thin lines that cross each other
+
+
+# One pale colour a token, black letters on all of them.
+PAPERS = ("#a9cbe8", "#f8c89a", "#b5dfc4", "#e6b8d8", "#f3e08d", "#c6c1ea", "#d8d3cb", "#f2aeb0")
+
+
+# Told apart by hue, lightness and mark, so that no one needs to see all colours.
+STROKES = (
+    (BLUE, "o", "-"),
+    (ORANGE, "s", "-"),
+    ("#3a9a7a", "^", "--"),
+    ("#8a3f8f", "D", ":"),
+    ("#222222", "v", "-."),
+    ("#b08d00", "P", "-"),
+)
+
+
+def paint(values: np.ndarray, low: float, high: float, center: float | None) -> np.ndarray:
+    """Give every value its colour: (…) numbers -> (…, 3) red, green, blue, each 0…1."""
+    from matplotlib import colormaps
+
+    values = values.astype(float)
+    if center is None:
+        place = (values - low) / (high - low)
+    else:  # the centre is in the middle of the map even if the limits are lopsided
+        place = 0.5 + (np.clip(values, low, high) - center) / (2 * max(high - center, center - low))
+    finite = np.isfinite(values)
+    colours = colormaps["cividis" if center is None else "RdBu_r"](np.where(finite, place, 0))
+    colours = colours[..., :3]
+    colours[np.isinf(values)] = INFINITE
+    colours[np.isnan(values)] = NAN
+    return colours
+
+
+def ink(colours: np.ndarray) -> np.ndarray:
+    """Choose black or white letters for each colour (…, 3): whichever has the higher contrast.
+
+    By the relative luminance of WCAG 2: above 0.179 black, else white. Either way the contrast is
+    at least 4.5 : 1.
+    """
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    return np.where(linear @ (0.2126, 0.7152, 0.0722) > 0.179, "black", "white")
+
+
+def css(colour: Any) -> str:
+    """Write one colour (red, green, blue) as a CSS background, with readable letters on it."""
+    code = "".join(f"{round(255 * float(part)):02x}" for part in colour)
+    return f"background:#{code};color:{ink(np.asarray(colour))};"
+
+
+def rgb(code: str) -> tuple[float, ...]:
+    """Turn "#1f5f99" into red, green and blue, each 0…1."""
+    return tuple(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5))
