@@ -143,7 +143,7 @@ class QueryExplorer(Explorer):
         for i, word in enumerate(self.words):
             cells = [
                 Cell(number(found.scores[i]), "marked" if i == best else "plain"),
-                Cell(number(found.weights[i]), "marked" if i == best else "", bar=found.weights[i]),
+                Cell(number(found.weights[i]), "best" if i == best else "", bar=found.weights[i]),
                 *(Cell(number(value), "plain") for value in mixed[i]),
             ]
             rows.append((word, cells))

@@ -48,7 +48,7 @@ CSS = {
     ".framed": f"outline:3px solid {GLOW};outline-offset:-1px;",  # a cell, or a whole row
     ".faint": "opacity:.75;",
     ".bold": "font-weight:bold;",
-    ".best": f"background:{GLOW};",  # the bar of a marked cell
+    ".best": f"background:{GLOW};",  # the bar that matters
 }
 # What differs in a table of many cells: "small" has room for ".25", "tiny" for colours alone, with
 # the numbers there for screen readers and for the mouse.
@@ -91,7 +91,8 @@ class Cell(NamedTuple):
     note : str
         Shows when the mouse rests on it.
     bar : float
-        A bar in front of the text, as a share of the longest possible one, 0 to 1.
+        A bar in front of the text, as a share of the longest possible one, 0 to 1. The look is
+        then that of the bar: "best", or none.
     """
 
     text: str
@@ -160,7 +161,7 @@ class Table:
         html += ["<thead>", tag("tr")]
         if self.over:
             over = tag("th", "axis", scope="colgroup", colspan=len(self.columns))
-            html.append(f"<td></td>{over}{text_html(self.over)}</th></tr>{tag('tr')}")
+            html.append(f"{tag('td', style='min-width:0;padding:0')}</td>{over}{text_html(self.over)}</th></tr>{tag('tr')}")
         html.append(f"{tag('th', 'axis name', scope='col')}{text_html(self.corner)}</th>")
         column = tag("th", scope="col")
         html += [f"{column}{text_html(name)}</th>" for name in self.columns]
@@ -181,9 +182,9 @@ def _cell(cell: Cell, tag: Callable[..., str], bar_width: int) -> str:
     word, title = text_html(text), {"title": text_html(note)} if note else {}
     if bar is None:
         return f"{tag('td', look, style, **title)}{word}</td>"
-    drawn = tag("i", "best" if "marked" in look else "", f"width:{bar_width * bar:.1f}px")
+    drawn = tag("i", look, f"width:{bar_width * bar:.1f}px")
     style += f"text-align:left;min-width:{bar_width + 40}px;"
-    return f"{tag('td', look, style, **title)}{drawn}</i>{word}</td>"
+    return f"{tag('td', '', style, **title)}{drawn}</i>{word}</td>"
 
 
 def _tag(

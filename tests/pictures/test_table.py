@@ -10,7 +10,7 @@ BLUE = Fill("#1f5f99", "white")
 TABLE = Table(
     ["key", "<b>"],
     [
-        ("a", [Cell("1.00", "plain"), Cell("0.50", "marked", bar=0.5)]),
+        ("a", [Cell("1.00", "plain"), Cell("0.50", "best", bar=0.5)]),
         ("bb", [Cell("–", "masked", note="a & b"), Cell("0.25", "framed", BLUE)]),
     ],
     caption="Two rows",
