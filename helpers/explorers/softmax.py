@@ -56,7 +56,7 @@ class SoftmaxExplorer(Explorer):
             ]
             rows.append((f"token {j}", cells))
         over = "score / temperature" + ", then the mask" * mask
-        table = Table([over, "weight"], rows, bar_width=260)
+        table = Table([over, "weight"], rows, bar_width=210)
         return table.html(classes=True) + sentences(_say_entropy(weights, mask))
 
     def describe(self, temperature: float, mask: bool, **scores: float) -> str:

@@ -48,6 +48,7 @@ CSS = {
     ".framed": f"outline:3px solid {GLOW};outline-offset:-1px;",  # a cell, or a whole row
     ".faint": "opacity:.75;",
     ".bold": "font-weight:bold;",
+    ".empty": "min-width:0;padding:0;",  # above the names of the rows
     ".best": f"background:{GLOW};",  # the bar that matters
 }
 # What differs in a table of many cells: "small" has room for ".25", "tiny" for colours alone, with
@@ -161,7 +162,9 @@ class Table:
         html += ["<thead>", tag("tr")]
         if self.over:
             over = tag("th", "axis", scope="colgroup", colspan=len(self.columns))
-            html.append(f"{tag('td', style='min-width:0;padding:0')}</td>{over}{text_html(self.over)}</th></tr>{tag('tr')}")
+            html.append(
+                f"{tag('td', 'empty')}</td>{over}{text_html(self.over)}</th></tr>{tag('tr')}"
+            )
         html.append(f"{tag('th', 'axis name', scope='col')}{text_html(self.corner)}</th>")
         column = tag("th", scope="col")
         html += [f"{column}{text_html(name)}</th>" for name in self.columns]

@@ -15,7 +15,7 @@ def test_it_agrees_with_torch():
     bits = -(weights * weights.log2()).sum()
     assert f"weights {told}. Entropy {bits:.2f} bits of at most 2.32" in str(explorer)
     for weight in weights:
-        assert f'<i style="width:{260 * weight:.1f}px"></i>{weight:.2f}<' in explorer.view.value
+        assert f'<i style="width:{210 * weight:.1f}px"></i>{weight:.2f}<' in explorer.view.value
     controls["mask"].value = True
     weights = torch.softmax(scores[:3] / 2, -1)
     told = " ".join([*(f"{w:.2f}" for w in weights), "0", "0"])
