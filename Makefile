@@ -13,7 +13,7 @@ export PYTHON TORCH_INDEX NB
 export JUPYTER_PREFER_ENV_PATH := 1
 
 RUN := .venv/bin/python
-NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=60
+TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
 
@@ -23,11 +23,11 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh test lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh test test-all lint format refresh bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
 	@echo "Settings: PYTHON=python3.12 chooses the Python that makes .venv (3.11 or newer)."
 	@echo "          TORCH_INDEX=<url> installs torch from that index, e.g. the CPU one of PyTorch (see README)."
 
@@ -37,8 +37,11 @@ lab: $(READY) ## open JupyterLab at notebook 00 in work/, your own copies (LAB_A
 fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03)
 	@$(RUN) -m tools.fresh "$$NB"
 
-test: $(READY) ## run every notebook against its stored outputs, and all other tests (TEST_ARGS="-x -k heatmap")
-	@$(RUN) -m pytest $(NBVAL) $(TEST_ARGS) notebooks tests
+test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
+	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests
+
+test-all: test ## the same, then every slow repetition: all known mistakes, in every notebook
+	@$(TEST) -m slow $(TEST_ARGS) tests
 
 lint: $(READY_DEV) ## check style and spelling of code and notebooks
 	@$(RUN) -m ruff check .

@@ -10,6 +10,7 @@ Fixed decimals:
 - `number`: 0.07, two decimals unless told otherwise. `texts`: a whole array, and no decimals where
   all is whole.
 - `small`: two decimals, but never 0.00 for what is not 0: 3e-05.
+- `narrow`: two decimals where there is room for three characters: .25, 1, .00.
 
 Significant figures:
 
@@ -138,6 +139,18 @@ def small(value: float) -> str:
     return f"{value:.0e}" if text == "0.00" and value else text
 
 
+def narrow(value: float) -> str:
+    """Write a weight for a narrow cell: without the zero before the point, whole as 1 and 2.
+
+    Examples
+    --------
+    >>> narrow(0.25), narrow(1.0), narrow(0.001), narrow(0.0)
+    ('.25', '1', '.00', '0')
+    """
+    text = number(value)
+    return text.removesuffix(".00") if value >= 1 else text.removeprefix("0") or text
+
+
 def bracketed(text: str) -> str:
     """Put a negative number into brackets, to stand behind a sign: "(-2)"."""
     return f"({text})" if text.startswith("-") else text
@@ -252,10 +265,10 @@ def as_array(values: Any, what: str = "the values") -> np.ndarray:
     if array.dtype.kind not in "biuf":
         kinds = int, float, np.number, np.bool_
         odd = next((leaf for leaf in _leaves(plain) if not isinstance(leaf, kinds)), plain)
-        told = textwrap.shorten(repr(odd), 40, placeholder=" …")
+        shown = textwrap.shorten(repr(odd), 40, placeholder=" …")
         raise TypeError(
             f"{what} must be numbers in a tensor, an array or lists, got the "
-            f"{type(odd).__name__} {told}"
+            f"{type(odd).__name__} {shown}"
         )
     return array
 

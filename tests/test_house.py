@@ -1,5 +1,7 @@
 """The project's own files agree with each other."""
 
+import importlib
+import pkgutil
 import re
 import tomllib
 
@@ -54,6 +56,22 @@ def test_dev_tools_are_exact():
     }
 
 
+PACKAGES = [
+    importlib.import_module(f"helpers.{folder.name}")
+    for folder in sorted((ROOT / "helpers").iterdir())
+    if (folder / "__init__.py").exists()
+]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_no_file_bears_the_name_of_what_its_package_gives_out(package):
+    """Otherwise ``from helpers.pictures import heatmap`` could hand out the module."""
+    files = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert package.__doc__ and package.__all__
+    assert not files & set(package.__all__)
+    assert all(hasattr(package, name) for name in package.__all__)
+
+
 def test_conda_and_binder_read_the_same_list():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     *plain, last = environment["dependencies"]
@@ -81,8 +99,8 @@ def test_the_readme_lists_no_notebook_that_is_not_there():
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_every_make_command_in_the_texts_exists(name):
-    targets = re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    for target in re.findall(r"(?:`|^)make ([a-z]+)", (ROOT / name).read_text(), re.M):
+    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for target in re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / name).read_text(), re.M):
         assert target in targets, target
 
 

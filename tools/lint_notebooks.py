@@ -28,6 +28,7 @@ MAX_LINES = 25  # of code in a cell
 MAX_CODE_CELLS = 3  # in a row, without words
 MAX_OUTPUT_LINES = 40
 MAX_BYTES = 300_000
+PUBLIC = ("attention", "clinic", "explorers", "lesson", "pictures", "show", "stack", "toy")
 EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 
 
@@ -285,6 +286,19 @@ def set_up_cell(book: Book) -> Iterator[Finding]:
     for n, tree in book.trees[:1]:
         if not tree.body or not all(isinstance(s, ast.Import | ast.ImportFrom) for s in tree.body):
             yield n, "is the first code cell and holds more than imports", "move the rest down"
+
+
+@rule
+def public_imports(book: Book) -> Iterator[Finding]:
+    """What comes from helpers comes from one of its public modules, not from a file inside."""
+    for n, tree in book.trees:
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                package, _, module = name.partition(".")
+                if package == "helpers" and module not in PUBLIC:
+                    yield n, f"imports from {name}", f"import from helpers.{{{', '.join(PUBLIC)}}}"
 
 
 @rule

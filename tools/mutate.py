@@ -68,8 +68,8 @@ MUTATIONS = (
     Mutation("mask dropped", ATTENTION, "scores.masked_fill(~mask, -math.inf)", "scores"),
     Mutation("mask filled with 0", ATTENTION, "(~mask, -math.inf)", "(~mask, 0)"),
     Mutation("scale dropped", ATTENTION, " / math.sqrt(q.shape[-1])", ""),
-    Mutation("root of T", ATTENTION, " / math.sqrt(q.shape[-1])", " / math.sqrt(q.shape[-2])"),
-    Mutation("divided by d", ATTENTION, " / math.sqrt(q.shape[-1])", " / q.shape[-1]"),
+    Mutation("divided by √T", ATTENTION, " / math.sqrt(q.shape[-1])", " / math.sqrt(q.shape[-2])"),
+    Mutation("divided by d, not √d", ATTENTION, " / math.sqrt(q.shape[-1])", " / q.shape[-1]"),
     Mutation("weights transposed", ATTENTION, "return weights @ v,", "return weights.mT @ v,"),
     Mutation("causal mask transposed", ATTENTION, ".tril(T_k - T_q)", ".triu(T_k - T_q)"),
     Mutation("diagonal masked", ATTENTION, ".tril(T_k - T_q)", ".tril(T_k - T_q - 1)"),
@@ -263,16 +263,26 @@ def main() -> None:
 def _red(project: Path, what: str, mutation: Mutation | None = None) -> str:
     """Run the notebooks or the tests of a copy, and name the first that fails ("" if none)."""
     if what == "notebooks":
-        run = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=60"]
-        run += map(str, in_order((project / "notebooks").glob("[0-9][0-9]_*.ipynb"), mutation))
-    else:  # those that test helpers, not the tools; and not this list of mutations again
-        files = sorted((project / "tests").rglob("test_*.py"))
-        texts = {file: file.read_text(encoding="utf-8") for file in files}
-        files = [file for file in files if "from helpers" in texts[file]]
-        if mutation:  # first those that import what was changed
-            module = mutation.file.removesuffix(".py").replace("/", ".")
-            files.sort(key=lambda file: f"from {module} import" not in texts[file])
-        run = [str(file) for file in files]
+        paths = in_order((project / "notebooks").glob("[0-9][0-9]_*.ipynb"), mutation)
+        return _first_failure(
+            project, ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=60", *paths]
+        )
+    # Those that test helpers, not the tools; and not this list of mutations again.
+    files = [
+        path
+        for path in sorted((project / "tests").rglob("test_*.py"))
+        if "helpers" in path.read_text(encoding="utf-8") and path.name != "test_mutations.py"
+    ]
+    own = []  # tests of the file that was changed: they fail first, within a second or two
+    if mutation:
+        module = Path(mutation.file).relative_to("helpers")
+        own = [path for path in files if path.name == f"test_{module.stem.split('_')[0]}.py"]
+    rest = [path for path in files if path not in own]
+    return (own and _first_failure(project, own)) or _first_failure(project, rest)
+
+
+def _first_failure(project: Path, arguments: Iterable[str | Path]) -> str:
+    """Run pytest until the first failure, and name it ("" if none)."""
     # The copy stands before an installed (editable) package of the same name, in kernels too.
     environment = {
         **os.environ,
@@ -280,8 +290,9 @@ def _red(project: Path, what: str, mutation: Mutation | None = None) -> str:
         "PYTHONDONTWRITEBYTECODE": "1",
         "JUPYTER_PREFER_ENV_PATH": "1",
     }
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *run],
+        [*command, "-p", "no:cacheprovider", *map(str, arguments)],
         cwd=project,
         env=environment,
         capture_output=True,
@@ -293,7 +304,7 @@ def _red(project: Path, what: str, mutation: Mutation | None = None) -> str:
         r"^(?:FAILED|ERROR) (?:notebooks/|tests/)?(.+?)(?: - .*)?$", done.stdout, re.M
     )
     if not found:
-        raise SystemExit(f"pytest could not run the {what}:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"pytest could not run: {done.stdout}{done.stderr}")
     return found[1]
 
 

@@ -49,6 +49,7 @@ def one_environment() -> None:
     """Make the kernels that this process starts the same on every machine."""
     # Numbers that may round differently elsewhere are refused.
     os.environ["ATTENTION_STRICT"] = "1"
+    os.environ["OMP_NUM_THREADS"] = "1"  # the tensors are small: a second thread mostly waits
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # no debugger warning on stderr
     for name in ("ATTENTION_TABLES", "MPLBACKEND"):
         os.environ.pop(name, None)

@@ -74,9 +74,3 @@ def _fills(code: Any, letters: Any) -> Any:
     if isinstance(code, list):
         return [_fills(c, ls) for c, ls in zip(code, letters, strict=True)]
     return Fill(f"#{code:06x}", letters)
-
-
-def css(colour: Any) -> str:  # until every explorer describes its tables as a Table
-    """Write one colour (red, green, blue) as a CSS background, with readable letters on it."""
-    fill = fills(np.asarray(colour))
-    return f"background:{fill.code};color:{fill.ink};"

@@ -47,7 +47,8 @@ CSS = {
     ".framed": f"outline:3px solid {GLOW};outline-offset:-1px;",  # a cell, or a whole row
     ".faint": "opacity:.75;",
     ".bold": "font-weight:bold;",
-    ".best": f"background:{GLOW};",  # the bar of a marked cell
+    ".empty": "min-width:0;padding:0;",  # above the names of the rows
+    ".best": f"background:{GLOW};",  # the bar that matters
 }
 # What differs in a table of many cells: "small" has room for ".25", "tiny" for colours alone, with
 # the numbers there for screen readers and for the mouse.
@@ -90,7 +91,8 @@ class Cell(NamedTuple):
     note : str
         Shows when the mouse rests on it.
     bar : float
-        A bar in front of the text, as a share of the longest possible one, 0 to 1.
+        A bar in front of the text, as a share of the longest possible one, 0 to 1. The look is
+        then that of the bar: "best", or none.
     """
 
     text: str
@@ -169,7 +171,9 @@ class Table:
         html += ["<thead>", tag("tr")]
         if self.over:
             over = tag("th", "axis", scope="colgroup", colspan=len(self.columns))
-            html.append(f"<td></td>{over}{text_html(self.over)}</th></tr>{tag('tr')}")
+            html.append(
+                f"{tag('td', 'empty')}</td>{over}{text_html(self.over)}</th></tr>{tag('tr')}"
+            )
         html.append(f"{tag('th', 'axis name', scope='col')}{text_html(self.corner)}</th>")
         column = tag("th", scope="col")
         html += [f"{column}{text_html(name)}</th>" for name in self.columns]
@@ -190,9 +194,9 @@ def _cell(cell: Cell, tag: Callable[..., str], bar_width: int) -> str:
     word, title = text_html(text), {"title": text_html(note)} if note else {}
     if bar is None:
         return f"{tag('td', look, style, **title)}{word}</td>"
-    drawn = tag("i", "best" if "marked" in look else "", f"width:{bar_width * bar:.1f}px")
+    drawn = tag("i", look, f"width:{bar_width * bar:.1f}px")
     style += f"text-align:left;min-width:{bar_width + 40}px;"
-    return f"{tag('td', look, style, **title)}{drawn}</i>{word}</td>"
+    return f"{tag('td', '', style, **title)}{drawn}</i>{word}</td>"
 
 
 def _tag(
@@ -268,83 +272,3 @@ def grid(
 def widest(texts: Iterable[str], least: float, margin: float = 12) -> float:
     """How wide a column must be for all its texts."""
     return max([least, *(base.text_width(text) + margin for text in texts)])
-
-
-# --- Until every picture and explorer describes its tables as a Table ---
-
-_CELL = "text-align:center;padding:5px 4px;min-width:34px;white-space:nowrap;"
-
-
-HEAD = "text-align:center;padding:3px 6px;font-weight:normal;white-space:nowrap;"
-
-
-HATCH = (
-    "background:#d9d9d9 repeating-linear-gradient(45deg,#d9d9d9 0 4px,#b5b5b5 4px 6px);color:#222;"
-)
-
-
-FRAME = "outline:3px solid #e8792b;outline-offset:-1px;"  # to be seen on light and on dark
-
-
-PLAIN = f"background:{CELL};color:#222;"  # the same for HTML
-
-
-MARKED = f"background:{MARKED_CELL};color:#222;outline:2px solid {ORANGE};outline-offset:-2px;"
-
-
-def td(text: str, style: str = "", note: str = "") -> str:
-    """Make one cell of an HTML table; `note` shows when the mouse rests on it."""
-    title = f' title="{text_html(note)}"' if note else ""
-    return f'<td style="{_CELL}{style}"{title}>{text_html(text)}</td>'
-
-
-def html_table(
-    caption: str,
-    columns: Sequence[str],
-    rows: Sequence[tuple[str, Sequence[str]]],
-    *,
-    corner: str = "",
-    over: str = "",
-    small: bool = False,
-) -> str:
-    """Build an HTML table for readers and screen readers: caption, scoped headers, inline styles.
-
-    Parameters
-    ----------
-    caption : str
-        The title, or nothing.
-    columns : sequence of str
-        One header a column.
-    rows : sequence of (header, cells)
-        Each cell is made by `td`.
-    corner, over : str
-        What the row headers and the column headers are.
-    small : bool
-        Many narrow columns: small headers.
-    """
-    head = HEAD + ("padding:0 2px;font-size:9px;" if small else "")
-    plain = '<tr style="background:none">'  # JupyterLab would stripe the rows
-    top = ""
-    if caption:
-        top = (
-            '<caption style="caption-side:top;text-align:left;font-weight:bold;font-size:13px;'
-            f'padding:2px 0 6px;color:inherit">{text_html(caption)}</caption>'
-        )
-    named = ""
-    if over:
-        named = (
-            f'{plain}<td></td><th colspan="{len(columns)}" scope="colgroup" '
-            f'style="{head}opacity:.8">{text_html(over)}</th></tr>'
-        )
-    heads = "".join(f'<th scope="col" style="{head}">{text_html(name)}</th>' for name in columns)
-    body = "".join(
-        f'{plain}<th scope="row" style="{head}text-align:right">{text_html(name)}</th>'
-        f"{''.join(cells)}</tr>"
-        for name, cells in rows
-    )
-    return (
-        '<table style="border-collapse:separate;border-spacing:2px;border:none;margin:4px 0;'
-        f'line-height:1.4;font-size:12px;font-variant-numeric:tabular-nums;color:inherit">{top}<thead>{named}'
-        f'{plain}<th scope="col" style="{head}text-align:right;opacity:.8">{text_html(corner)}</th>'
-        f"{heads}</tr></thead><tbody>{body}</tbody></table>"
-    )

@@ -126,6 +126,11 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
         ("alt text", in_words('<img src="b.png" alt="">')),
     ],
     "set_up_cell": [("first code cell", in_source(2, "import torch", "import torch\nx = 1"))],
+    "public_imports": [
+        ("helpers.pictures.matrix", in_code("from helpers.pictures.matrix import heatmap")),
+        ("helpers.numbers", in_code("import helpers.numbers")),
+        ("from helpers:", in_code("from helpers import toy")),
+    ],
     "cell_length": [("26 lines", in_code("\n" * 24 + "y = 1"))],
     "no_magics": [
         (line[:4], in_code(line))

@@ -108,7 +108,7 @@ def test_help_lists_every_target(project):
     targets = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split()) - {"FORCE"}
     code, out, err = project.make()
     assert (code, err) == (0, [])
-    assert set(re.findall(r"^  (\w+)", out, re.MULTILINE)) == targets
+    assert set(re.findall(r"^  ([\w-]+)", out, re.MULTILINE)) == targets
     assert project.make("help")[1] == out
     assert project.calls() == []
 
@@ -142,10 +142,18 @@ def test_an_edit_of_the_requirements_installs_again(project, name, target):
 def test_test_runs_nbval_strictly_over_notebooks_and_tests(project):
     project.make("test", TEST_ARGS="-x")
     last = project.calls()[-1]
-    assert last == (
-        "-m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 -x notebooks tests"
-    )
+    strictly = "-m pytest --nbval --nbval-current-env --nbval-cell-timeout=60"
+    assert last.startswith(strictly) and last.endswith("-m not slow -x notebooks tests")
     assert not (project.folder / "work").exists()
+
+
+@needs_make
+def test_test_all_runs_the_tests_and_then_the_slow_ones(project):
+    project.make("lab")
+    project.calls()
+    project.make("test-all")
+    first, second = project.calls("-m pytest")
+    assert "-m not slow" in first and second.endswith("-m slow tests")
 
 
 @needs_make

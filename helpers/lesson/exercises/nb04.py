@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from helpers.attention import causal_mask
-from helpers.clinic.bugs import ILLNESSES
+from helpers.clinic.bugs import ATTENTION_BUGS as ILLNESSES
 from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
 
 # ---------------------------------------------------------------- 04.1

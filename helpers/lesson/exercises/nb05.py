@@ -3,7 +3,7 @@
 import torch
 
 from helpers.attention import causal_mask
-from helpers.clinic.bugs import ILLNESSES
+from helpers.clinic.bugs import ATTENTION_BUGS as ILLNESSES
 from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
 
 # ---------------------------------------------------------------- 05.1

@@ -4,7 +4,11 @@ import torch
 import torch.nn.functional as F
 
 from helpers.attention import Head, causal_mask
-from helpers.clinic.bugs import HEAD_ILLNESSES, ILLNESSES, OVER_HEADS, healthy, in_heads
+from helpers.clinic.bugs import ATTENTION_BUGS as ILLNESSES
+from helpers.clinic.bugs import HEAD_AXIS_BUGS as OVER_HEADS
+from helpers.clinic.bugs import SPLIT_BUGS as HEAD_ILLNESSES
+from helpers.clinic.bugs import correct_attention as healthy
+from helpers.clinic.bugs import in_heads
 from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
 
 # ---------------------------------------------------------------- 06.1

@@ -3,7 +3,8 @@
 import torch
 from torch import nn
 
-from helpers.clinic.bugs import MISWIRINGS, wired
+from helpers.clinic.wiring import WIRING_BUGS as MISWIRINGS
+from helpers.clinic.wiring import block_output as wired
 from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
 
 # ---------------------------------------------------------------- 07.1
