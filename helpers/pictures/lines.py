@@ -15,7 +15,7 @@ from helpers.numbers import EDGE, as_array, briefs, power
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.colours import CURVES, INK, LINE, PALE, QUIET
-from helpers.pictures.table import Cell, Table, side_by_side
+from helpers.pictures.table import Table, plain_cells, side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +113,7 @@ def _table(
     for name, y in given.items():
         if not log:  # what is too small to be seen is written as 0
             y = np.where(np.abs(y) < EDGE, 0, y)
-        rows.append((name, [Cell(text, "plain") for text in briefs(y)]))
+        rows.append((name, *plain_cells([briefs(y)])))
     caption = f"{panel} (logarithmic)" if log else panel
     return Table(briefs(across), rows, caption, over=xlabel)
 
