@@ -1,7 +1,7 @@
-"""Attention, as the notebooks arrive at it: a mask, the formula, a head, many heads, a block.
+"""Attention as the notebooks build it: causal mask, formula, head, multi-head attention, block.
 
 The formula is Eq. 1 of Vaswani et al. (2017), "Attention Is All You Need",
-https://arxiv.org/abs/1706.03762; many heads are its section 3.2.2, the block its section 3.1.
+https://arxiv.org/abs/1706.03762. Multi-head attention is its section 3.2.2, the block section 3.1.
 """
 
 import math
@@ -12,19 +12,22 @@ from torch import nn
 
 from helpers.attention_checks import (
     refuse_bad_channels,
+    refuse_bad_dropout,
+    refuse_bad_input,
     refuse_bad_mask,
-    refuse_bad_reading,
+    refuse_bad_qkv,
     refuse_bad_sizes,
-    refuse_bad_tensors,
     refuse_uneven_heads,
+    refuse_unknown_norm,
+    refuse_weights_of_fused,
 )
 
 
 def causal_mask(T_q: int, T_k: int | None = None) -> torch.Tensor:
-    """Who may read whom when nobody may read the future.
+    """The mask with which no query attends to the future.
 
-    The last query sees all keys: query i may read key j when ``j <= i + T_k - T_q``. That is
-    what a cache of earlier keys needs. PyTorch's ``is_causal=True`` lines up the *first* query
+    The last query may attend to all keys, and query i to key j when ``j <= i + T_k - T_q``. That
+    is what a cache of earlier keys needs. PyTorch's ``is_causal=True`` lines up the *first* query
     with the first key instead (``j <= i``), which differs as soon as ``T_q != T_k``.
 
     Parameters
@@ -70,26 +73,27 @@ def attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Scaled dot-product attention, with its weights.
 
-    ``softmax(q kᵀ / √d) v``: every query scores every key, a softmax turns each row of scores
-    into weights, and the weights mix the values. Eq. 1 of Vaswani et al. (2017).
+    ``softmax(q kᵀ / √d) v``: the dot product of a query and a key is their score, a softmax turns
+    each row of scores into weights, and each output is the average of the values with these
+    weights. Eq. 1 of Vaswani et al. (2017).
 
     Parameters
     ----------
     q
-        (..., T_q, d) queries: who reads.
+        (..., T_q, d) queries: what each token looks for.
     k
-        (..., T_k, d) keys: who is read.
+        (..., T_k, d) keys: how a token can be found.
     v
-        (..., T_k, d_v) values: what is read. d_v may differ from d.
+        (..., T_k, d_v) values: what a token passes on. d_v may differ from d.
     mask
         bool, **True = may attend**; any shape that broadcasts to (..., T_q, T_k).
     dropout
-        The share of the weights that is set to 0 at random; the others grow to make up for it.
+        Probability with which a weight is set to 0; the others are divided by ``1 - dropout``.
 
     Returns
     -------
     out : torch.Tensor
-        (..., T_q, d_v), one mix of values a query.
+        (..., T_q, d_v), one weighted average of the values for each query.
     weights : torch.Tensor
         (..., T_q, T_k), each row sums to 1 (with dropout: on average).
 
@@ -98,8 +102,8 @@ def attention(
     TypeError
         When q, k or v is not a float tensor, or the mask is not a bool tensor.
     ValueError
-        When the shapes do not fit, or a query may attend to no key at all: a softmax over
-        nothing is 0 / 0.
+        When the shapes do not fit, or a query may attend to no key at all: the softmax of that
+        row would be 0 / 0.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def attention(
     >>> weights[0]
     tensor([1., 0., 0.])
     """
-    refuse_bad_tensors(q, k, v)
+    refuse_bad_qkv(q, k, v)
     scores = q @ k.mT / math.sqrt(q.shape[-1])  # (..., T_q, T_k)
     if mask is not None:
         refuse_bad_mask(mask, scores.shape)
@@ -155,18 +159,19 @@ class Head(nn.Module):
         mask: torch.Tensor | str | None = "causal",
         return_weights: bool = False,
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-        """Let each token of x read.
+        """Self-attention over x or, with a context, cross-attention from x to the context.
 
         Parameters
         ----------
         x
-            (B, T_q, C): who reads.
+            (B, T_q, C), the tokens that queries are computed from.
         context
-            (B, T_k, C): who is read; x itself when left out. There is no "earlier" between two
-            sequences, so a context needs ``mask=None`` or a mask of its own.
+            (B, T_k, C), the tokens that keys and values are computed from; x when left out. No
+            token of another sequence is earlier or later than one of x, so a context needs
+            ``mask=None`` or a mask of its own.
         mask
-            "causal": this token and everything before it. None: everything. Or a bool tensor,
-            **True = may attend**, that broadcasts to (B, T_q, T_k).
+            "causal": each token attends to itself and everything before it. None: to everything.
+            Or a bool tensor, **True = may attend**, that broadcasts to (B, T_q, T_k).
         return_weights
             Whether to return the weights as well.
 
@@ -184,7 +189,7 @@ class Head(nn.Module):
         ValueError
             When a shape does not fit, a row of the mask is empty, or a context meets "causal".
         """
-        refuse_bad_reading(x, context, mask, self.query)
+        refuse_bad_input(x, context, mask, self.query)
         context = x if context is None else context
         q = self.query(x)  # (B, T_q, head_size)
         k, v = self.key(context), self.value(context)  # (B, T_k, head_size)
@@ -195,7 +200,7 @@ class Head(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """Several heads at once, each in its own slice of the channels, and a projection.
+    """`n_head` heads in one batched matmul, each in its own channels, and an output projection.
 
     Parameters
     ----------
@@ -207,7 +212,7 @@ class MultiHeadAttention(nn.Module):
         Whether PyTorch's ``F.scaled_dot_product_attention`` does the arithmetic: the same
         numbers in less time and memory, but no weights to look at.
     dropout
-        The share of the weights that is dropped in training.
+        Probability with which an attention weight is set to 0 in training.
 
     Raises
     ------
@@ -217,8 +222,8 @@ class MultiHeadAttention(nn.Module):
 
     Examples
     --------
-    >>> many = MultiHeadAttention(32, 4)
-    >>> out, weights = many(torch.randn(2, 8, 32), return_weights=True)
+    >>> multi_head = MultiHeadAttention(32, 4)
+    >>> out, weights = multi_head(torch.randn(2, 8, 32), return_weights=True)
     >>> out.shape, weights.shape
     (torch.Size([2, 8, 32]), torch.Size([2, 4, 8, 8]))
     """
@@ -227,8 +232,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         refuse_bad_sizes(C=C, n_head=n_head)
         refuse_uneven_heads(C, n_head)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout is a share, at least 0 and below 1; got {dropout}.")
+        refuse_bad_dropout(dropout)
         self.n_head, self.fused, self.dropout = n_head, fused, dropout
         self.query = nn.Linear(C, C, bias=False)
         self.key = nn.Linear(C, C, bias=False)
@@ -243,13 +247,13 @@ class MultiHeadAttention(nn.Module):
         mask: torch.Tensor | str | None = "causal",
         return_weights: bool = False,
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-        """Let each token of x read, once a head.
+        """Self-attention over x or cross-attention from x to a context, once in each head.
 
         Parameters
         ----------
         x, context, mask, return_weights
-            As for `Head`. A mask of two or three axes is (B, T_q, T_k) and holds for all heads;
-            one of four is (B, n_head, T_q, T_k).
+            As for `Head`. A mask that broadcasts to (B, T_q, T_k) holds for all heads; one with
+            four axes is (B, n_head, T_q, T_k).
 
         Returns
         -------
@@ -265,19 +269,15 @@ class MultiHeadAttention(nn.Module):
         ValueError
             As for `Head`, and when a fused module is asked for weights.
         """
-        if self.fused and return_weights:
-            raise ValueError(
-                "With fused=True the weights are never written down, so they cannot be returned. "
-                "Make the module with fused=False (the same numbers), or leave out return_weights."
-            )
-        refuse_bad_reading(x, context, mask, self.query)
+        refuse_weights_of_fused(self.fused, return_weights)
+        refuse_bad_input(x, context, mask, self.query, self.n_head)
         context = x if context is None else context
         q = self._split(self.query(x))  # (B, n_head, T_q, head_size)
         k, v = self._split(self.key(context)), self._split(self.value(context))
         dropout = self.dropout if self.training else 0.0
         causal = isinstance(mask, str)
-        if not causal:
-            mask = _for_all_heads(mask, q, k)
+        if isinstance(mask, torch.Tensor):  # one that holds for all heads gets an axis for them
+            mask = mask[:, None] if mask.dim() == 3 else torch.atleast_2d(mask)
         if self.fused:
             out = F.scaled_dot_product_attention(
                 q, k, v, None if causal else mask, dropout_p=dropout, is_causal=causal
@@ -289,17 +289,18 @@ class MultiHeadAttention(nn.Module):
         return (out, weights) if return_weights else out
 
     def _split(self, z: torch.Tensor) -> torch.Tensor:
+        """(B, T, C) -> (B, n_head, T, head_size)."""
         B, T, C = z.shape
         return z.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
 
 
 class FeedForward(nn.Module):
-    """Two Linear layers with a ReLU between them, for each token by itself.
+    """Feed-forward network: two Linear layers with a ReLU between them, for each token alone.
 
     Parameters
     ----------
     C
-        Channels of a token; in between there are four times as many.
+        Channels of a token; the hidden layer has four times as many.
 
     Raises
     ------
@@ -320,7 +321,7 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """Tokens talk, then think; both only add to what is there.
+    """Self-attention, then a feed-forward network, each added to the residual stream.
 
     Parameters
     ----------
@@ -329,7 +330,7 @@ class Block(nn.Module):
     n_head
         Number of heads.
     norm
-        "pre": ``x + f(norm(x))``, the way of today. "post": ``norm(x + f(x))``, that of 2017.
+        "pre": ``x + f(norm(x))``, usual today. "post": ``norm(x + f(x))``, as in the paper of 2017.
 
     Raises
     ------
@@ -339,8 +340,7 @@ class Block(nn.Module):
 
     def __init__(self, C: int, n_head: int, norm: str = "pre") -> None:
         super().__init__()
-        if norm not in ("pre", "post"):
-            raise ValueError(f'norm must be "pre" or "post", got {norm!r}.')
+        refuse_unknown_norm(norm)
         self.norm = norm
         self.attention = MultiHeadAttention(C, n_head)
         self.feed_forward = FeedForward(C)
@@ -348,22 +348,9 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(B, T, C) -> (B, T, C), causal."""
-        refuse_bad_reading(x, None, "causal", self.attention.query)
+        refuse_bad_input(x, None, "causal", self.attention.query)
         if self.norm == "post":
             x = self.norm_1(x + self.attention(x))
             return self.norm_2(x + self.feed_forward(x))
         x = x + self.attention(self.norm_1(x))
         return x + self.feed_forward(self.norm_2(x))
-
-
-def _for_all_heads(
-    mask: torch.Tensor | None, q: torch.Tensor, k: torch.Tensor
-) -> torch.Tensor | None:
-    """Give a mask (B, T_q, T_k) an axis for the heads; (B, n_head, T_q, T_k) has it already."""
-    if mask is None:
-        return None
-    B, n_head, T_q, _ = q.shape
-    with_heads = isinstance(mask, torch.Tensor) and mask.dim() > 3
-    lead = (B, n_head) if with_heads else (B,)
-    refuse_bad_mask(mask, torch.Size((*lead, T_q, k.shape[-2])))
-    return mask[:, None] if mask.dim() == 3 else mask.expand(*mask.shape[:-2], T_q, k.shape[-2])

@@ -1,4 +1,4 @@
-"""What the modules of `helpers.attention` refuse, in words: the rule, the numbers, the remedy."""
+"""Error messages of `helpers.attention`: each states the rule, the numbers and the remedy."""
 
 import torch
 from torch import nn
@@ -25,19 +25,44 @@ def refuse_uneven_heads(C: int, n_head: int) -> None:
         )
 
 
-def refuse_bad_reading(
+def refuse_bad_dropout(dropout: float) -> None:
+    """Refuse a dropout that is no probability below 1."""
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is a probability, at least 0 and below 1; got {dropout}.")
+
+
+def refuse_unknown_norm(norm: str) -> None:
+    """Refuse a place of the layer norm that a block does not know."""
+    if norm not in ("pre", "post"):
+        raise ValueError(f'norm must be "pre" or "post", got {norm!r}.')
+
+
+def refuse_weights_of_fused(fused: bool, return_weights: bool) -> None:
+    """Refuse to return the weights of a fused module."""
+    if fused and return_weights:
+        raise ValueError(
+            "With fused=True the weights are never stored, so they cannot be returned. "
+            "Make the module with fused=False (the same numbers), or leave out return_weights."
+        )
+
+
+def refuse_bad_input(
     x: torch.Tensor,
     context: torch.Tensor | None,
     mask: torch.Tensor | str | None,
     layer: nn.Linear,
+    n_head: int | None = None,
 ) -> None:
-    """Refuse x, context or mask that a head with this Linear layer cannot read."""
+    """Refuse x, context or mask that do not fit each other or this Linear layer.
+
+    With `n_head` a mask may have four axes, the second of them for the heads.
+    """
     if isinstance(mask, str) and mask != "causal":
         raise ValueError(f'mask must be "causal", None or a bool tensor, got {mask!r}.')
     if isinstance(mask, str) and context is not None:
         raise ValueError(
-            'mask is "causal" (the default), but a context has no earlier and later for x: '
-            "its tokens are another sequence. Give mask=None, or a bool tensor (T_q, T_k)."
+            'mask is "causal" (the default), but the context is another sequence: none of its '
+            "tokens is earlier or later than one of x. Give mask=None, or a bool tensor (T_q, T_k)."
         )
     for name, tensor in (("x", x), ("context", x if context is None else context)):
         refuse_bad_channels(name, tensor, layer)
@@ -50,15 +75,20 @@ def refuse_bad_reading(
     if context is not None and len(context) != len(x):
         one = "context" if len(context) == 1 else "context[:1]"
         raise ValueError(
-            f"Each sequence reads its own context: x has {len(x)} sequences, context "
+            f"Each sequence attends to its own context: x has {len(x)} sequences, context "
             f"{len(context)}. To give all of them one context use {one}.expand({len(x)}, -1, -1)."
         )
+    if mask is not None and not isinstance(mask, str):
+        with_heads = n_head is not None and isinstance(mask, torch.Tensor) and mask.dim() > 3
+        lead = (len(x), n_head) if with_heads else (len(x),)
+        T_k = x.shape[1] if context is None else context.shape[1]
+        refuse_bad_mask(mask, torch.Size((*lead, x.shape[1], T_k)))
 
 
 def refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> None:
-    """Refuse a tensor that this Linear layer cannot read."""
+    """Refuse a tensor that does not fit the input of this Linear layer."""
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{name} must be a tensor of floats, got {_no_tensor(name, tensor)}.")
+        raise TypeError(f"{name} must be a tensor of floats, got {_given_type(name, tensor)}.")
     if not tensor.is_floating_point():
         raise TypeError(
             f"{name} must be a tensor of floats, got {tensor.dtype}: use {name}.float()."
@@ -79,15 +109,15 @@ def refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> No
         )
 
 
-def refuse_bad_tensors(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
+def refuse_bad_qkv(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
     """Refuse q, k and v that do not fit together."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, got {_no_tensor(name, tensor)}.")
+            raise TypeError(f"{name} must be a tensor, got {_given_type(name, tensor)}.")
         if not tensor.is_floating_point():
             raise TypeError(
                 f"{name} must hold floats, got {tensor.dtype}: use {name}.float(), "
-                "since weights are fractions."
+                "since attention weights are fractions."
             )
         if tensor.dim() < 2:
             raise ValueError(
@@ -111,7 +141,7 @@ def refuse_bad_tensors(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Non
         )
     if k.shape[-2] == 0 or k.shape[-1] == 0:
         raise ValueError(
-            f"There is nothing to read: k has shape {_shape(k)}. "
+            f"There is nothing to attend to: k has shape {_shape(k)}. "
             "Give at least one token and one channel."
         )
     try:
@@ -127,7 +157,7 @@ def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
     """Refuse a mask that is not bool, does not fit the scores or has an empty row."""
     if not isinstance(mask, torch.Tensor):
         raise TypeError(
-            f"mask must be a bool tensor, True = may attend; got {_no_tensor('mask', mask)}."
+            f"mask must be a bool tensor, True = may attend; got {_given_type('mask', mask)}."
         )
     if mask.dtype != torch.bool:
         raise TypeError(
@@ -150,13 +180,13 @@ def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
         where = f"row {list(index)} of the mask" if index else "the mask"
         raise ValueError(
             f"A query may attend to no key: {where} is False throughout "
-            f"({int(empty.sum())} of {empty.numel()} rows). A softmax over nothing is 0 / 0 "
+            f"({int(empty.sum())} of {empty.numel()} rows). The softmax of such a row is 0 / 0 "
             "= nan. Let each query attend to at least one key, for example to itself."
         )
 
 
-def _no_tensor(name: str, value: object) -> str:
-    """What came instead of a tensor, and how to make one of it where that works."""
+def _given_type(name: str, value: object) -> str:
+    """The type that was given instead of a tensor, and how to make one of it where that works."""
     numbers = isinstance(value, list | tuple) or hasattr(value, "__array__")
     return type(value).__name__ + (f": use torch.tensor({name})" if numbers else "")
 

@@ -1,7 +1,7 @@
-"""What becomes of a signal, its gradient and its tokens in a deep stack of fresh blocks.
+"""How signal, gradient and token similarity change with the depth of an untrained stack of blocks.
 
-Nothing is trained here. A block is attention with 4 heads, then a feed-forward layer, and there are
-four ways to put its two halves into the stack and two ways to start their weights.
+A block is causal multi-head attention with 4 heads, followed by a feed-forward network. There are
+four ways to put these two branches into the stack, and two initialisations of their weights.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from helpers.attention import attention, causal_mask
+from helpers.torch_settings import one_thread
 
 WAYS = ("plain", "residual", "+ norm", "+ zero-init projection")  # each adds to the one before
 INITS = ("default", "unit gain")
@@ -25,12 +26,17 @@ B, T, C, N_HEAD = 4, 8, 32, 4
 
 
 @dataclass(frozen=True)
-class Stack:
+class StackMeasurement:
     """What a stack of blocks does to random tokens of size 1.
 
-    `signal` is the typical size (rms) of a channel behind the last block, `gradient` that of the
-    gradient which arrives at the input when one of size 1 is sent back, `similarity` the mean
-    cosine between two tokens of a sequence behind the last block.
+    Attributes
+    ----------
+    signal
+        Root mean square of the channels after the last block.
+    gradient
+        Root mean square of the gradient at the input, for an upstream gradient of size 1.
+    similarity
+        Mean cosine between two tokens of a sequence after the last block.
     """
 
     signal: float
@@ -38,23 +44,23 @@ class Stack:
     similarity: float
 
 
-def signal_by_depth(way: str, depth: int, *, init: str = "default") -> Stack:
-    """Send 4 sequences of 8 random tokens up a stack of fresh blocks, and a gradient down.
+def signal_by_depth(way: str, depth: int, *, init: str = "default") -> StackMeasurement:
+    """Run 4 sequences of 8 random tokens through a new stack of blocks, forward and backward.
 
-    Always the same numbers: weights, tokens and gradient come from fixed seeds, in double
-    precision, and a deeper stack begins with the blocks of a shallower one.
+    The numbers are always the same: weights, tokens and upstream gradient come from a fixed seed,
+    in double precision, and the first blocks of a deeper stack are those of a shallower one.
 
     Parameters
     ----------
     way : str
-        "plain": each half of a block replaces the tokens; "residual": it adds to them;
-        "+ norm": it adds, and reads them through a layer norm; "+ zero-init projection": the same,
-        with the last layer of each half started at zero.
+        "plain": each branch (attention, feed-forward) replaces the tokens; "residual": its output
+        is added to them; "+ norm": added, and the branch reads them through a layer norm;
+        "+ zero-init projection": the same, with the last layer of each branch initialised to zero.
     depth : int
-        How many blocks, 1 to 100.
+        Number of blocks, 1 to 100.
     init : str
-        "default": PyTorch's own start; "unit gain": weights of variance 1 / (number of inputs),
-        so that a layer keeps the size of what passes.
+        "default": PyTorch's default initialisation; "unit gain": weights of variance
+        1 / (number of inputs), so that a layer keeps the size of its input.
 
     Raises
     ------
@@ -75,34 +81,31 @@ def signal_by_depth(way: str, depth: int, *, init: str = "default") -> Stack:
 
 
 @lru_cache(maxsize=16)
-def _all_depths(way: str, init: str, deepest: int) -> list[Stack]:
-    """Measure every depth from 1 to `deepest` in one pass, up and down.
+def _all_depths(way: str, init: str, deepest: int) -> list[StackMeasurement]:
+    """Measure every depth from 1 to `deepest` in one forward and one backward pass.
 
-    The tokens are there once for each depth. Behind every block one copy has arrived and the
-    others go on; then a single backward pass serves them all.
+    The input is there `deepest` times, once for each depth. After block d the copy for depth d is
+    finished and the others go on.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the matrices are small: two threads mostly wait for each other
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            x, sent_back = (z / _rms(z) for z in torch.randn(2, 1, B, T, C, dtype=torch.double))
-            copies = x.repeat(deepest, 1, 1, 1).requires_grad_()  # (deepest, B, T, C)
-            going, arrived = copies, []
-            for _ in range(deepest):
-                for half in _block(way, init):
-                    going = half(going)
-                arrived.append(going[0])
-                going = going[1:]
-        out = torch.stack(arrived)
-        (gradient,) = torch.autograd.grad((out * sent_back).sum(), copies)
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        x, upstream = (z / _rms(z) for z in torch.randn(2, 1, B, T, C, dtype=torch.double))
+        copies = x.repeat(deepest, 1, 1, 1).requires_grad_()  # (deepest, B, T, C)
+        unfinished, finished = copies, []
+        for _ in range(deepest):
+            for branch in _block(way, init):
+                unfinished = branch(unfinished)
+            finished.append(unfinished[0])
+            unfinished = unfinished[1:]
+        out = torch.stack(finished)  # (deepest, B, T, C)
+        (gradient,) = torch.autograd.grad(out, copies, upstream.expand_as(out))
         out = out.detach()
-        towards = F.normalize(out, dim=-1)
-        cosines = (towards @ towards.mT)[..., ~torch.eye(T, dtype=torch.bool)]  # without itself
+        directions = F.normalize(out, dim=-1)
+        other_tokens = ~torch.eye(T, dtype=torch.bool)
+        cosines = (directions @ directions.mT)[..., other_tokens]  # (deepest, B, T * (T - 1))
         measured = (_rms(out).flatten(), _rms(gradient).flatten(), cosines.mean((1, 2)))
-    finally:
-        torch.set_num_threads(threads)
-    return [Stack(*numbers) for numbers in zip(*(m.tolist() for m in measured), strict=True)]
+    by_depth = zip(*(numbers.tolist() for numbers in measured), strict=True)
+    return [StackMeasurement(*numbers) for numbers in by_depth]
 
 
 def _rms(values: torch.Tensor) -> torch.Tensor:
@@ -110,34 +113,34 @@ def _rms(values: torch.Tensor) -> torch.Tensor:
 
 
 def _block(way: str, init: str) -> list[Callable[[torch.Tensor], torch.Tensor]]:
-    """Make a fresh block: its two halves, attention and feed-forward, put in this way."""
+    """Make a new block: its attention and its feed-forward network, each joined to the stack."""
     query, key, value = (_linear(C, C, init, bias=False) for _ in range(3))
     proj = _linear(C, C, init)
-    wide, back = _linear(C, 4 * C, init), _linear(4 * C, C, init)
+    wide, narrow = _linear(C, 4 * C, init), _linear(4 * C, C, init)
     if way == "+ zero-init projection":
-        for layer in (proj, back):
+        for layer in (proj, narrow):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
-    def talk(x: torch.Tensor) -> torch.Tensor:
+    def self_attention(x: torch.Tensor) -> torch.Tensor:
         q, k, v = (
             layer(x).unflatten(-1, (N_HEAD, -1)).transpose(-3, -2) for layer in (query, key, value)
         )
         out, _ = attention(q, k, v, causal_mask(T))
         return proj(out.transpose(-3, -2).flatten(-2))
 
-    def think(x: torch.Tensor) -> torch.Tensor:
-        return back(torch.relu(wide(x)))
+    def feed_forward(x: torch.Tensor) -> torch.Tensor:
+        return narrow(torch.relu(wide(x)))
 
-    return [_put(half, way) for half in (talk, think)]
+    return [_joined_to_stack(branch, way) for branch in (self_attention, feed_forward)]
 
 
-def _put(half: Callable, way: str) -> Callable[[torch.Tensor], torch.Tensor]:
+def _joined_to_stack(branch: Callable, way: str) -> Callable[[torch.Tensor], torch.Tensor]:
     if way == "plain":
-        return half
+        return branch
     if way == "residual":
-        return lambda x: x + half(x)
-    return lambda x: x + half(F.layer_norm(x, (C,)))
+        return lambda x: x + branch(x)
+    return lambda x: x + branch(F.layer_norm(x, (C,)))
 
 
 def _linear(n_in: int, n_out: int, init: str, bias: bool = True) -> nn.Linear:

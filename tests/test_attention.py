@@ -47,10 +47,10 @@ def test_equals_pytorch_with_gradients(shape, dtype):
         torch.testing.assert_close(out, expected, **tolerance)
         assert weights.shape == (*lead, T_q, T_k)
         torch.testing.assert_close(weights @ ours[2], out)
-        cotangent = torch.randn(out.shape, dtype=dtype, generator=torch.Generator().manual_seed(3))
+        upstream = torch.randn(out.shape, dtype=dtype, generator=torch.Generator().manual_seed(3))
         for a, b in zip(
-            torch.autograd.grad(out, ours, cotangent),
-            torch.autograd.grad(expected, theirs, cotangent),
+            torch.autograd.grad(out, ours, upstream),
+            torch.autograd.grad(expected, theirs, upstream),
             strict=True,
         ):
             torch.testing.assert_close(a, b, **tolerance)
@@ -128,7 +128,7 @@ BAD_INPUT = [
     ((x, x, x.double()), TypeError, "one dtype, got torch.float32, torch.float32 and torch.float6"),
     ((x, x, x.tolist()), TypeError, r"v must be a tensor, got list: use torch\.tensor\(v\)"),
     ((x[0, 0], x, x), ValueError, r"q needs at least two dimensions.*\(3,\).*q\[None, :\]"),
-    ((x, x[:, :0], x[:, :0]), ValueError, r"nothing to read: k has shape \(2, 0, 3\)"),
+    ((x, x[:, :0], x[:, :0]), ValueError, r"nothing to attend to: k has shape \(2, 0, 3\)"),
     ((x, x, x, torch.ones(4, 4)), TypeError, "bool tensor, True = may attend; got torch.float32"),
     ((x, x, x, [[True]]), TypeError, r"True = may attend; got list: use torch\.tensor\(mask\)"),
     ((x, x, x, torch.ones(3, 4) > 0), ValueError, r"mask \(3, 4\) .* scores \(2, 4, 4\)"),

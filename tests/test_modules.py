@@ -1,4 +1,4 @@
-"""Head, many heads, feed-forward and block against PyTorch's own, and their words for bad input."""
+"""Head, multi-head attention, feed-forward and block: PyTorch's numbers, and refusals in words."""
 
 import pytest
 import torch
@@ -63,7 +63,7 @@ def masks(T_q, T_k):
 
 @pytest.mark.parametrize("mask", ["causal", *masks(1, 1)])
 @pytest.mark.parametrize("fused", [False, True], ids=["explicit", "fused"])
-def test_many_heads_equal_pytorchs_with_weights_and_gradients(mask, fused):
+def test_multi_head_attention_equals_pytorchs_with_weights_and_gradients(mask, fused):
     ours = MultiHeadAttention(C, N_HEAD, fused=fused)
     theirs = pytorchs(ours)
     T_k = T if mask == "causal" else T + 2
@@ -83,9 +83,9 @@ def test_many_heads_equal_pytorchs_with_weights_and_gradients(mask, fused):
     if not fused:
         _, weights = ours(x, context=context, mask=mask, return_weights=True)
         torch.testing.assert_close(weights, their_weights, **TOLERANCE)
-    cotangent = tokens()
-    out.backward(cotangent)
-    expected.backward(cotangent)
+    upstream = tokens()
+    out.backward(upstream)
+    expected.backward(upstream)
     torch.testing.assert_close(x.grad, x_too.grad, **TOLERANCE)
     rows = [getattr(ours, role).weight.grad for role in ("query", "key", "value")]
     torch.testing.assert_close(torch.cat(rows), theirs.in_proj_weight.grad, **TOLERANCE)
@@ -97,47 +97,51 @@ def test_each_head_may_have_its_own_mask():
     assert torch.equal(weights > 0, mask)
 
 
-def test_many_heads_equal_a_list_of_heads():
-    many, x = MultiHeadAttention(C, N_HEAD), tokens()
-    answers = []
+def test_multi_head_attention_equals_a_list_of_heads():
+    multi_head, x = MultiHeadAttention(C, N_HEAD), tokens()
+    outputs = []
     for h in range(N_HEAD):
         head = Head(C, C // N_HEAD)
         for role in ("query", "key", "value"):
-            rows = getattr(many, role).weight.split(C // N_HEAD)[h]
+            rows = getattr(multi_head, role).weight.split(C // N_HEAD)[h]
             getattr(head, role).weight.data.copy_(rows)
-        answers.append(head(x))
-    torch.testing.assert_close(many(x), many.proj(torch.cat(answers, dim=-1)), **TOLERANCE)
+        outputs.append(head(x))
+    torch.testing.assert_close(
+        multi_head(x), multi_head.proj(torch.cat(outputs, dim=-1)), **TOLERANCE
+    )
 
 
 @pytest.mark.parametrize("shape", [(1, T, C), (B, 1, C), (1, 1, C)], ids=str)
 @pytest.mark.parametrize("fused", [False, True], ids=["explicit", "fused"])
 def test_one_sequence_and_one_token_are_right(shape, fused):
-    many, x = MultiHeadAttention(C, N_HEAD, fused=fused), tokens(*shape)
-    theirs = pytorchs(many)
+    multi_head, x = MultiHeadAttention(C, N_HEAD, fused=fused), tokens(*shape)
+    theirs = pytorchs(multi_head)
     expected, _ = theirs(x, x, x, attn_mask=~causal_mask(shape[1]))
-    torch.testing.assert_close(many(x), expected, **TOLERANCE)
+    torch.testing.assert_close(multi_head(x), expected, **TOLERANCE)
     assert Block(C, N_HEAD)(x).shape == shape
 
 
 @pytest.mark.parametrize("fused", [False, True], ids=["explicit", "fused"])
 def test_dropout_drops_weights_in_training_only(fused):
-    many, x = MultiHeadAttention(C, N_HEAD, dropout=0.5, fused=fused), tokens()
-    assert not torch.equal(many(x), many(x))
-    assert torch.equal(many.eval()(x), many(x))
+    multi_head, x = MultiHeadAttention(C, N_HEAD, dropout=0.5, fused=fused), tokens()
+    assert not torch.equal(multi_head(x), multi_head(x))
+    assert torch.equal(multi_head.eval()(x), multi_head(x))
     if not fused:
-        right = many(x, return_weights=True)[1]
-        dropped = many.train()(x, return_weights=True)[1]
+        right = multi_head(x, return_weights=True)[1]
+        dropped = multi_head.train()(x, return_weights=True)[1]
         kept = dropped != 0
         assert 0.3 < kept[right > 0].float().mean() < 0.7
         torch.testing.assert_close(dropped[kept], 2 * right[kept])
 
 
 def test_feed_forward_is_two_linear_layers_for_each_token_alone():
-    think, x = FeedForward(C), tokens()
-    assert (think.wide.out_features, think.proj.out_features) == (4 * C, C)
-    torch.testing.assert_close(think(x), think.proj(think.wide(x).clamp(min=0)), **TOLERANCE)
+    feed_forward, x = FeedForward(C), tokens()
+    assert (feed_forward.wide.out_features, feed_forward.proj.out_features) == (4 * C, C)
+    torch.testing.assert_close(
+        feed_forward(x), feed_forward.proj(feed_forward.wide(x).clamp(min=0)), **TOLERANCE
+    )
     order = torch.randperm(T)
-    torch.testing.assert_close(think(x[:, order]), think(x)[:, order], **TOLERANCE)
+    torch.testing.assert_close(feed_forward(x[:, order]), feed_forward(x)[:, order], **TOLERANCE)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -162,7 +166,8 @@ def test_other_floats_are_kept(dtype):
     assert Block(C, N_HEAD).to(dtype)(tokens().to(dtype)).dtype == dtype
 
 
-head, many, fused = Head(C, 4), MultiHeadAttention(C, N_HEAD), MultiHeadAttention(C, 4, fused=True)
+head, multi_head = Head(C, 4), MultiHeadAttention(C, N_HEAD)
+fused = MultiHeadAttention(C, N_HEAD, fused=True)
 x = torch.ones(B, T, C)
 context = torch.ones(B, T + 1, C)
 WHOLE = "must be a whole number of at least 1"
@@ -215,25 +220,37 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize("module", [head, many, fused], ids=["head", "many", "fused"])
 @pytest.mark.parametrize(("given", "error", "match"), BAD_INPUT)
-def test_bad_input_is_refused_in_words(module, given, error, match):
+def test_bad_input_is_refused_in_words(given, error, match):
     with pytest.raises(error, match=match):
-        module(**{"x": x} | given)
+        multi_head(**{"x": x} | given)
 
 
-@pytest.mark.parametrize("module", [Block(C, 4), Block(C, 4, norm="post"), FeedForward(C)])
-def test_blocks_refuse_bad_input_in_the_same_words(module):
-    with pytest.raises(TypeError, match=r"got torch.int64: use x\.float\(\)"):
-        module(x.long())
-    with pytest.raises(ValueError, match=r"C = 12 .*its shape is \(3, 5, 7\)\.$"):
-        module(x[..., :7])
+MODULES = {
+    "head": head,
+    "fused": fused,
+    "pre-norm block": Block(C, 4),
+    "post-norm block": Block(C, 4, norm="post"),
+    "feed-forward": FeedForward(C),
+}
+
+
+@pytest.mark.parametrize("module", MODULES.values(), ids=MODULES.keys())
+def test_every_module_refuses_bad_input(module):
     with pytest.raises(ValueError, match=r"C = 12 .*are T and C swapped"):
         module(x.mT)
 
 
+@pytest.mark.parametrize("module", [head, multi_head, fused], ids=["head", "multi-head", "fused"])
+def test_every_attention_refuses_a_mask_that_does_not_fit(module):
+    mask = torch.ones(B, 2, T, T) > 0
+    scores = r"\(3, 5, 5\)" if module is head else r"\(3, 4, 5, 5\)"
+    with pytest.raises(ValueError, match=rf"\(3, 2, 5, 5\) does not fit the scores {scores}"):
+        module(x, mask=mask)
+
+
 def test_weights_of_a_fused_module_are_refused():
-    with pytest.raises(ValueError, match=r"never written down.*fused=False"):
+    with pytest.raises(ValueError, match=r"never stored.*fused=False"):
         fused(x, return_weights=True)
 
 

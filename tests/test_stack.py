@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from helpers import stack as depth
+from helpers import stack
 from helpers.stack import INITS, WAYS, signal_by_depth
 
 
@@ -29,13 +29,13 @@ def test_each_part_has_its_job(way, init, deep, what, low, high):
 def test_one_pass_for_all_depths_equals_a_pass_of_its_own(way, init):
     torch.manual_seed(0)
     tokens = torch.randn(2, 4, 8, 32, dtype=torch.double)
-    x, sent_back = (z / z.pow(2).mean().sqrt() for z in tokens)
+    x, upstream = (z / z.pow(2).mean().sqrt() for z in tokens)
     x.requires_grad_()
     out = x
     for _ in range(3):
-        for half in depth._block(way, init):
-            out = half(out)
-    (gradient,) = torch.autograd.grad((out * sent_back).sum(), x)
+        for branch in stack._block(way, init):
+            out = branch(out)
+    (gradient,) = torch.autograd.grad(out, x, upstream)
     similar = torch.nn.functional.cosine_similarity(out[:, :, None], out[:, None], dim=-1)
     found = signal_by_depth(way, 3, init=init)
     assert found.signal == pytest.approx(out.pow(2).mean().sqrt().item())
@@ -44,14 +44,14 @@ def test_one_pass_for_all_depths_equals_a_pass_of_its_own(way, init):
 
 
 def test_a_deeper_stack_begins_with_a_shallower_one():
-    shallow = depth._all_depths("+ norm", "default", 5)
+    shallow = stack._all_depths("+ norm", "default", 5)
     assert [s.gradient for s in shallow] == pytest.approx(
         [signal_by_depth("+ norm", d).gradient for d in range(1, 6)]
     )
 
 
 def test_the_world_stays_as_it_was():
-    depth._all_depths.cache_clear()
+    stack._all_depths.cache_clear()
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -60,7 +60,7 @@ def test_the_world_stays_as_it_was():
     finally:
         torch.set_num_threads(threads)
     assert torch.equal(torch.get_rng_state(), state)
-    depth._all_depths.cache_clear()
+    stack._all_depths.cache_clear()
     torch.manual_seed(5)
     assert signal_by_depth("plain", 2) == first
 
