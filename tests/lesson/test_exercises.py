@@ -1,16 +1,25 @@
-"""Every exercise and prediction of every notebook keeps what the lesson engine promises."""
+"""Every exercise and prediction of every notebook keeps what the grader promises."""
 
+import inspect
 import itertools
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS, gather
-from helpers.lesson.grading import Choice, Prediction
+from helpers.lesson.question import Choice, Prediction
 
 exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
 prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
+
+# Compiles every mistake: one whose change does not fit its reference stops the tests right here.
+CODES = {
+    (exercise.id, mistake.name): mistake.code
+    for exercise in EXERCISES.values()
+    for mistake in exercise.mistakes
+}
 
 
 @exercise
@@ -45,10 +54,56 @@ def test_each_mistake_is_named_with_its_own_message(exercise):
 
 @exercise
 def test_any_two_mistakes_differ(exercise):
-    outcomes = {mistake.name: exercise.run(mistake.code) for mistake in exercise.mistakes}
+    outcomes = {mistake.name: exercise.remembered(mistake.code) for mistake in exercise.mistakes}
     assert len(outcomes) == len(exercise.mistakes), "two mistakes of one name"
     for one, other in itertools.combinations(outcomes, 2):
         assert not exercise.same(outcomes[one], outcomes[other]), f"{one} = {other}"
+
+
+@exercise
+def test_a_mistake_is_a_change_or_a_function(exercise):
+    signature = inspect.signature(exercise.reference)
+    for mistake in exercise.mistakes:
+        assert bool(mistake.change) != bool(mistake.function), mistake.name
+        code = CODES[exercise.id, mistake.name]
+        assert inspect.signature(code) == signature
+        if mistake.change:
+            assert code.__name__ == exercise.reference.__name__
+            assert inspect.getsource(code) != inspect.getsource(exercise.reference)
+
+
+def spoiling(*arguments):
+    """Change everything that can be changed in the arguments."""
+    for argument in arguments:
+        if isinstance(argument, nn.Module):
+            spoiling(*(parameter.data for parameter in argument.parameters()))
+        elif isinstance(argument, torch.Tensor):
+            argument.detach().fill_(7.0)
+        elif isinstance(argument, list):
+            spoiling(*argument)
+            argument.clear()
+    return torch.zeros(2, 3)
+
+
+@exercise
+def test_an_answer_cannot_spoil_what_is_remembered(exercise):
+    for _ in range(2):
+        assert exercise.check(spoiling).status == "failed"
+        assert exercise.check(exercise.reference).status == "passed"
+        last = exercise.mistakes[-1]
+        assert exercise.check(last.code).mistake == last.name
+
+
+def test_what_is_remembered_is_small():
+    numbers = 0
+    for exercise in EXERCISES.values():
+        for mistake in exercise.mistakes:
+            for outcome in exercise.remembered(mistake.code):
+                if isinstance(outcome.value, torch.Tensor):
+                    numbers += outcome.value.numel()
+                if outcome.error:
+                    assert outcome.error.__traceback__ is None, "it keeps all local variables"
+    assert numbers < 100_000
 
 
 def sizes_differ(tensor):
