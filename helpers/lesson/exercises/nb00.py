@@ -35,7 +35,7 @@ MEAN_OVER_TIME = Exercise(
         Mistake(
             "mean over the channels",
             change=("dim=1", "dim=-1"),
-            message="You averaged over the channels: dim=-1 is the last axis, C. The result says one number "
+            message="You averaged over the channels: dim=-1 is the last axis, C. The result has one number "
             "for every token. Time is the middle axis, so the shape to aim for is (B, C).",
         ),
         Mistake(
@@ -170,8 +170,8 @@ SWAP_LAST_TWO = Exercise(
         Mistake(
             "view or reshape instead of a swap",
             change=("x.transpose(-2, -1)", "x.reshape(x.shape[0], x.shape[2], x.shape[1])"),
-            message="The shape is right and the numbers are in the wrong places. view and reshape pour the same numbers, in the same "
-            "order, into new boxes: row 0 of your answer begins with row 0 of x. A swap turns columns into rows.",
+            message="The shape is right and the numbers are in the wrong places. view and reshape put the same numbers, in the same "
+            "order, into another shape: row 0 of your answer begins with row 0 of x. A swap turns columns into rows.",
         ),
         Mistake(
             "all axes reversed",
@@ -259,7 +259,7 @@ PREDICTIONS = (
             "b": Choice(
                 "the right answer: every row sums to 1",
                 "That needs the sums as a column, (3, 1), so that row t is divided by its own sum. "
-                "Shape (3,) lies down as a row.",
+                "Shape (3,) is lined up as a row.",
             ),
             "c": Choice(
                 "wrong numbers, and no complaint",

@@ -91,7 +91,7 @@ CAUSAL_MEAN = Exercise(
         Mistake(
             "sequences mixed",
             change=("[b, : t + 1].mean(dim=0)", "[:, : t + 1].mean(dim=(0, 1))"),
-            message="Every sequence got the same output: you averaged over the batch too. Sequences never talk to each other; pick x[b].",
+            message="Every sequence got the same output: you averaged over the batch too. Sequences are never mixed; pick x[b].",
         ),
         Mistake(
             "future instead of past",
@@ -253,7 +253,7 @@ CAUSAL_MEAN_CUMSUM = Exercise(
             message="All running sums were divided by T. Output t is a mean of t + 1 tokens.",
         ),
         Mistake(
-            "counts lie along the channels",
+            "counts along the channels",
             change=("[:, None]", ""),
             message="Counts of shape (T,) are lined up with the last axis, the channels: an error unless C happens to equal T, and silently wrong then. "
             "Give them the shape (T, 1): counts[:, None].",
@@ -332,7 +332,7 @@ PREDICTIONS = (
             ),
             "d": Choice(
                 "outputs 0 to 5",
-                "That is the other direction: the tokens which token 5 listens to. Ask who listens to token 5.",
+                "That is the other direction: the tokens that output 5 is computed from. Look for the outputs that are computed from token 5.",
             ),
         },
         answer="b",

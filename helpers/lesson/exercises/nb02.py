@@ -59,7 +59,7 @@ CAUSAL_MEAN_MATMUL = Exercise(
         Mistake(
             "weights transposed",
             change=("weights @ x", "weights.T @ x"),
-            message="weights.T @ x: rows and columns changed roles, so every output listens to its future. Row = who reads.",
+            message="weights.T @ x: rows and columns changed roles, so every output is computed from its future. Row = who reads.",
         ),
         Mistake(
             "not normalised",
@@ -151,7 +151,7 @@ WINDOW_WEIGHTS = Exercise(
         Mistake(
             "itself left out",
             change=("(age >= 0) & (age < width)", "(age > 0) & (age <= width)"),
-            message="The diagonal is empty: token t does not count itself, and row 0 has nobody left (0/0 is nan). t - s starts at 0.",
+            message="The diagonal is empty: token t does not count itself, and row 0 has no token left (0/0 is nan). t - s starts at 0.",
         ),
         Mistake(
             "divided by the width",
@@ -177,7 +177,7 @@ WINDOW_WEIGHTS = Exercise(
         Mistake(
             "no keepdim",
             change=(", keepdim=True", ""),
-            message="sum(-1) without keepdim has the shape (T,), lies down as a row and divides the columns: column s by the sum of row s. "
+            message="sum(-1) without keepdim has the shape (T,), is lined up as a row and divides the columns: column s by the sum of row s. "
             "keepdim=True gives (T, 1), and row t is divided by its own sum.",
         ),
         Mistake(
@@ -270,7 +270,7 @@ DECAY_WEIGHTS = Exercise(
         Mistake(
             "no keepdim",
             change=(", keepdim=True", ""),
-            message="sum(-1) without keepdim has the shape (T,), lies down as a row and divides the columns: column s by the sum of row s. "
+            message="sum(-1) without keepdim has the shape (T,), is lined up as a row and divides the columns: column s by the sum of row s. "
             "keepdim=True gives (T, 1), and row t is divided by its own sum.",
         ),
         Mistake(

@@ -54,7 +54,7 @@ CAUSAL_SOFTMAX = Exercise(
             "softmax over the batch (dim=0)",
             change=("dim=-1", "dim=0"),
             message="dim=0 is the batch: the sequences share the weight among themselves, and where all of them are masked the result is nan. "
-            "Sequences never talk; the keys are the last axis.",
+            "Sequences are never mixed; the keys are the last axis.",
         ),
         Mistake(
             "future filled with 0, or multiplied by tril",
@@ -65,12 +65,12 @@ CAUSAL_SOFTMAX = Exercise(
         Mistake(
             "diagonal masked too",
             change=("torch.bool)", "torch.bool), diagonal=-1"),
-            message="Tokens may not look at themselves here, so token 0 has nobody left: its row is 0/0, nan. The diagonal stays in.",
+            message="Tokens may not attend to themselves here, so token 0 has no key left: its row is 0/0, nan. The diagonal stays in.",
         ),
         Mistake(
             "diagonal masked with -1e9",
             change=(("torch.bool)", "torch.bool), diagonal=-1"), ('float("-inf")', "-1e9")),
-            message="Tokens may not look at themselves here. In row 0 every score became -1e9, and equal scores share evenly: token 0 attends "
+            message="Tokens may not attend to themselves here. In row 0 every score became -1e9, and equal scores share evenly: token 0 attends "
             "to the whole future. The diagonal stays in; and -inf would have told you with a nan.",
         ),
         Mistake(
@@ -87,7 +87,7 @@ CAUSAL_SOFTMAX = Exercise(
             "past masked instead of future",
             change=("~may_attend", "may_attend"),
             message="The mask is the wrong way round: the allowed cells were set to -inf. masked_fill fills where its mask is True; the last row "
-            "has nobody left and is nan.",
+            "has no key left and is nan.",
         ),
         Mistake(
             "upper triangle kept",
@@ -204,7 +204,7 @@ LOOK_ONE_BACK = Exercise(
             message="The high scores are on the diagonal: every token looks at itself. One back is the diagonal below: column t - 1.",
         ),
         Mistake(
-            "token 0 has nobody",
+            "token 0 has no key",
             change=(
                 "torch.triu(torch.ones(T, T), diagonal=1) == 1",
                 "torch.diag(torch.ones(T - 1), diagonal=-1) == 0",
@@ -231,7 +231,7 @@ LOOK_ONE_BACK = Exercise(
                 ("range(T)", "range(1, T)"),
                 ('scores.masked_fill(future, float("-inf"))', "scores"),
             ),
-            message="Row 0 has no high score, so it spread its weight over everybody, the future included. Mask the future.",
+            message="Row 0 has no high score, so it spread its weight over all tokens, the future included. Mask the future.",
         ),
     ),
     hints=(
@@ -310,7 +310,7 @@ SAFE_SOFTMAX = Exercise(
         Mistake(
             "no keepdim",
             change=("exp.sum(dim=-1, keepdim=True)", "exp.sum(dim=-1)"),
-            message="Without keepdim=True a max or a sum over the rows has the shape (R,) and lies down as a row, which does not fit (R, S) "
+            message="Without keepdim=True a max or a sum over the rows has the shape (R,) and is lined up as a row, which does not fit (R, S) "
             "unless the matrix is square, and is silently wrong then. With it the shape is (R, 1): row 0 meets number 0.",
         ),
         Mistake(
@@ -371,7 +371,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "0.125 everywhere",
-                "All eight scores are 0, all exponentials 1, all shares an eighth: token 0 listens to the whole future.",
+                "All eight scores are 0, all exponentials 1, all shares an eighth: token 0 attends to the whole future.",
             ),
             "c": Choice(
                 "nan: 0 is not a valid mask",

@@ -55,7 +55,7 @@ SCORE = Exercise(
         Mistake(
             "query and key swapped",
             change=("(x[i] @ W_query) @ (x[j] @ W_key)", "(x[i] @ W_key) @ (x[j] @ W_query)"),
-            message="Token i asks, so token i meets W_query; token j is found, so it meets W_key. You have them the other way round.",
+            message="Token i looks for something, so it is multiplied by W_query; token j is to be found, so it is multiplied by W_key. You have them the other way round.",
         ),
         Mistake(
             "the tokens themselves",
@@ -70,7 +70,7 @@ SCORE = Exercise(
         Mistake(
             "W_key for both",
             change=("x[i] @ W_query", "x[i] @ W_key"),
-            message="Token i went through W_key too. Token i asks: its query is x[i] @ W_query.",
+            message="Token i went through W_key too. Its query is x[i] @ W_query.",
         ),
         Mistake(
             "a whole row",
@@ -93,11 +93,11 @@ SCORE = Exercise(
         Mistake(
             "scaled already",
             change=("(x[j] @ W_key)", "(x[j] @ W_key) / W_query.shape[1] ** 0.5"),
-            message="Right, and divided by the root of d. Here the plain score is wanted; the root comes in the next cell.",
+            message="Right, and divided by √d. Here the plain score is wanted; the division comes in the next cell.",
         ),
     ),
     hints=(
-        "Which token asks, and which is found? Each has its own matrix.",
+        "Which token has the query, and which the key? Each has its own matrix.",
         "x[i] @ W_query is the query, a vector of d numbers; the key is made alike from x[j].",
         "The dot product of two vectors is query @ key.",
     ),
@@ -138,7 +138,7 @@ PLAIN_MATRIX = Exercise(
         Mistake(
             "reshaped instead of transposed",
             change=(".T", ".reshape(layer.in_features, layer.out_features)"),
-            message="The shape is right, the numbers are in the wrong places: reshape pours them in reading order, a transpose turns rows into columns.",
+            message="The shape is right, the numbers are in the wrong places: reshape keeps their reading order, a transpose turns rows into columns.",
         ),
         Mistake(
             "inverted",
@@ -211,14 +211,14 @@ HEAD = Exercise(
             for illness in ILLNESSES.values()
         ),
         Mistake(
-            "divided by the root of C",
+            "divided by √C",
             change=("q.shape[-1]", "x.shape[-1]"),
-            message="The number under the root is the length of a query, q.shape[-1], not the number of channels of x.",
+            message="You divided by √C, and C is the number of channels of x. Divide by √head_size, the square root of the length of a query, q.shape[-1].",
         ),
         Mistake(
-            "root of the value's length",
+            "divided by √ of the value's length",
             change=("q.shape[-1]", "v.shape[-1]"),
-            message="You divided by the root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
+            message="You divided by the square root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
             "q.shape[-1]; values may have another one.",
         ),
         Mistake(
@@ -237,23 +237,23 @@ HEAD = Exercise(
             message="dim=0 of (B, T, T) is the batch: sequences share out 1 among themselves, and the future is nan. The keys are the last axis, dim=-1.",
         ),
         Mistake(
-            "keys poured instead of transposed",
+            "keys reshaped instead of transposed",
             change=("k.mT", "k.view(x.shape[0], -1, T)"),
             message="view (or reshape) to (B, d, T) keeps the reading order, so the numbers of different keys are mixed up. A transpose swaps the axes: k.mT.",
         ),
         Mistake(
             "the loop stops before t",
             function=_loop_stops_early,
-            message="[:t] ends before t: tokens do not look at themselves, and token 0 looks at nobody. [: t + 1] has t in it.",
+            message="[:t] ends before t: tokens do not attend to themselves, and token 0 has no key to attend to. [: t + 1] has t in it.",
         ),
         Mistake(
             "x is mixed instead of v",
             change=("@ v", "@ x"),
-            message="The weights are right and mix x, which is private. What is said, and mixed, is v; so the output has d channels, not C.",
+            message="The weights are right, but they average x. They must average the values v; so the output has d channels, not C.",
         ),
     ),
     hints=(
-        "Six lines: q, k and v; scores; the root; the mask; softmax; the mix.",
+        "Six lines: q, k and v; scores; √head_size; the mask; softmax; the average.",
         "q @ k.mT is (B, T, T). Divide by q.shape[-1] ** 0.5.",
         "Fill the future with float('-inf'), softmax with dim=-1, then weights @ v.",
     ),

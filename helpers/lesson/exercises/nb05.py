@@ -18,7 +18,7 @@ def _pairs(*shapes):
 
 
 def score_variance(q, k, scaled):
-    """q, k (B, T, d) -> the variance of the scores q · k, divided by the root of d if scaled."""
+    """q, k (B, T, d) -> the variance of the scores q · k, divided by √d if scaled."""
     scores = q @ k.mT  # (B, T, T)
     if scaled:
         scores = scores / q.shape[-1] ** 0.5
@@ -56,7 +56,7 @@ SCORE_VARIANCE = Exercise(
         Mistake(
             "never scaled",
             change=("if scaled:", "if False:"),
-            message="Right for raw scores; scaled=True must divide the scores by the root of d.",
+            message="Right for raw scores; scaled=True must divide the scores by √d.",
         ),
         Mistake(
             "always scaled",
@@ -71,17 +71,17 @@ SCORE_VARIANCE = Exercise(
         Mistake(
             "divided by d",
             change=(" ** 0.5", ""),
-            message="You divided the scores by d itself. Divide by its root, d ** 0.5.",
+            message="You divided the scores by d itself. Divide by its square root, d ** 0.5.",
         ),
         Mistake(
-            "multiplied by the root",
+            "multiplied by √d",
             change=("/ q.shape", "* q.shape"),
-            message="You multiplied the scores by the root of d (or divided by its inverse). Divide by it.",
+            message="You multiplied the scores by √d (or divided by its inverse). Divide by it.",
         ),
         Mistake(
-            "root of T",
+            "divided by √T",
             change=("q.shape[-1]", "q.shape[-2]"),
-            message="You divided by the root of T, the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
+            message="You divided by √T, and T is the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
         ),
         Mistake(
             "divided by √16 always",
@@ -91,7 +91,7 @@ SCORE_VARIANCE = Exercise(
         Mistake(
             "standard deviation",
             change=("var()", "std()"),
-            message="This is the standard deviation, the root of the variance. Tensors have var().",
+            message="This is the standard deviation, the square root of the variance. Tensors have var().",
         ),
         Mistake(
             "the variance was divided, not the scores",
@@ -120,7 +120,7 @@ SCORE_VARIANCE = Exercise(
 
 
 def scaled_weights(q, k):
-    """q, k (B, T, d) -> (B, T, T) causal weights, scores scaled by the root of d."""
+    """q, k (B, T, d) -> (B, T, T) causal weights, scores divided by √d."""
     T, d = q.shape[-2:]
     scores = q @ k.mT / d**0.5
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
@@ -167,17 +167,17 @@ SCALED_WEIGHTS = Exercise(
         Mistake(
             "not scaled",
             change=(" / d**0.5", ""),
-            message="The scores were not divided. The rows are right in kind and too sharp: divide by the root of d.",
+            message="The scores were not divided. The rows are right in kind and too sharp: divide by √d.",
         ),
         Mistake(
-            "root of T",
+            "divided by √T",
             change=("d**0.5", "T**0.5"),
-            message="You divided by the root of T, the number of tokens. A score is a sum over the d channels of a query.",
+            message="You divided by √T, and T is the number of tokens. A score is a sum over the d channels of a query.",
         ),
         Mistake(
             "divided by d",
             change=("d**0.5", "d"),
-            message="You divided by d itself. Its root is the size of a score; dividing by d makes all rows nearly uniform.",
+            message="You divided by d itself. √d is the size of a score; dividing by d makes all rows nearly uniform.",
         ),
         Mistake(
             "divided by √16 always",
@@ -185,9 +185,9 @@ SCALED_WEIGHTS = Exercise(
             message="You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
         ),
         Mistake(
-            "multiplied by the root",
+            "multiplied by √d",
             change=("/ d**0.5", "* d**0.5"),
-            message="You multiplied by the root (or divided by its inverse): the scores are d times larger than they should be.",
+            message="You multiplied by √d (or divided by its inverse): the scores are d times larger than they should be.",
         ),
         Mistake(
             "scaled after the softmax",
@@ -195,9 +195,9 @@ SCALED_WEIGHTS = Exercise(
             message="The weights were scaled, not the scores: rows sum to 1/√d. Scale before the softmax.",
         ),
         Mistake(
-            "root of B",
+            "divided by √B",
             change=("d**0.5", "q.shape[0] ** 0.5"),
-            message="You divided by the root of the batch size. Is it shape[0]? The length of a query is the last axis.",
+            message="You divided by the square root of the batch size. Is it shape[0]? The length of a query is the last axis.",
         ),
         Mistake(
             "no mask",
@@ -263,9 +263,9 @@ SOFTEN = Exercise(
             message="Every temperature gives the same weights: it is left out, or added, which changes nothing either (notebook 03). Divide the scores by it.",
         ),
         Mistake(
-            "root of the temperature",
+            "divided by √temperature",
             change=("/ temperature", "/ temperature**0.5"),
-            message="No root here: √d came from the size of a sum. A temperature divides as it is.",
+            message="No square root here: √d came from the size of a sum. A temperature divides as it is.",
         ),
         Mistake(
             "along the first axis",
@@ -298,8 +298,8 @@ EXERCISES = (SCORE_VARIANCE, SCALED_WEIGHTS, SOFTEN)
 PREDICTIONS = (
     Prediction(
         id="05.p1",
-        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default start "
-        "(its weights start with variance 1/(3 · 32)). "
+        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default initialisation "
+        "(its weights have variance 1/(3 · 32)). "
         "What variance do the raw scores have?",
         choices={
             "a": Choice(
@@ -309,7 +309,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "about 1",
-                "That would be after scaling, if queries and keys had variance 1. They have ⅓ here, and no one has scaled yet.",
+                "That would be after scaling, if queries and keys had variance 1. They have ⅓ here, and the scores are not scaled yet.",
             ),
             "c": Choice(
                 "about 1.8",
@@ -343,7 +343,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="05.p3",
-        question="A head forgets the root. It is trained for a long time, from PyTorch's default start. What will you see?",
+        question="A head does not divide its scores by √d. It is trained for a long time, from PyTorch's default initialisation. What will you see?",
         choices={
             "a": Choice(
                 "an error, or nan",
@@ -351,7 +351,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "it cannot learn at all",
-                "With unit-variance queries and keys and a large d it would have a hard start. Default weights are small, so its scores start near 1.9.",
+                "With unit-variance queries and keys and a large d training would begin badly. Default weights are small, so the variance of its scores is 1.9 at initialisation.",
             ),
             "c": Choice(
                 "probably nothing: W_query can learn the missing factor",

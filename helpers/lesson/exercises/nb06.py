@@ -47,7 +47,7 @@ SIDE_BY_SIDE_HEADS = Exercise(
         Mistake(
             "along the time axis",
             change=("dim=-1", "dim=1"),
-            message="The answers stand behind one another in time: the sequence became n_head times as long. Join them along the channels, dim=-1.",
+            message="The outputs are joined one after another in time: the sequence became n_head times as long. Join them along the channels, dim=-1.",
         ),
         Mistake(
             "along the batch axis",
@@ -57,7 +57,7 @@ SIDE_BY_SIDE_HEADS = Exercise(
         Mistake(
             "averaged",
             change=(("torch.cat", "torch.stack"), (", dim=-1)", ").mean(dim=0)")),
-            message="You averaged the heads, so nobody can tell any more who said what. Put the answers side by side; the projection will mix them.",
+            message="You averaged the heads, so their outputs can no longer be told apart. Put them side by side; the projection will mix them.",
         ),
         Mistake(
             "added",
@@ -65,7 +65,7 @@ SIDE_BY_SIDE_HEADS = Exercise(
                 "torch.cat([head(x) for head in heads], dim=-1)",
                 "sum(head(x) for head in heads)",
             ),
-            message="You added the heads. Side by side each keeps its own channels; adding comes with the projection, through separate slabs.",
+            message="You added the heads. Side by side each keeps its own channels; adding comes with the projection, where each head has its own rows of W_O.",
         ),
         Mistake(
             "one after the other",
@@ -201,7 +201,7 @@ MANY_HEADS = Exercise(
         Mistake(
             "no transpose",
             function=_no_transpose,
-            message="After view the shape is (B, T, n_head, head_size), and attention runs over the last two axes: the heads of one token listened to each other, "
+            message="After view the shape is (B, T, n_head, head_size), and attention runs over the last two axes: the heads of one token attended to each other, "
             "and no token to another. transpose(1, 2) brings the tokens there; after it, transpose back and merge.",
         ),
         Mistake(
@@ -232,9 +232,9 @@ MANY_HEADS = Exercise(
             message="You cut head_size heads of n_head channels each. It is view(B, T, n_head, head_size): first how many heads, then how many channels each has.",
         ),
         Mistake(
-            "n_head and head_size swapped, but not under the root",
+            "n_head and head_size swapped, but divided by √head_size",
             change=("view(B, T, n_head, head_size)", "view(B, T, head_size, n_head)"),
-            message="You cut head_size heads of n_head channels each; only the root is right. It is view(B, T, n_head, head_size).",
+            message="You cut head_size heads of n_head channels each; only √head_size is right. It is view(B, T, n_head, head_size).",
         ),
         Mistake(
             "only v split by view",
@@ -251,14 +251,14 @@ MANY_HEADS = Exercise(
             message="The heads are right and still apart: (B, n_head, T, head_size). Bring them back to (B, T, C): transpose(1, 2), then reshape.",
         ),
         Mistake(
-            "root of C",
+            "divided by √C",
             change=("head_size**0.5", "C**0.5"),
-            message="You divided by the root of C. A head's score adds up head_size = C / n_head products.",
+            message="You divided by √C. A head's score adds up head_size = C / n_head products.",
         ),
         Mistake(
-            "root of n_head",
+            "divided by √n_head",
             change=("head_size**0.5", "n_head**0.5"),
-            message="You divided by the root of n_head, the number of heads. A head's score adds up head_size = C / n_head products.",
+            message="You divided by √n_head, the square root of the number of heads. A head's score adds up head_size = C / n_head products.",
         ),
         *(
             Mistake(
@@ -364,11 +364,11 @@ PREDICTIONS = (
                 "They have no order by nature, but W_O was written for one: its first eight rows belong to whatever stands first.",
             ),
             "b": Choice(
-                "swap its first two slabs of eight rows",
-                "concat @ W_O is a sum of answer times slab. As long as each answer meets its own slab, the order of the sum does not matter.",
+                "swap its first two groups of eight rows",
+                "concat @ W_O is a sum: the output of each head times its group of rows. As long as each head meets its own rows, the order of the sum does not matter.",
             ),
             "c": Choice(
-                "swap its first two slabs of eight columns",
+                "swap its first two groups of eight columns",
                 "Columns of W_O are channels of the output. What it reads from the heads are its rows.",
             ),
             "d": Choice(
@@ -410,8 +410,8 @@ PREDICTIONS = (
                 "Nothing leaks, but each “head” holds two whole tokens in place of a slice of all of them. The others it never meets.",
             ),
             "c": Choice(
-                "no, but the later tokens hear hardly anything",
-                "Each “head” got two whole tokens. Nobody hears the future, and hardly anybody hears the past. The probe no_leak cannot see that; reach can.",
+                "no, but the later tokens attend to hardly anything",
+                "Each “head” got two whole tokens. No token attends to the future, and hardly any token to the past. The probe no_leak cannot see that; reach can.",
             ),
             "d": Choice(
                 "only in head 0",

@@ -72,7 +72,7 @@ FEED_FORWARD = Exercise(
             message="nn.Linear stores (out, in): W_1 is (4C, C). Multiply by W_1.T.",
         ),
         Mistake(
-            "poured instead of transposed",
+            "reshaped instead of transposed",
             change=(("W_1.T", "W_1.reshape(W_2.shape)"), ("W_2.T", "W_2.reshape(W_1.shape)")),
             message="The shapes fit, the numbers are in the wrong places: view and reshape keep the reading order, .T turns rows into columns.",
         ),
@@ -104,7 +104,7 @@ FEED_FORWARD = Exercise(
         Mistake(
             "x added",
             change=("return ", "return x + "),
-            message="You added x. That is the block's business (exercise 07.3); here only the branch is wanted.",
+            message="You added x. The block does that (exercise 07.3); here only the residual branch is wanted.",
         ),
     ),
     hints=(
@@ -157,9 +157,9 @@ LAYER_NORM = Exercise(
             message="Tensor.var divides by C - 1 unless told otherwise. Here the C channels are all there is: unbiased=False.",
         ),
         Mistake(
-            "ε outside the root",
+            "ε outside the square root",
             change=("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)"),
-            message="ε was added after the root. For ordinary tokens nobody sees it; for a tiny one the result is three times too large. sqrt(var + ε).",
+            message="ε was added after the square root. For ordinary tokens it does not show; for a tiny one the result is three times too large. sqrt(var + ε).",
         ),
         Mistake(
             "standard deviation plus ε",
@@ -167,7 +167,7 @@ LAYER_NORM = Exercise(
                 ("unbiased=False, ", ""),
                 ("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)"),
             ),
-            message="Two things: Tensor.std divides by C - 1, not C, and ε was added after the root. Take the variance with unbiased=False: sqrt(var + ε).",
+            message="Two things: Tensor.std divides by C - 1, not C, and ε was added after the square root. Take the variance with unbiased=False: sqrt(var + ε).",
         ),
         Mistake(
             "standard deviation without ε",
@@ -182,7 +182,7 @@ LAYER_NORM = Exercise(
         Mistake(
             "divided by the variance",
             change=("torch.sqrt(variance + eps)", "(variance + eps)"),
-            message="You divided by the variance. Its root is the size of the numbers.",
+            message="You divided by the variance. Its square root is the size of the numbers.",
         ),
         Mistake(
             "over time",
@@ -219,7 +219,7 @@ LAYER_NORM = Exercise(
         Mistake(
             "only the mean",
             change=(" / torch.sqrt(variance + eps)", ""),
-            message="The mean is subtracted and the size left as it was. Divide by the root of the variance plus ε.",
+            message="The mean is subtracted and the size left as it was. Divide by the square root of the variance plus ε.",
         ),
         Mistake(
             "brackets missing",
@@ -240,7 +240,7 @@ LAYER_NORM = Exercise(
                     "(x**2).mean(dim=-1, keepdim=True)",
                 ),
             ),
-            message="This is RMS norm, which leaves the mean in and divides by the root of the mean square. A good norm, but another one.",
+            message="This is RMS norm, which leaves the mean in and divides by the square root of the mean square. A good norm, but another one.",
         ),
     ),
     hints=(
@@ -270,7 +270,7 @@ def _miswired(changed):
 
 
 def _parts():
-    """A batch and four parts. The norms have random gains: fresh ones would all be alike."""
+    """A batch and four parts. The norms have random scales and shifts: at initialisation all norms are equal."""
     from helpers.attention import FeedForward, MultiHeadAttention
 
     cases = []
@@ -290,7 +290,7 @@ BLOCK = Exercise(
     title="The block",
     reference=block,
     cases=_parts,
-    checked="two blocks with random norms: both roads, both norms, in the right order",
+    checked="two blocks with random norms: both residual connections, both norms, in the right order",
     mistakes=(
         *(
             Mistake(
@@ -307,26 +307,26 @@ BLOCK = Exercise(
                 ("x + attention(norm_1(x))", "norm_1(x + attention(x))"),
                 ("x + feed_forward(norm_2(x))", "norm_2(x + feed_forward(x))"),
             ),
-            message="This is the block of 2017: norm(x + f(x)), the norm on the road. Pre-norm is x + f(norm(x)).",
+            message="This is the block of 2017: norm(x + f(x)), the norm on the residual stream. Pre-norm is x + f(norm(x)).",
         ),
         Mistake(
             "the first sum is not kept",
             change=(("x = x + attention", "z = x + attention"), ("norm_2(x)", "norm_2(z)")),
-            message="The feed-forward reads x + attention(…), but its answer is added to the old x, so what the attention brought is lost on the road. "
+            message="The feed-forward reads x + attention(…), but its output is added to the old x, so the residual stream lacks the output of the attention. "
             "Two lines, each x = x + ….",
         ),
         Mistake(
-            "norm_2 on the road",
+            "norm_2 on the residual stream",
             change=(
                 ("x + attention(norm_1(x))", "norm_2(x + attention(norm_1(x)))"),
                 ("feed_forward(norm_2(x))", "feed_forward(x)"),
             ),
-            message="The first line is right. In the second the norm took the place of x on the road: only the feed-forward reads norm_2(x), and x itself is added.",
+            message="The first line is right. In the second the norm replaced x on the residual stream: only the feed-forward reads norm_2(x), and x itself is added.",
         ),
         Mistake(
             "a norm at the end",
             change=("x + feed_forward(norm_2(x))", "norm_2(x + feed_forward(norm_2(x)))"),
-            message="The block is right, and then goes through a norm once more. The road keeps x as it is: no norm after the last sum.",
+            message="The block is right, and then goes through a norm once more. The residual stream keeps x as it is: no norm after the last sum.",
         ),
     ),
     hints=(
@@ -349,7 +349,7 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "all outputs: order matters",
-                "To whom? The layer takes one token at a time and never sees a neighbour.",
+                "The layer takes one token at a time and never sees a neighbour.",
             ),
             "b": Choice("nothing", "Each token goes through alone. Only attention mixes tokens."),
             "c": Choice(
@@ -361,7 +361,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p2",
-        question="24 blocks on the road, no norm. Each branch gives back numbers about as large as those it reads. "
+        question="24 blocks with residual connections, no norm. Each branch gives back numbers about as large as those it reads. "
         "x begins at size 1. How large is it at the end?",
         choices={
             "a": Choice(
@@ -370,7 +370,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "about 1: attention averages",
-                "The branch may average, but its result is added to a road that only grows.",
+                "The branch may average, but its result is added to a residual stream that only grows.",
             ),
             "c": Choice(
                 "more than 100 000",
