@@ -10,7 +10,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from helpers.clinic.diagnosis import Report
+from helpers.clinic import Report
 
 
 @dataclass

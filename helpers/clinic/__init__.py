@@ -1,4 +1,10 @@
-"""What is wrong with an attention? Probes ask one question each; `diagnose` asks all of them."""
+"""What is wrong with an attention? Probes check one property each, `diagnose` runs all of them.
+
+- `probes`: the probes, and the `Finding` that each returns.
+- `bugs`: known bugs of attention. `wiring`: known bugs of a block, whose parts are right.
+- `inspection`: finds queries, keys, values and weights in a module, and the parts of a block.
+- `diagnosis`: `diagnose`, which runs all probes and names the bug. `report`: what it returns.
+"""
 
 from helpers.clinic.diagnosis import diagnose
 from helpers.clinic.probes import (
@@ -12,9 +18,11 @@ from helpers.clinic.probes import (
     rows_sum_to_one,
     sequences_stay_apart,
 )
+from helpers.clinic.report import Report
 
 __all__ = [
     "Finding",
+    "Report",
     "diagnose",
     "finite",
     "gradients_reach",

@@ -1,48 +1,59 @@
-"""Attention gone wrong: the known mistakes, each one line away from the right formula.
+"""Known bugs of attention, each one line away from the right formula.
 
-`healthy` is the formula as it should be; every illness differs from it in one place. The exercises
-recognise a learner's mistake by them, and `diagnose` names an illness by computing each of them
-from the queries, keys and values that it finds in a module.
+`correct_attention` is the right formula, and each bug differs from it in one place. The exercises
+recognise a learner's mistake by these bugs. `diagnose` computes each of them from the queries, keys
+and values of a module, and names the one that gives the same numbers as the module.
 
-`ILLNESSES` take q, k (..., T, d) and v (..., T, d_v), and return (out, weights): (..., T, d_v) and
-(..., T, T). With ``causal=False`` everybody may read everybody. `OVER_HEADS` are of the same form
-and need an axis of heads, (B, n_head, T, d). `HEAD_ILLNESSES` split and merge wrongly: they take
-q, k and v (B, T, C), n_head and how to attend in each head, and return (B, T, C) and
-(B, n_head, T, T). `illnesses_of` brings all into one form, with those that need to know the input.
+There are three lists, because not every bug needs to know the same things:
 
-`MISWIRINGS` are mistakes in putting a block together from its four parts; `wired` computes them.
+- `ATTENTION_BUGS` take q, k (..., T, d) and v (..., T, d_v), and return (out, weights):
+  (..., T, d_v) and (..., T, T). With ``causal=False`` every token may attend to every other.
+- `HEAD_AXIS_BUGS` are called in the same way and need an axis of heads, (B, n_head, T, d).
+- `SPLIT_BUGS` split the channels into heads or merge them in a wrong way. They take q, k and v
+  (B, T, C), n_head, and the attention to compute in each head; they return (B, T, C) and
+  (B, n_head, T, T).
+
+`bugs_for` brings all of them, and those that depend on the input x, into one form.
 """
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from helpers.attention import causal_mask
 
-Pair = tuple[Tensor, Tensor]
+OutAndWeights = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
-class Illness:
-    """A known mistake: its name, what it computes, and what to tell who made it.
+class Bug:
+    """A known bug of attention.
 
-    `of_mask` says that the mistake is about the causal mask, and needs one. `fed` is there when
-    the mistake is the same as giving other q, k and v to right attention: it makes those.
+    Attributes
+    ----------
+    name
+        What is wrong, in a few words.
+    compute
+        Attention with this bug; called as the list in which it stands says.
+    message
+        What to tell the author: the symptom, and what to write instead.
+    of_mask
+        Whether it is a bug of the causal mask. Then `compute` takes no `causal`.
+    change_inputs
+        For a bug that equals correct attention to other q, k and v: what makes these.
     """
 
     name: str
-    compute: Callable[..., Pair]
+    compute: Callable[..., OutAndWeights]
     message: str
     of_mask: bool = False
-    fed: Callable[..., tuple[Tensor, Tensor, Tensor]] | None = None
+    change_inputs: Callable[..., tuple[Tensor, Tensor, Tensor]] | None = None
 
 
-# Where several illnesses fit what was seen, these are told first, the likeliest at the front.
+# Where several bugs fit the failed probes, these are named first, the likeliest at the front.
 LIKELIEST = (
     "no mask",
     "future filled with 0",
@@ -52,44 +63,47 @@ LIKELIEST = (
     "no scale",
 )
 
-ILLNESSES: dict[str, Illness] = {}
-OVER_HEADS: dict[str, Illness] = {}
-HEAD_ILLNESSES: dict[str, Illness] = {}
+ATTENTION_BUGS: dict[str, Bug] = {}
+HEAD_AXIS_BUGS: dict[str, Bug] = {}
+SPLIT_BUGS: dict[str, Bug] = {}
 
 
-def _known(name: str, message: str, *, of_mask: bool = False, into: dict = ILLNESSES) -> Callable:
-    """Put the function below into a list of illnesses."""
+def _bug(
+    name: str, message: str, *, of_mask: bool = False, bugs: dict[str, Bug] = ATTENTION_BUGS
+) -> Callable:
+    """Add the function below to a list of bugs."""
 
-    def keep(compute: Callable) -> Callable:
-        into[name] = Illness(name, compute, message, of_mask)
+    def add(compute: Callable) -> Callable:
+        bugs[name] = Bug(name, compute, message, of_mask)
         return compute
 
-    return keep
+    return add
 
 
-def _fed(name: str, message: str) -> Callable:
-    """Put into `ILLNESSES`: right attention, fed with what the function below makes."""
+def _input_bug(name: str, message: str) -> Callable:
+    """Add to `ATTENTION_BUGS` correct attention with the q, k and v of the function below."""
 
-    def keep(fed: Callable) -> Callable:
-        ILLNESSES[name] = _as_fed(name, message, fed)
-        return fed
+    def add(change_inputs: Callable) -> Callable:
+        ATTENTION_BUGS[name] = _with_changed_inputs(name, message, change_inputs)
+        return change_inputs
 
-    return keep
-
-
-def _as_fed(name: str, message: str, fed: Callable) -> Illness:
-    return Illness(
-        name, lambda q, k, v, causal=True: healthy(*fed(q, k, v), causal), message, fed=fed
-    )
+    return add
 
 
-def healthy(q: Tensor, k: Tensor, v: Tensor, causal: bool = True) -> Pair:
-    """Attention as it should be (Vaswani et al. 2017, equation 1)."""
-    weights = torch.softmax(_masked(_scores(q, k), causal), dim=-1)
+def _with_changed_inputs(name: str, message: str, change_inputs: Callable) -> Bug:
+    def compute(q, k, v, causal=True):
+        return correct_attention(*change_inputs(q, k, v), causal)
+
+    return Bug(name, compute, message, change_inputs=change_inputs)
+
+
+def correct_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = True) -> OutAndWeights:
+    """Attention without a bug: equation 1 of Vaswani et al. (2017)."""
+    weights = torch.softmax(_masked(_scaled_scores(q, k), causal), dim=-1)
     return weights @ v, weights
 
 
-def _scores(q, k):
+def _scaled_scores(q, k):
     return q @ k.mT / q.shape[-1] ** 0.5
 
 
@@ -104,212 +118,244 @@ def _future(scores):
 # ---------------------------------------------------------------- the softmax and the scores
 
 
-@_known(
+@_bug(
     "softmax over the queries",
-    "The columns of the weights sum to 1, the rows do not. The softmax ran over the readers (dim=1 "
+    "The columns of the weights sum to 1, the rows do not. The softmax ran over the queries (dim=1 "
     "of (B, T, T), dim=-2 in general); it belongs to the keys, dim=-1.",
 )
 def _softmax_over_queries(q, k, v, causal=True):
-    weights = torch.softmax(_masked(_scores(q, k), causal), dim=-2)
+    weights = torch.softmax(_masked(_scaled_scores(q, k), causal), dim=-2)
     return weights @ v, weights
 
 
-@_known(
+@_bug(
     "scores thrown away",
     "The output is the plain causal mean of v: the scores were replaced by zeros, and queries and "
     "keys are not used at all.",
 )
 def _scores_thrown_away(q, k, v, causal=True):
-    weights = torch.softmax(_masked(torch.zeros_like(_scores(q, k)), causal), dim=-1)
+    weights = torch.softmax(_masked(torch.zeros_like(_scaled_scores(q, k)), causal), dim=-1)
     return weights @ v, weights
 
 
 # ---------------------------------------------------------------- the mask
 
 
-@_known(
+@_bug(
     "masked after the softmax",
-    "The future took its share and was cut off afterwards: rows sum to less than 1. Mask the "
-    "scores, then take the softmax.",
+    "The future got its share of the weights and was set to 0 afterwards, so rows sum to less than "
+    "1. Mask the scores, then take the softmax.",
     of_mask=True,
 )
 def _masked_after_softmax(q, k, v):
-    weights = torch.tril(torch.softmax(_scores(q, k), dim=-1))
+    weights = torch.tril(torch.softmax(_scaled_scores(q, k), dim=-1))
     return weights @ v, weights
 
 
-@_known(
+@_bug(
     "future filled with 0",
     "A score of 0 is e⁰ = 1, a full share: the future is visible. Fill with -inf (multiplying "
     "scores by tril is the same mistake).",
     of_mask=True,
 )
-def _filled_with_zero(q, k, v):
-    scores = _scores(q, k)
+def _future_filled_with_zero(q, k, v):
+    scores = _scaled_scores(q, k)
     weights = torch.softmax(scores.masked_fill(_future(scores), 0.0), dim=-1)
     return weights @ v, weights
 
 
-@_known(
+@_bug(
     "diagonal masked too",
-    "Tokens may not look at themselves, so token 0 has nobody left and its row is nan.",
+    "Tokens may not attend to themselves, so token 0 has no key left and its row is nan.",
     of_mask=True,
 )
 def _diagonal_masked(q, k, v, fill=-torch.inf):
-    scores = _scores(q, k)
+    scores = _scaled_scores(q, k)
     not_before = torch.ones_like(scores).triu() == 1
     weights = torch.softmax(scores.masked_fill(not_before, fill), dim=-1)
     return weights @ v, weights
 
 
-@_known(
+@_bug(
     "diagonal masked with -1e9",
-    "Tokens may not look at themselves; row 0 holds -1e9 everywhere, so it shares evenly over the "
-    "whole future.",
+    "Tokens may not attend to themselves. Row 0 holds -1e9 everywhere, so token 0 attends evenly "
+    "to the whole future.",
     of_mask=True,
 )
-def _diagonal_masked_softly(q, k, v):
+def _diagonal_masked_with_large_number(q, k, v):
     return _diagonal_masked(q, k, v, fill=-1e9)
 
 
-@_known(
+@_bug(
     "0 times infinity",
     "Everything is nan: (1 - tril) * -inf is 0 * inf = nan where it should be 0. Use masked_fill.",
     of_mask=True,
 )
 def _zero_times_infinity(q, k, v):
-    scores = _scores(q, k)
+    scores = _scaled_scores(q, k)
     weights = torch.softmax(scores + (1 - torch.ones_like(scores).tril()) * -torch.inf, dim=-1)
     return weights @ v, weights
 
 
-@_known("no mask", "Every token sees the future: the mask is missing.", of_mask=True)
+@_bug("no mask", "Every token attends to the future: the mask is missing.", of_mask=True)
 def _no_mask(q, k, v):
-    return healthy(q, k, v, causal=False)
+    return correct_attention(q, k, v, causal=False)
 
 
-@_known(
+@_bug(
     "upper triangle kept",
-    "Each token sees itself and its future: triu where tril was meant, or the mask turned round.",
+    "Each token attends to itself and its future: triu where tril was meant, or the mask inverted.",
     of_mask=True,
 )
-def _upper_triangle(q, k, v):
-    scores = _scores(q, k)
+def _upper_triangle_kept(q, k, v):
+    scores = _scaled_scores(q, k)
     past = torch.ones_like(scores).tril(diagonal=-1) == 1
     weights = torch.softmax(scores.masked_fill(past, -torch.inf), dim=-1)
     return weights @ v, weights
 
 
-@_known(
+@_bug(
     "mask not inverted",
-    "masked_fill fills where its mask is True, and yours is True where one may look: the past is "
-    "gone and the future left, and the last row, which has no future, is nan. Turn it round: "
+    "masked_fill fills where its mask is True, and yours is True where a token may attend: the "
+    "past is gone and the future left, and the last row, which has no future, is nan. Invert it: "
     "~causal_mask(T).",
     of_mask=True,
 )
 def _mask_not_inverted(q, k, v):
-    scores = _scores(q, k)
+    scores = _scaled_scores(q, k)
     weights = torch.softmax(scores.masked_fill(~_future(scores), -torch.inf), dim=-1)
     return weights @ v, weights
 
 
-@_known(
+@_bug(
     "mask one too far",
-    "Each token sees one token of its future: the mask begins one too far to the right. It is "
-    "triu(diagonal=1), or tril() without a diagonal.",
+    "Each token attends to one token of its future: the mask begins one too far to the right. It "
+    "is triu(diagonal=1), or tril() without a diagonal.",
     of_mask=True,
 )
 def _mask_one_too_far(q, k, v):
-    scores = _scores(q, k)
+    scores = _scaled_scores(q, k)
     too_late = torch.ones_like(scores).triu(diagonal=2) == 1
     weights = torch.softmax(scores.masked_fill(too_late, -torch.inf), dim=-1)
     return weights @ v, weights
 
 
-# ---------------------------------------------------------------- what goes in
+# ---------------------------------------------------------------- the inputs: scale, q, k and v
 
 
-@_fed(
-    "no scale", "Right but for the root: scores must be divided by the root of the query's length."
+@_input_bug(
+    "no scale",
+    "Right but for the scale: scores must be divided by √head_size, the square root of "
+    "q.shape[-1].",
 )
 def _no_scale(q, k, v):
     return q * q.shape[-1] ** 0.5, k, v
 
 
-@_fed(
-    "multiplied by the root",
-    "The scores were multiplied by the root of the query's length (or divided by its inverse); "
-    "they must be divided by it.",
+@_input_bug(
+    "multiplied by √head_size",
+    "The scores were multiplied by √head_size (or divided by its inverse); they must be divided by "
+    "it.",
 )
 def _multiplied_by_root(q, k, v):
     return q * q.shape[-1], k, v
 
 
-@_fed(
-    "divided by the size, without a root",
-    "The scores were divided by the query's length itself; divide by its square root.",
+@_input_bug(
+    "divided by head_size, not √head_size",
+    "The scores were divided by head_size itself, q.shape[-1]; divide by its square root.",
 )
-def _divided_by_size(q, k, v):
+def _divided_by_head_size(q, k, v):
     return q / q.shape[-1] ** 0.5, k, v
 
 
-@_fed(
-    "divided by the root of T",
-    "The number under the root is the number of tokens. It must be the length of a query, "
-    "q.shape[-1].",
+@_input_bug(
+    "divided by √T",
+    "The scores were divided by √T, and T is the number of tokens. Divide by √head_size, the "
+    "square root of q.shape[-1].",
 )
 def _divided_by_root_of_T(q, k, v):
     return q * (q.shape[-1] / q.shape[-2]) ** 0.5, k, v
 
 
-@_fed(
+@_input_bug(
     "queries and keys swapped",
-    "Rows and columns of the scores changed roles: it is q @ k.mT, the query on the left.",
+    "The scores are transposed: it is q @ k.mT, the query on the left.",
 )
 def _queries_and_keys_swapped(q, k, v):
     return k, q, v
 
 
-@_fed(
-    "keys in the place of values",
-    "The weights are right and mix the keys. What is mixed is v.",
+@_input_bug(
+    "keys used as values",
+    "The weights are right, but they average the keys. The values are v.",
 )
-def _keys_for_values(q, k, v):
+def _keys_used_as_values(q, k, v):
     return q, k, k
 
 
-# ---------------------------------------------------------------- what comes out
+# ---------------------------------------------------------------- the output
 
 
-@_known(
+@_bug(
     "weights transposed",
-    "The weights are right, but out is weights.mT @ v: every output collects from those who read "
-    "it, the future. It is weights @ v.",
+    "The weights are right, but out is weights.mT @ v: every output is collected from the tokens "
+    "that attend to it, the future ones. It is weights @ v.",
 )
 def _weights_transposed(q, k, v, causal=True):
-    weights = healthy(q, k, v, causal)[1]
+    weights = correct_attention(q, k, v, causal)[1]
     return weights.mT @ v, weights
 
 
-# ---------------------------------------------------------------- many heads
+# ---------------------------------------------------------------- several heads
 
 
-def split(z: Tensor, n_head: int) -> Tensor:
-    """(B, T, C) -> (B, n_head, T, head_size): cut the channels, then transpose."""
+@_bug(
+    "softmax over the heads",
+    "dim=1 of (B, n_head, T, T) is the head: for each query and key the weights of all heads sum "
+    "to 1, and the future is nan. The keys are the last axis, dim=-1.",
+    bugs=HEAD_AXIS_BUGS,
+)
+def _softmax_over_heads(q, k, v, causal=True, fill=-torch.inf):
+    scores = _scaled_scores(q, k)
+    scores = scores.masked_fill(_future(scores), fill) if causal else scores
+    weights = torch.softmax(scores, dim=1)
+    return weights @ v, weights
+
+
+@_bug(
+    "softmax over the heads, masked with -1e9",
+    "dim=1 of (B, n_head, T, T) is the head: for each query and key the weights of all heads sum "
+    "to 1, also for keys in the future. The keys are the last axis, dim=-1.",
+    of_mask=True,
+    bugs=HEAD_AXIS_BUGS,
+)
+def _softmax_over_heads_with_large_number(q, k, v):
+    return _softmax_over_heads(q, k, v, fill=-1e9)
+
+
+def split_heads(z: Tensor, n_head: int) -> Tensor:
+    """(B, T, C) -> (B, n_head, T, head_size): view, then transpose."""
     B, T, C = z.shape
     return z.reshape(B, T, n_head, C // n_head).transpose(1, 2)
 
 
-def merge(out: Tensor) -> Tensor:
+def merge_heads(out: Tensor) -> Tensor:
     """(B, n_head, T, head_size) -> (B, T, C): transpose back, then join the channels."""
     return out.transpose(1, 2).flatten(2)
 
 
 def in_heads(
-    compute: Callable[..., Pair], q, k, v, n_head, split=split, merge=merge, **how
-) -> Pair:
-    """Compute in each slice of the channels: (B, T, C) and (B, n_head, T, T)."""
-    out, weights = compute(*(split(z, n_head) for z in (q, k, v)))
+    attention: Callable[..., OutAndWeights],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    n_head: int,
+    split: Callable = split_heads,
+    merge: Callable = merge_heads,
+) -> OutAndWeights:
+    """Compute an attention in each head: q, k, v (B, T, C) -> (B, T, C) and (B, n_head, T, T)."""
+    out, weights = attention(*(split(z, n_head) for z in (q, k, v)))
     return merge(out), weights
 
 
@@ -332,95 +378,72 @@ def _merge_interleaved(out):
     return out.permute(0, 2, 3, 1).flatten(2)
 
 
-@_known(
+@_bug(
     "split by view, without transpose",
-    "The split poured the numbers into (B, n_head, T, head_size) in reading order: a head got all "
-    "channels of a few tokens, and tokens of the future among them. First view(B, T, n_head, "
-    "head_size), then transpose(1, 2).",
-    into=HEAD_ILLNESSES,
+    "view(B, n_head, T, head_size) keeps the numbers in their order, so a head got all channels of "
+    "a few tokens, and tokens of the future among them. First view(B, T, n_head, head_size), then "
+    "transpose(1, 2).",
+    bugs=SPLIT_BUGS,
 )
-def _wrong_split(q, k, v, n_head, attend):
-    return in_heads(attend, q, k, v, n_head, split=_split_by_view)
+def _wrong_split(q, k, v, n_head, attention):
+    return in_heads(attention, q, k, v, n_head, split=_split_by_view)
 
 
-@_known(
+@_bug(
     "merged by view, without transpose",
     "Split right, merged wrong: the heads stood in front of the tokens when they were flattened. "
     "transpose(1, 2) back first, then reshape.",
-    into=HEAD_ILLNESSES,
+    bugs=SPLIT_BUGS,
 )
-def _wrong_merge(q, k, v, n_head, attend):
-    return in_heads(attend, q, k, v, n_head, merge=_merge_by_view)
+def _wrong_merge(q, k, v, n_head, attention):
+    return in_heads(attention, q, k, v, n_head, merge=_merge_by_view)
 
 
-@_known(
+@_bug(
     "split and merged by view",
-    "Both ends skip the transpose. Nothing leaks, since the two undo each other, but each “head” "
-    "sees only a few whole tokens: late outputs no longer hear early ones.",
-    into=HEAD_ILLNESSES,
+    "Both the split and the merge lack the transpose. Nothing leaks, since the two undo each "
+    "other, but each head gets only a few whole tokens, so late outputs do not depend on early "
+    "tokens.",
+    bugs=SPLIT_BUGS,
 )
-def _wrong_split_and_merge(q, k, v, n_head, attend):
-    return in_heads(attend, q, k, v, n_head, split=_split_by_view, merge=_merge_by_view)
+def _wrong_split_and_merge(q, k, v, n_head, attention):
+    return in_heads(attention, q, k, v, n_head, split=_split_by_view, merge=_merge_by_view)
 
 
-@_known(
-    "every n-th channel",
-    "Head 0 got channels 0, n_head, 2·n_head, … The cut is in blocks: view(B, T, n_head, "
-    "head_size), in this order.",
-    into=HEAD_ILLNESSES,
+@_bug(
+    "channels interleaved by the split",
+    "Head 0 got channels 0, n_head, 2·n_head, … A head has neighbouring channels: view(B, T, "
+    "n_head, head_size), in this order.",
+    bugs=SPLIT_BUGS,
 )
-def _interleaved_split(q, k, v, n_head, attend):
-    return in_heads(attend, q, k, v, n_head, split=_split_interleaved)
+def _interleaved_split(q, k, v, n_head, attention):
+    return in_heads(attention, q, k, v, n_head, split=_split_interleaved)
 
 
-@_known(
-    "merged channel by channel",
+@_bug(
+    "channels interleaved by the merge",
     "The channels of the heads alternate in the output. First all channels of head 0, then all of "
     "head 1: transpose(1, 2), then reshape.",
-    into=HEAD_ILLNESSES,
+    bugs=SPLIT_BUGS,
 )
-def _interleaved_merge(q, k, v, n_head, attend):
-    return in_heads(attend, q, k, v, n_head, merge=_merge_interleaved)
+def _interleaved_merge(q, k, v, n_head, attention):
+    return in_heads(attention, q, k, v, n_head, merge=_merge_interleaved)
 
 
-@_known(
+@_bug(
     "one large head",
     "n_head made no difference: this is a single head of all C channels.",
-    into=HEAD_ILLNESSES,
+    bugs=SPLIT_BUGS,
 )
-def _one_large_head(q, k, v, n_head, attend):
-    return in_heads(attend, q, k, v, 1)
+def _one_large_head(q, k, v, n_head, attention):
+    return in_heads(attention, q, k, v, 1)
 
 
-@_known(
-    "softmax over the heads",
-    "dim=1 of (B, n_head, T, T) is the head: the heads share out 1 among themselves, for each "
-    "pair, and the future is nan. The keys are the last axis, dim=-1.",
-    into=OVER_HEADS,
-)
-def _softmax_over_heads(q, k, v, causal=True, fill=-torch.inf):
-    scores = _scores(q, k)
-    scores = scores.masked_fill(_future(scores), fill) if causal else scores
-    weights = torch.softmax(scores, dim=1)
-    return weights @ v, weights
+# ---------------------------------------------------------------- all of them in one form
 
 
-@_known(
-    "softmax over the heads, masked with -1e9",
-    "dim=1 of (B, n_head, T, T) is the head: the heads share out 1 among themselves, for each "
-    "pair, also for each pair in the future. The keys are the last axis, dim=-1.",
-    of_mask=True,
-    into=OVER_HEADS,
-)
-def _softmax_over_heads_softly(q, k, v):
-    return _softmax_over_heads(q, k, v, fill=-1e9)
-
-
-# ---------------------------------------------------------------- all of them
-
-
-def illnesses_of(x: Tensor, n_head: int, causal: bool = True) -> list[Illness]:
-    """Every known illness of attention over x, in one form.
+def bugs_for(x: Tensor, n_head: int, causal: bool = True) -> list[Bug]:
+    """Every known bug of attention over x, in one form.
 
     Parameters
     ----------
@@ -433,271 +456,106 @@ def illnesses_of(x: Tensor, n_head: int, causal: bool = True) -> list[Illness]:
 
     Returns
     -------
-    list[Illness]
+    list[Bug]
         Their `compute` takes q, k and v (B, T, n_head * head_size), and returns
         (B, T, n_head * head_size) and (B, n_head, T, T).
     """
-    found = [
-        replace(one, compute=partial(in_heads, _attend(one, causal), n_head=n_head))
-        for one in _attending(x, n_head, causal)
+    inside_heads = [
+        replace(bug, compute=partial(in_heads, _of_qkv(bug, causal), n_head=n_head))
+        for bug in _bugs_inside_heads(x, n_head, causal)
     ]
-    right = partial(healthy, causal=causal)
-    return found + [
-        replace(one, compute=partial(one.compute, n_head=n_head, attend=right))
-        for one in _splitting(n_head)
+    correct = partial(correct_attention, causal=causal)
+    return inside_heads + [
+        replace(bug, compute=partial(bug.compute, n_head=n_head, attention=correct))
+        for bug in _split_bugs(n_head)
     ]
 
 
-def pairs_of(
+def bug_pairs_for(
     x: Tensor, n_head: int, causal: bool = True
-) -> list[tuple[Illness, Illness, Callable]]:
-    """Two illnesses at a time, and what both together compute, in the form of `illnesses_of`."""
-    single = _attending(x, n_head, causal)
+) -> list[tuple[Bug, Bug, Callable[..., OutAndWeights]]]:
+    """Two bugs at a time, and what both together compute, in the form of `bugs_for`."""
+    inside_heads = _bugs_inside_heads(x, n_head, causal)
+
+    def both_inside_heads(of_inputs: Bug, other: Bug) -> Callable[..., OutAndWeights]:
+        compute = _of_qkv(other, causal)
+        return lambda q, k, v: compute(*of_inputs.change_inputs(q, k, v))
+
     pairs = [
-        (one, other, partial(in_heads, _attend(other, causal, one.fed), n_head=n_head))
-        for one in single
-        for other in single
-        if one.fed and one is not other
+        (one, other, partial(in_heads, both_inside_heads(one, other), n_head=n_head))
+        for one in inside_heads
+        for other in inside_heads
+        if one.change_inputs and one is not other
     ]
     return pairs + [
-        (one, other, partial(other.compute, n_head=n_head, attend=_attend(one, causal)))
-        for one in single
-        for other in _splitting(n_head)
+        (one, split, partial(split.compute, n_head=n_head, attention=_of_qkv(one, causal)))
+        for one in inside_heads
+        for split in _split_bugs(n_head)
     ]
 
 
-def _attending(x: Tensor, n_head: int, causal: bool) -> list[Illness]:
-    """The illnesses of attending itself, in each head; those of splitting come on top."""
+def _bugs_inside_heads(x: Tensor, n_head: int, causal: bool) -> list[Bug]:
+    """All bugs but those of splitting and merging, which may come on top of one of these."""
     C = x.shape[-1]
-    known = [*ILLNESSES.values(), *(OVER_HEADS.values() if n_head > 1 else ())]
-    known.append(
-        _as_fed(
-            "divided by the root of C",
-            "The number under the root is the length of a query, q.shape[-1], not the number of "
-            "channels of x.",
+    bugs = [*ATTENTION_BUGS.values(), *(HEAD_AXIS_BUGS.values() if n_head > 1 else ())]
+    bugs.append(
+        _with_changed_inputs(
+            "divided by √C",
+            "The scores were divided by √C, and C is the number of channels of x. Divide by "
+            "√head_size, the square root of q.shape[-1].",
             lambda q, k, v: (q * (q.shape[-1] / C) ** 0.5, k, v),
         )
     )
     if C % n_head == 0:
-        known.append(
-            _as_fed(
-                "x is mixed instead of v",
-                "The weights are right and mix x, which is private. What is said, and mixed, is v.",
-                lambda q, k, v: (q, k, split(x, n_head)),
+        bugs.append(
+            _with_changed_inputs(
+                "x used as values",
+                "The weights are right, but they average x. The values are v.",
+                lambda q, k, v: (q, k, split_heads(x, n_head)),
             )
         )
     if causal:
-        return known
-    masked = Illness(
-        "masked",
-        lambda q, k, v, causal: healthy(q, k, v, causal=True),
-        "Everybody may read everybody here, and a causal mask hides the future.",
+        return bugs
+    unwanted_mask = Bug(
+        "unwanted causal mask",
+        lambda q, k, v, causal: correct_attention(q, k, v, causal=True),
+        "Every token may attend to every other here, and a causal mask hides the future.",
     )
-    return [*(one for one in known if not one.of_mask), masked]
+    return [*(bug for bug in bugs if not bug.of_mask), unwanted_mask]
 
 
-def _splitting(n_head: int) -> list[Illness]:
-    return list(HEAD_ILLNESSES.values()) if n_head > 1 else []
+def _split_bugs(n_head: int) -> list[Bug]:
+    return list(SPLIT_BUGS.values()) if n_head > 1 else []
 
 
-def _attend(illness: Illness, causal: bool, fed: Callable | None = None) -> Callable[..., Pair]:
-    """An illness as a function of q, k and v alone; perhaps fed with what another one makes."""
-
-    def attend(q, k, v):
-        q, k, v = fed(q, k, v) if fed else (q, k, v)
-        return illness.compute(q, k, v) if illness.of_mask else illness.compute(q, k, v, causal)
-
-    return attend
+def _of_qkv(bug: Bug, causal: bool) -> Callable[..., OutAndWeights]:
+    """What a bug inside of heads computes, as a function of q, k and v alone."""
+    return bug.compute if bug.of_mask else partial(bug.compute, causal=causal)
 
 
-# ---------------------------------------------------------------- the block
-
-
-# How a branch, its norm and the road are joined: what is on the road, and what the branch reads.
-JOINTS: dict[str, Callable[..., Tensor]] = {
-    "pre": lambda road, read, branch, norm: road + branch(norm(read)),
-    "post": lambda road, read, branch, norm: norm(road + branch(read)),
-    "on the road": lambda road, read, branch, norm: norm(road) + branch(norm(read)),
-    "behind": lambda road, read, branch, norm: road + norm(branch(read)),
-}
-
-
-def wired(
-    x: Tensor,
-    attention: Callable,
-    feed_forward: Callable,
-    norm_1: Callable,
-    norm_2: Callable,
-    *,
-    joint: str = "pre",
-    order: Sequence[int] = (0, 1),
-    roads: tuple[bool, bool] = (True, True),
-    norms: tuple[int | None, int | None] = (0, 1),
-    side_by_side: bool = False,
-) -> Tensor:
-    """A block put together from its four parts, each a function of (B, T, C).
+class BrokenAttention(nn.Module):
+    """Multi-head attention with a known bug; with one head, a single head and a projection.
 
     Parameters
     ----------
-    x
-        (B, T, C), the input of the block.
-    attention, feed_forward, norm_1, norm_2
-        The parts.
-    joint
-        "pre": road + branch(norm); "post": norm(road + branch); or another of `JOINTS`.
-    order
-        Which branches there are, 0 = attention and 1 = feed-forward, in this order.
-    roads
-        Whether x is added to what the attention gives, and to what the feed-forward gives.
-    norms
-        Whose norm the attention has, and whose the feed-forward; None for no norm.
-    side_by_side
-        Whether both branches read the input of the block.
-
-    Returns
-    -------
-    Tensor
-        (B, T, C)
-    """
-    road = x
-    for i in order:
-        branch, norm = (attention, feed_forward)[i], lambda z: z
-        if norms[i] is not None:
-            norm = (norm_1, norm_2)[norms[i]]
-        read = x if side_by_side else road
-        road = JOINTS[joint](road if roads[i] else 0 * road, read, branch, norm)
-    return road
-
-
-@dataclass(frozen=True)
-class Miswiring:
-    """A mistake in putting a block together: the arguments of `wired` that it changes."""
-
-    name: str
-    message: str
-    changed: Mapping[str, Any]
-
-
-MISWIRINGS = (
-    Miswiring(
-        "no road",
-        "Nothing is added: x is replaced twice. It is x + attention(…), then x + feed_forward(…).",
-        {"roads": (False, False)},
-    ),
-    Miswiring(
-        "no road round the attention",
-        "The attention replaces x instead of adding to it.",
-        {"roads": (False, True)},
-    ),
-    Miswiring(
-        "no road round the feed-forward",
-        "The feed-forward replaces x instead of adding to it.",
-        {"roads": (True, False)},
-    ),
-    Miswiring(
-        "one norm for both",
-        "norm_1 was used twice, norm_2 never. Fresh norms are all alike: it shows after training.",
-        {"norms": (0, 0)},
-    ),
-    Miswiring(
-        "one norm for both",
-        "norm_2 was used twice, norm_1 never. Fresh norms are all alike: it shows after training.",
-        {"norms": (1, 1)},
-    ),
-    Miswiring(
-        "norms swapped",
-        "norm_1 belongs to the attention, norm_2 to the feed-forward. Fresh norms are all alike: "
-        "it shows after training.",
-        {"norms": (1, 0)},
-    ),
-    Miswiring(
-        "no norms",
-        "norm_1 and norm_2 were not used: nothing holds the size of x. Each branch needs its norm.",
-        {"norms": (None, None)},
-    ),
-    Miswiring(
-        "no norm for the attention",
-        "norm_1 was not used: the attention needs its norm too.",
-        {"norms": (None, 1)},
-    ),
-    Miswiring(
-        "no norm for the feed-forward",
-        "norm_2 was not used: the feed-forward needs its norm too.",
-        {"norms": (0, None)},
-    ),
-    Miswiring(
-        "norm on the road",
-        "x itself was replaced by its norm. Only the branch sees norm(x); the road keeps x.",
-        {"joint": "on the road"},
-    ),
-    Miswiring(
-        "norm behind the branch",
-        "This is x + norm(f(x)), which some models do on purpose. Pre-norm is x + f(norm(x)), "
-        "post-norm is norm(x + f(x)).",
-        {"joint": "behind"},
-    ),
-    Miswiring(
-        "no attention",
-        "What the attention gave was not used: no token hears another. If its sum was computed and "
-        "not kept, write x = x + attention(norm_1(x)).",
-        {"order": (1,)},
-    ),
-    Miswiring(
-        "no feed-forward",
-        "What the feed-forward gave was not used: tokens talk, and nobody thinks.",
-        {"order": (0,)},
-    ),
-    Miswiring(
-        "thinks before it talks",
-        "First attention, then feed-forward.",
-        {"order": (1, 0)},
-    ),
-    Miswiring(
-        "side by side",
-        "Both branches read the same x, which some models do on purpose. Here the feed-forward "
-        "thinks about what the attention brought: update x in between.",
-        {"side_by_side": True},
-    ),
-)
-
-
-def miswired() -> Iterator[tuple[tuple[Miswiring, ...], dict[str, Any]]]:
-    """Each known mistake of wiring, then two at a time; with the arguments of `wired`."""
-    for count in (1, 2):
-        for mistakes in itertools.combinations(MISWIRINGS, count):
-            changed = [key for one in mistakes for key in one.changed]
-            if len(changed) > len(set(changed)):  # two that exclude each other
-                continue
-            for joint in ("pre",) if "joint" in changed else ("pre", "post"):
-                how: dict[str, Any] = {"joint": joint}
-                for one in mistakes:
-                    how |= one.changed
-                yield mistakes, how
-
-
-class Patient(nn.Module):
-    """Many-headed attention with a known illness; with one head it is a head and a projection.
-
-    Parameters
-    ----------
-    name
-        Which illness: a name that `illnesses_of` gives, or "healthy".
+    bug
+        Name of a bug that `bugs_for` gives, or None for correct attention.
     C, n_head
-        Channels, and heads among which they are shared out.
+        Number of channels, and of heads.
     causal
         Whether the attention should be causal.
     """
 
-    def __init__(self, name: str, C: int, n_head: int = 1, causal: bool = True) -> None:
+    def __init__(self, bug: str | None, C: int, n_head: int = 1, causal: bool = True) -> None:
         super().__init__()
-        self.name, self.n_head, self.causal = name, n_head, causal
+        self.bug, self.n_head, self.causal = bug, n_head, causal
         self.query, self.key, self.value = (nn.Linear(C, C, bias=False) for _ in range(3))
         self.proj = nn.Linear(C, C)
 
-    def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | Pair:
+    def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | OutAndWeights:
         """(B, T, C) -> (B, T, C), and weights (B, n_head, T, T) if asked for."""
-        computes = {one.name: one.compute for one in illnesses_of(x, self.n_head, self.causal)}
-        right = partial(healthy, causal=self.causal)
-        computes["healthy"] = partial(in_heads, right, n_head=self.n_head)
-        out, weights = computes[self.name](self.query(x), self.key(x), self.value(x))
+        correct = partial(correct_attention, causal=self.causal)
+        computes = {None: partial(in_heads, correct, n_head=self.n_head)}
+        computes |= {bug.name: bug.compute for bug in bugs_for(x, self.n_head, self.causal)}
+        out, weights = computes[self.bug](self.query(x), self.key(x), self.value(x))
         return (self.proj(out), weights) if return_weights else self.proj(out)

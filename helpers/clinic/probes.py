@@ -1,8 +1,8 @@
-"""Probes: questions put to attention weights or to a function, answered with numbers.
+"""Probes: each checks one property of attention weights or of a function, with numbers.
 
-Each probe returns a `Finding`, which prints as one sentence or two: what was found, where, how
-much, and, where the numbers point to one cause, a guess. A probe never proves that attention is
-right; each sees some mistakes and is blind to others.
+A probe returns a `Finding`, which prints as one or two sentences: what was found, where, how much,
+and a guess at the cause where the numbers point to one. No probe proves that attention is right;
+each detects some bugs and misses others.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import torch
 from helpers.attention import causal_mask
 from helpers.numbers import joined, listed, small
 from helpers.show import wrap_text
+from helpers.torch_settings import seed_all
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a probe found: its name, whether all is well, and the numbers."""
+    """The result of a probe: its name, whether it passed, and the numbers."""
 
     name: str
     ok: bool
@@ -34,7 +35,7 @@ class Finding:
 
 
 def finite(values: Any) -> Finding:
-    """Look for numbers that are not finite: nan, inf or -inf.
+    """Check that every number is finite: not nan, inf or -inf.
 
     Parameters
     ----------
@@ -54,27 +55,26 @@ def finite(values: Any) -> Finding:
     ✗ finite: 2 of 4 numbers are nan; the first is at [0, 0]. Row 0 is nan
       throughout: is it 0 / 0, a mean of nothing or a softmax of nothing?
     """
-    values = _tensor(values, least=0)
+    values = _as_doubles(values)
     bad = ~values.isfinite()
     if not bad.any():
         return Finding("finite", True, f"all {values.numel()} numbers are finite.")
     kinds = [(values.isnan(), "nan"), (values == torch.inf, "inf"), (values == -torch.inf, "-inf")]
     counts = [(int(where.sum()), name) for where, name in kinds if where.any()]
-    told = f"{counts[0][0]} of {values.numel()} numbers {_are(counts[0][0])} {counts[0][1]}"
-    told += "".join(f", {count} {_are(count)} {name}" for count, name in counts[1:])
-    told += f"; the first is at {bad.nonzero()[0].tolist()}."
+    (count, kind), *others = counts
+    evidence = f"{count} of {values.numel()} numbers {_is_or_are(count)} {kind}"
+    evidence += "".join(f", {count} {_is_or_are(count)} {kind}" for count, kind in others)
+    evidence += f"; the first is at {bad.nonzero()[0].tolist()}."
     if values.dim() > 1 and values.isnan().all():
-        told += " Everything is nan: was 0 multiplied by inf somewhere? 0 * inf is nan."
+        evidence += " Everything is nan: was 0 multiplied by inf somewhere? 0 * inf is nan."
     elif values.dim() > 1 and (rows := values.isnan().all(-1)).any():
-        told += f" {_rows(rows, 'is', 'are').capitalize()} nan throughout: "
-        told += "is it 0 / 0, a mean of nothing or a softmax of nothing?"
-    return Finding("finite", False, told)
+        evidence += f" {_name_rows(rows, 'is', 'are').capitalize()} nan throughout: "
+        evidence += "is it 0 / 0, a mean of nothing or a softmax of nothing?"
+    return Finding("finite", False, evidence)
 
 
 def rows_sum_to_one(weights: Any, atol: float = 1e-5) -> Finding:
-    """Check that every row of weights sums to 1.
-
-    Only then is each output a weighted average.
+    """Check that every row of weights sums to 1, so that each output is a weighted average.
 
     Parameters
     ----------
@@ -94,24 +94,23 @@ def rows_sum_to_one(weights: Any, atol: float = 1e-5) -> Finding:
     ✓ rows sum to 1: all 2 rows do.
     """
     name = "rows sum to 1"
-    weights = _tensor(weights, least=2)
+    weights = _as_doubles(weights, min_dim=2)
     sums = weights.sum(-1)
-    bad = ~((sums - 1).abs() <= atol)  # written so that nan is bad
+    bad = ~close(sums, torch.ones_like(sums), atol)
     if not bad.any():
         return Finding(name, True, f"all {sums.numel()} rows do.")
     if not sums.isfinite().all():
-        lost = ~sums.isfinite()
-        told = f"{_rows(lost, 'sums', 'sum')} to nan or inf. "
-        return Finding(name, False, told + "finite(weights) tells more.")
-    told = _sums(sums, bad)
-    told += " — every output is a weighted average only if its row sums to 1."
-    return Finding(name, False, told + _guess_about_sums(weights, sums, atol))
+        rows = _name_rows(~sums.isfinite(), "sums", "sum")
+        return Finding(name, False, f"{rows} to nan or inf. finite(weights) tells more.")
+    evidence = _describe_sums(sums, bad)
+    evidence += " — every output is a weighted average only if its row sums to 1."
+    return Finding(name, False, evidence + _guess_about_sums(weights, sums, atol))
 
 
 def no_weight_on_future(weights: Any) -> Finding:
     """Check that every weight on a later key is exactly 0.
 
-    The last query is taken to see all keys: with T_k > T_q the first keys are earlier ones.
+    The last query may attend to all keys, so with T_k > T_q the first keys are earlier ones.
 
     Parameters
     ----------
@@ -129,34 +128,35 @@ def no_weight_on_future(weights: Any) -> Finding:
     ✓ no weight on the future: the only weight on a later key is 0.
     """
     name = "no weight on the future"
-    weights = _tensor(weights, least=2)
+    weights = _as_doubles(weights, min_dim=2)
     T_q, T_k = weights.shape[-2:]
     future = ~causal_mask(T_q, T_k)
     later = weights[..., future]
     if later.numel() == 0:
-        return Finding(name, True, "there is no later key to weigh.")
+        return Finding(name, True, "no query has a later key.")
     bad = (weights != 0) & future  # nan is bad too
     if not bad.any():
         if later.numel() == 1:
             return Finding(name, True, "the only weight on a later key is 0.")
         return Finding(name, True, f"all {later.numel()} weights on later keys are 0.")
     count = int(bad.sum())
-    told = f"{count} of {later.numel()} weights on later keys {_are(count)} not 0"
+    evidence = f"{count} of {later.numel()} weights on later keys {_is_or_are(count)} not 0"
     if later.isnan().any():
-        return Finding(name, False, f"{told}, but nan. finite(weights) tells more.")
-    *sheet, query, key = _unravel(weights.abs().masked_fill(~future, -1).argmax(), weights.shape)
-    told += f"; the largest is {small(weights[*sheet, query, key].item())}: "
-    told += f"query {query} reads key {key}{_sheet(sheet)}."
-    return Finding(name, False, told + _guess_about_future(weights, future))
+        return Finding(name, False, f"{evidence}, but nan. finite(weights) tells more.")
+    largest = weights.abs().masked_fill(~future, -1).argmax()
+    *sheet, query, key = _unravel(largest, weights.shape)
+    evidence += f"; the largest is {small(weights[*sheet, query, key].item())}: "
+    evidence += f"query {query} attends to key {key}{_of_sheet(sheet)}."
+    return Finding(name, False, evidence + _guess_about_future(weights, future))
 
 
 def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     """Check that no output changes when a later token does.
 
     Each token from 1 on is replaced in turn by a random vector, in every sequence, and the
-    outputs before it are compared. (A random vector, since adding a constant to all channels
-    would be cancelled by a layer norm.) Before each call the random state is set the same, so
-    dropout does not read as a leak; afterwards it is what it was.
+    outputs before it are compared. (A random vector, since a layer norm would cancel a constant
+    that is added to all channels.) Every call begins with the same random state, so that dropout
+    does not look like a leak; afterwards the state is what it was before.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     x
         (B, T, C) or (T, C), floats.
     atol
-        How far an output may move and still count as the same.
+        How much an output may change and still count as the same.
 
     Raises
     ------
@@ -181,44 +181,37 @@ def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     >>> no_leak(lambda x: x.cumsum(0), x)
     ✓ no leak: tokens 1 and 2 were replaced in turn; no output before them changed.
     """
-    name = "no leak"
-    moved = moves(function, x, name)
-    if isinstance(moved, Finding):
-        return moved
-    return judge_leaks(moved, atol)
+    changes = output_changes(function, x, "no leak")
+    return changes if isinstance(changes, Finding) else judge_leaks(changes, atol)
 
 
-def judge_leaks(moved: torch.Tensor, atol: float) -> Finding:
-    """What `no_leak` says of [j, t], how far token j moves output t."""
-    name, T = "no leak", len(moved)
-    moved = moved.tril(-1)
-    leaks = moved > atol
+def judge_leaks(changes: torch.Tensor, atol: float) -> Finding:
+    """Judge, as `no_leak` does, the changes [j, t] of output t after token j was replaced."""
+    name, T = "no leak", len(changes)
+    backward = changes.tril(-1)  # of outputs before the token that was replaced
+    leaks = backward > atol
     if not leaks.any():
-        tokens = listed(range(1, T))
-        told = f"{'token' if T == 2 else 'tokens'} {tokens} {'was' if T == 2 else 'were'} replaced"
-        told += (
-            " in turn; no output before them changed." if T > 2 else "; output 0 did not change."
-        )
-        return Finding(name, True, told)
-    j = int(moved.amax(1).argmax())
-    guilty = leaks[j].nonzero().flatten().tolist()
-    told = (
-        f"changing token {j} changed {'output' if len(guilty) == 1 else 'outputs'} "
-        f"{listed(guilty)}, by up to {small(moved[j].max().item())} "
-        f"(output {int(moved[j].argmax())})."
-    )
-    sources = int(leaks.any(1).sum())
-    told += f" {sources} of the {T - 1} tokens tried {_verb(sources, 'reaches', 'reach')} back."
-    return Finding(name, False, told)
+        if T == 2:
+            return Finding(name, True, "token 1 was replaced; output 0 did not change.")
+        tokens = f"tokens {listed(range(1, T))} were replaced in turn"
+        return Finding(name, True, f"{tokens}; no output before them changed.")
+    j = int(backward.amax(1).argmax())
+    outputs, largest = leaks[j].nonzero().flatten().tolist(), int(backward[j].argmax())
+    evidence = f"changing token {j} changed {'output' if len(outputs) == 1 else 'outputs'} "
+    evidence += f"{listed(outputs)}, by up to {small(backward[j, largest].item())} "
+    evidence += f"(output {largest})."
+    count = int(leaks.any(1).sum())
+    evidence += f" {count} of the {T - 1} tokens tried {'reaches' if count == 1 else 'reach'} back."
+    return Finding(name, False, evidence)
 
 
 def reach(
     function: Callable, x: torch.Tensor, atol: float = 1e-6, *, causal: bool = True
 ) -> Finding:
-    """Check that every output changes when a token that it may read does.
+    """Check that every output changes when a token that it may attend to does.
 
-    The twin of `no_leak`, with the same random tokens. A module that is made to ignore tokens,
-    such as a window or a head with hand-set weights, fails it rightly.
+    The counterpart of `no_leak`, with the same random tokens. A module that ignores tokens on
+    purpose, such as one with a window or with hand-set weights, fails it rightly.
 
     Parameters
     ----------
@@ -227,9 +220,9 @@ def reach(
     x
         (B, T, C) or (T, C), floats.
     atol
-        An output that moves by no more than this counts as the same.
+        How much an output may change and still count as the same.
     causal
-        Whether an output may read its own token and those before it, or all.
+        Whether an output may depend on its own token and those before it only, or on all.
 
     Raises
     ------
@@ -243,38 +236,35 @@ def reach(
     ✓ reach: tokens 0 to 2 were replaced in turn; every output from there on
       changed.
     >>> reach(lambda x: x, x)
-    ✗ reach: output 2 hears only token 2. 3 of 6 pairs of a token and an output that
-      may read it are deaf: no change arrives.
+    ✗ reach: output 2 depends on token 2 only. In 3 of 6 pairs of an output and a
+      token that it may attend to, the output did not change.
     """
-    name = "reach"
-    moved = moves(function, x, name)
-    if isinstance(moved, Finding):
-        return moved
-    return judge_reach(moved, atol, causal)
+    changes = output_changes(function, x, "reach")
+    return changes if isinstance(changes, Finding) else judge_reach(changes, atol, causal)
 
 
-def judge_reach(moved: torch.Tensor, atol: float, causal: bool) -> Finding:
-    """What `reach` says of [j, t], how far token j moves output t."""
-    name, T = "reach", len(moved)
-    allowed = torch.ones(T, T, dtype=torch.bool)  # [j, t]: token j, output t
+def judge_reach(changes: torch.Tensor, atol: float, causal: bool) -> Finding:
+    """Judge, as `reach` does, the changes [j, t] of output t after token j was replaced."""
+    name, T = "reach", len(changes)
+    allowed = torch.ones(T, T, dtype=torch.bool)  # [j, t]: output t may attend to token j
     allowed = allowed.triu() if causal else allowed
-    deaf = allowed & (moved <= atol)
-    if not deaf.any():
-        told = f"tokens 0 to {T - 1} were replaced in turn; every output "
-        return Finding(name, True, told + ("from there on changed." if causal else "changed."))
-    t = T - 1 - int(deaf.sum(0).flip(0).argmax())  # the deafest, the last of them
-    heard = (allowed & ~deaf)[:, t]
-    told = f"output {t} hears {'only ' + _these('token', heard) if heard.any() else 'no token'}. "
-    count = int(deaf.sum())
-    told += f"{count} of {int(allowed.sum())} pairs of a token and an output that may read it "
-    return Finding(name, False, told + f"{_are(count)} deaf: no change arrives.")
+    unchanged = allowed & (changes <= atol)
+    if not unchanged.any():
+        outputs = "every output from there on changed" if causal else "every output changed"
+        return Finding(name, True, f"tokens 0 to {T - 1} were replaced in turn; {outputs}.")
+    t = T - 1 - int(unchanged.sum(0).flip(0).argmax())  # the last of the worst outputs
+    reaching = (allowed & ~unchanged)[:, t]
+    tokens = f"{_name_places('token', reaching)} only" if reaching.any() else "no token"
+    evidence = f"output {t} depends on {tokens}. In {int(unchanged.sum())} of {int(allowed.sum())} "
+    evidence += "pairs of an output and a token that it may attend to, the output did not change."
+    return Finding(name, False, evidence)
 
 
 def sequences_stay_apart(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     """Check that no output changes when another sequence of the batch does.
 
-    Each sequence is replaced in turn by random tokens, and the outputs of the others are compared;
-    with the random state as for `no_leak`.
+    Each sequence is replaced in turn by random tokens, and the outputs of the others are compared,
+    with the same random state as in `no_leak`.
 
     Parameters
     ----------
@@ -283,12 +273,12 @@ def sequences_stay_apart(function: Callable, x: torch.Tensor, atol: float = 1e-6
     x
         (B, T, C), floats, with B of at least 2.
     atol
-        How far an output may move and still count as the same.
+        How much an output may change and still count as the same.
 
     Raises
     ------
     TypeError, ValueError
-        As for `no_leak`; with a single sequence there is nothing to keep apart.
+        As for `no_leak`, and when there is only one sequence.
 
     Examples
     --------
@@ -308,30 +298,31 @@ def sequences_stay_apart(function: Callable, x: torch.Tensor, atol: float = 1e-6
         return _output(function, swapped.transpose(0, 1)).transpose(0, 1)
 
     x = x.transpose(0, 1) if isinstance(x, torch.Tensor) else x
-    moved = moves(by_sequence, x, name, "sequence")  # a sequence in the place of a token
-    if isinstance(moved, Finding):
-        return moved
-    moved.fill_diagonal_(0)
-    if not (moved > atol).any():
-        told = f"sequences {listed(range(len(moved)))} were replaced in turn; "
-        return Finding(name, True, told + "the outputs of the others did not change.")
-    guilty = int(moved.amax(1).argmax())
-    told = f"changing sequence {guilty} changed the outputs of "
-    told += f"{_these('sequence', moved[guilty] > atol)}, "
-    told += f"by up to {small(moved[guilty].max().item())}. "
-    return Finding(name, False, told + "Was something summed, averaged or normalised over axis 0?")
+    changes = output_changes(by_sequence, x, name, "sequence")  # sequences in the place of tokens
+    if isinstance(changes, Finding):
+        return changes
+    changes.fill_diagonal_(0)
+    if not (changes > atol).any():
+        evidence = f"sequences {listed(range(len(changes)))} were replaced in turn; "
+        return Finding(name, True, evidence + "the outputs of the others did not change.")
+    b = int(changes.amax(1).argmax())
+    evidence = f"changing sequence {b} changed the outputs of "
+    evidence += f"{_name_places('sequence', changes[b] > atol)}, "
+    evidence += f"by up to {small(changes[b].max().item())}. "
+    evidence += "Was something summed, averaged or normalised over axis 0?"
+    return Finding(name, False, evidence)
 
 
 def gradients_reach(out: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> Finding:
     """Check that a gradient from the output arrives at each of some tensors.
 
-    A random gradient is sent back, since the plain sum of the output can hide a path: a softmax,
-    for one, keeps the sum of its row whatever the scores.
+    The upstream gradient is random. That of a plain sum can hide a path: the weights of a row sum
+    to 1 whatever the scores are.
 
     Parameters
     ----------
     out
-        (..., T, anything) with at least 2 tokens: with one, a softmax has no choice to make.
+        (..., T, anything) with at least 2 tokens: the softmax of a single score is always 1.
     tensors
         Name -> tensor that out may have been computed from, such as the weights of a layer.
 
@@ -351,30 +342,31 @@ def gradients_reach(out: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> F
     """
     name = "gradients reach"
     if not tensors:
-        raise ValueError("Say whom the gradient should reach: a dict of names and tensors.")
+        raise ValueError("Say what the gradient should reach: a dict of names and tensors.")
     if out.dim() < 2 or out.shape[-2] < 2:
         raise ValueError(f"out must be (..., T, C) with T of at least 2, got {described(out)}.")
     if not out.requires_grad:
         raise ValueError(
-            "out carries no graph to send a gradient through: compute it outside of "
+            "out has no graph to backpropagate through: compute it outside of "
             "torch.no_grad(), from tensors that require a gradient, and do not detach it."
         )
-    generator = torch.Generator().manual_seed(0)
-    cotangent = torch.randn(out.shape, generator=generator).to(out)
-    asked = {key: tensor for key, tensor in tensors.items() if tensor.requires_grad}
+    upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(0)).to(out)
+    inputs = {key: tensor for key, tensor in tensors.items() if tensor.requires_grad}
     found = torch.autograd.grad(
-        out, list(asked.values()), cotangent, retain_graph=True, allow_unused=True
+        out, list(inputs.values()), upstream, retain_graph=True, allow_unused=True
     )
-    gradients = dict.fromkeys(tensors) | dict(zip(asked, found, strict=True))
-    lost = [key for key, gradient in gradients.items() if gradient is None or not gradient.any()]
-    won = [key for key in tensors if key not in lost]
-    if not lost:
-        return Finding(name, True, f"one arrives at {joined(won)}.")
-    sizes = joined([f"0 of {tensors[key].numel()}" for key in lost])
-    told = f"none arrives at {joined(lost)}: {sizes} numbers. What gets no gradient does not learn."
-    unused = [key for key in lost if gradients[key] is None]
-    told += f" The output was made without {joined(unused)}." if unused else ""
-    return Finding(name, False, told + (f" One arrives at {joined(won)}." if won else ""))
+    gradients = dict.fromkeys(tensors) | dict(zip(inputs, found, strict=True))
+    without = [key for key, gradient in gradients.items() if gradient is None or not gradient.any()]
+    reached = [key for key in tensors if key not in without]
+    if not without:
+        return Finding(name, True, f"one arrives at {joined(reached)}.")
+    sizes = joined([f"0 of {tensors[key].numel()}" for key in without])
+    evidence = f"none arrives at {joined(without)}: {sizes} numbers. "
+    evidence += "What gets no gradient does not learn."
+    unused = [key for key in without if gradients[key] is None]
+    evidence += f" The output was made without {joined(unused)}." if unused else ""
+    evidence += f" One arrives at {joined(reached)}." if reached else ""
+    return Finding(name, False, evidence)
 
 
 def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
@@ -385,7 +377,7 @@ def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
     got, expected
         Tensors, arrays or lists of one shape.
     atol
-        How far a number may lie from the expected one.
+        How much a number may differ from the expected one.
 
     Raises
     ------
@@ -399,25 +391,30 @@ def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
       [1].
     """
     name = "equals the reference"
-    got, expected = _tensor(got, least=0), _tensor(expected, least=0)
+    got, expected = _as_doubles(got), _as_doubles(expected)
     if got.shape != expected.shape:
         shapes = f"{tuple(got.shape)} and {tuple(expected.shape)}"
         raise ValueError(f"Only equal shapes can be compared, got {shapes}.")
-    apart = (got - expected).abs()
-    bad = ~(apart <= atol)  # written so that nan is bad
+    bad = ~close(got, expected, atol)
     if not bad.any():
         return Finding(name, True, f"all {got.numel()} numbers within {atol:.0e}.")
-    place = _unravel(apart.nan_to_num(nan=torch.inf).argmax(), got.shape)
-    count, size = int(bad.sum()), apart[tuple(place)].item()
-    told = f"{count} of {got.numel()} numbers {_are(count)} off; "
-    told += "the first that is nan" if math.isnan(size) else f"the most, by {small(size)}, the one"
-    return Finding(name, False, f"{told} at {place}.")
+    distance = (got - expected).abs().masked_fill(~bad, 0)
+    place = _unravel(distance.nan_to_num(nan=torch.inf).argmax(), got.shape)
+    count, largest = int(bad.sum()), distance[*place].item()
+    where = f"the most, by {small(largest)}, the one at {place}"
+    if math.isnan(largest):
+        where = f"the first that is nan at {place}"
+    evidence = f"{count} of {got.numel()} numbers {_is_or_are(count)} off; {where}."
+    return Finding(name, False, evidence)
 
 
-def moves(
+def output_changes(
     function: Callable, x: torch.Tensor, name: str, noun: str = "output"
 ) -> torch.Tensor | Finding:
-    """Tell how far output t moves when token j is replaced, [j, t], or why that cannot be told."""
+    """Measure how much output t changes when token j is replaced: (T, T), [j, t].
+
+    Where there are outputs that are nan or inf, the `Finding` of the probe `name` instead.
+    """
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
         raise TypeError(
             f"{name.replace(' ', '_')} replaces tokens by random floats: x must be floats, "
@@ -433,28 +430,35 @@ def moves(
     before = _output(function, x)
     if not before.isfinite().all():
         lost = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
-        told = f"cannot be told: {_these(noun, lost)} {_are(int(lost.sum()))} nan or inf. "
-        return Finding(name, False, told + "Put finite(...) on the output first.")
-    moved = torch.zeros(T, T)
+        evidence = f"cannot be told: {_name_places(noun, lost)} {_is_or_are(int(lost.sum()))} nan "
+        return Finding(name, False, evidence + "or inf. Put finite(...) on the output first.")
+    changes = torch.zeros(T, T)
     for j in [*range(1, T), 0]:
         changed = x.clone()
         noise = torch.randn(*x.shape[:-2], x.shape[-1], generator=generator) * spread
         changed[..., j, :] = noise.to(x)
-        apart = (_output(function, changed) - before).abs().nan_to_num(nan=torch.inf)
-        moved[j] = apart.movedim(-2, 0).flatten(1).amax(1)
-    return moved
+        distance = (_output(function, changed) - before).abs().nan_to_num(nan=torch.inf)
+        changes[j] = distance.movedim(-2, 0).flatten(1).amax(1)
+    return changes
 
 
-def seed_all(seed: int) -> None:
-    """Seed PyTorch's random numbers.
+def close(
+    a: torch.Tensor, b: torch.Tensor, atol: float, *, equal_nan: bool = False
+) -> torch.Tensor:
+    """Which numbers differ by at most `atol`; nan is close to nan only with `equal_nan`."""
+    return torch.isclose(a.double(), b.double(), rtol=0, atol=atol, equal_nan=equal_nan)
 
-    `torch.manual_seed` keeps a stack trace for each kind of GPU that is absent, which takes longer
-    than many a probe.
-    """
-    if torch.cuda.is_available():
-        torch.manual_seed(seed)
-    else:
-        torch.default_generator.manual_seed(seed)
+
+def same_numbers(a: torch.Tensor, b: torch.Tensor, atol: float) -> bool:
+    """Tell whether two tensors have one shape and all their numbers are `close`, nan to nan."""
+    return a.shape == b.shape and bool(close(a, b, atol, equal_nan=True).all())
+
+
+def described(value: Any) -> str:
+    """Say what something is: a tensor with its shape and type, or the name of its class."""
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)} with {value.dtype}"
+    return type(value).__name__
 
 
 def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
@@ -472,80 +476,83 @@ def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
     return out.detach().cpu().double()
 
 
-def _tensor(values: Any, least: int) -> torch.Tensor:
+def _as_doubles(values: Any, min_dim: int = 0) -> torch.Tensor:
     values = torch.as_tensor(values).detach().cpu().double()
-    if values.numel() == 0 or values.dim() < least:
-        need = "numbers in rows and columns" if least else "numbers"
+    if values.numel() == 0 or values.dim() < min_dim:
+        need = "numbers in rows and columns" if min_dim else "numbers"
         raise ValueError(f"The probe needs {need}, got the shape {tuple(values.shape)}.")
     return values
 
 
 def _guess_about_sums(weights: torch.Tensor, sums: torch.Tensor, atol: float) -> str:
-    """Ask what the sums point to; empty when they point nowhere."""
+    """Ask about the bug that these sums suggest; empty when they suggest none."""
 
-    def all_one(dim: int) -> bool:
+    def sums_to_one(dim: int) -> bool:
         total = weights.sum(dim)
-        return torch.allclose(total, torch.ones_like(total), rtol=0, atol=atol)
+        return bool(close(total, torch.ones_like(total), atol).all())
 
-    if all_one(-2):
+    if sums_to_one(-2):
         return " Columns sum to 1 here: was the softmax or sum taken over the wrong axis?"
     for dim in range(weights.dim() - 2):
-        if all_one(dim):
+        if sums_to_one(dim):
             return f" Over axis {dim} they sum to 1: was the softmax or sum taken over that axis?"
     if ((weights == 0) | (weights == 1)).all():
         return " All weights are 0 or 1: was the division by the row sum left out?"
     future = ~causal_mask(*weights.shape[-2:])
-    hidden = bool((weights[..., future] == 0).all())
-    if hidden and (sums[..., -1] - 1).abs().max() <= atol and sums.max() <= 1 + atol:
+    last = sums[..., -1]
+    last_is_one = bool(close(last, torch.ones_like(last), atol).all())
+    if last_is_one and sums.max() <= 1 + atol and not weights[..., future].any():
         return " Only the last row is whole: was the mask put on after the softmax?"
     return ""
 
 
 def _guess_about_future(weights: torch.Tensor, future: torch.Tensor) -> str:
-    """Ask what the weights on the future point to; empty when they point nowhere."""
+    """Ask about the bug that the weights on the future suggest; empty when they suggest none."""
     if weights.shape[-2] == weights.shape[-1]:
         past = future.mT
         if past.any() and (weights[..., past] == 0).all():
-            return " No weight is on the past: was the mask turned round, triu for tril?"
+            return " No weight is on the past: was the mask inverted, or triu used for tril?"
         if (weights.diagonal(dim1=-2, dim2=-1)[..., 1:] == 0).all():
-            return " From token 1 on, none reads itself: was the diagonal masked too?"
-    # Rows with at least two later keys; the others cannot tell one filling from another.
+            return " From token 1 on, none attends to itself: was the diagonal masked too?"
+    # Only in rows with at least two later keys can equal weights be told from others.
     rows = [row for row in range(len(future)) if future[row].sum() > 1]
-    level = all(_is_level(weights[..., row, future[row]]) for row in rows)
-    if rows and level and not _is_level(weights):
+    equal = all(_equal_and_not_0(weights[..., row, future[row]]) for row in rows)
+    if rows and equal and not _equal_and_not_0(weights):
         return (
-            " Within each row all later keys weigh the same: was the future filled with 0 "
+            " Within each row all later keys have the same weight: was the future filled with 0 "
             "instead of -inf?"
         )
     return ""
 
 
-def _is_level(weights: torch.Tensor) -> bool:
-    """Tell whether the numbers along the last axis are one and the same, and not 0."""
+def _equal_and_not_0(weights: torch.Tensor) -> bool:
+    """Tell whether the numbers along the last axis are equal, and not 0."""
     first = weights[..., :1]
     return bool(((weights == first) & (first != 0)).all())
 
 
-def _sums(sums: torch.Tensor, bad: torch.Tensor) -> str:
+def _describe_sums(sums: torch.Tensor, bad: torch.Tensor) -> str:
     """Rows grouped by what they sum to, or the two extremes when there are many groups."""
     groups: dict[str, torch.Tensor] = {}
     for value in sums[bad].unique():
-        text = _near_one(value.item())
+        text = _format_sum(value.item())
         groups[text] = groups.get(text, torch.zeros_like(bad)) | (bad & (sums == value))
-    if len(groups) <= 3 and all(_tellable(where) for where in groups.values()):
-        (text, where), *more = groups.items()
-        told = f"{_rows(where, 'sums', 'sum')} to {text}"
-        return told + "".join(f", {_rows(where)} to {text}" for text, where in more)
-    ends = []
+    if len(groups) <= 3 and all(_few_enough_to_name(where) for where in groups.values()):
+        (text, where), *others = groups.items()
+        first = f"{_name_rows(where, 'sums', 'sum')} to {text}"
+        return first + "".join(f", {_name_rows(where)} to {text}" for text, where in others)
+    extremes = []
     for word, extreme in (("lowest", sums[bad].min()), ("highest", sums[bad].max())):
         *sheet, row = (bad & (sums == extreme)).nonzero()[0].tolist()
-        ends.append(f"the {word} sum is {_near_one(extreme.item())} (row {row}{_sheet(sheet)})")
+        place = f"row {row}{_of_sheet(sheet)}"
+        extremes.append(f"the {word} sum is {_format_sum(extreme.item())} ({place})")
     count = int(bad.sum())
-    return f"{count} of {bad.numel()} rows {_verb(count, 'does', 'do')} not; {', '.join(ends)}"
+    do = "does" if count == 1 else "do"
+    return f"{count} of {bad.numel()} rows {do} not; {', '.join(extremes)}"
 
 
-def _tellable(where: torch.Tensor) -> bool:
-    """Tell whether `_rows` can name these rows without counting."""
+def _few_enough_to_name(where: torch.Tensor) -> bool:
+    """Tell whether `_name_rows` can name these rows without counting."""
     return (
         where.dim() == 1
         or int(where.sum()) <= 3
@@ -553,49 +560,39 @@ def _tellable(where: torch.Tensor) -> bool:
     )
 
 
-def _near_one(value: float) -> str:
-    """Write a sum in two decimals; one that would read 1.00 tells its distance."""
+def _format_sum(value: float) -> str:
+    """Write a sum in two decimals; for one that would read 1.00, its difference from 1."""
     text = small(value)
     return f"1 {'+' if value > 1 else '-'} {abs(value - 1):.0e}" if text == "1.00" else text
 
 
-def _rows(where: torch.Tensor, one: str = "", many: str = "") -> str:
+def _name_rows(where: torch.Tensor, singular: str = "", plural: str = "") -> str:
     """Name the rows that are True in (..., T_q), with a verb: "rows 0 and 7 sum"."""
     sheets = where.reshape(-1, where.shape[-1])
     if len(sheets) == 1 or (sheets == sheets[0]).all():
         everywhere = " of every sheet" if len(sheets) > 1 else ""
-        told, count = _these("row", sheets[0]) + everywhere, int(sheets[0].sum())
+        rows, count = _name_places("row", sheets[0]) + everywhere, int(sheets[0].sum())
     else:
         places, count = where.nonzero().tolist(), int(where.sum())
-        told = ", ".join(f"row {row}{_sheet(sheet)}" for *sheet, row in places[:3])
-        told += f" and {count - 3} more" if count > 3 else ""
-    return f"{told} {_verb(count, one, many)}".rstrip()
+        rows = ", ".join(f"row {row}{_of_sheet(sheet)}" for *sheet, row in places[:3])
+        rows += f" and {count - 3} more" if count > 3 else ""
+    return f"{rows} {singular if count == 1 else plural}".rstrip()
 
 
-def _these(noun: str, where: torch.Tensor) -> str:
+def _name_places(noun: str, where: torch.Tensor) -> str:
+    """Name the positions that are True: "tokens 6 and 7"."""
     places = where.nonzero().flatten().tolist()
     return f"{noun}{'' if len(places) == 1 else 's'} {listed(places)}"
 
 
-def _sheet(sheet: Sequence[int]) -> str:
-    """Name a matrix in a stack by its indices before the last two; empty for a lone matrix."""
-    return f" of sheet [{', '.join(map(str, sheet))}]" if sheet else ""
+def _of_sheet(index: Sequence[int]) -> str:
+    """Name a matrix in a stack by its index; empty for a single matrix."""
+    return f" of sheet [{', '.join(map(str, index))}]" if index else ""
 
 
 def _unravel(place: torch.Tensor, shape: torch.Size) -> list[int]:
     return [int(i) for i in torch.unravel_index(place, shape)]
 
 
-def _are(count: int) -> str:
-    return _verb(count, "is", "are")
-
-
-def _verb(count: int, one: str, many: str) -> str:
-    return one if count == 1 else many
-
-
-def described(value: Any) -> str:
-    """Say what something is: a tensor with its shape and type, or the name of its class."""
-    if isinstance(value, torch.Tensor):
-        return f"a tensor of shape {tuple(value.shape)} with {value.dtype}"
-    return type(value).__name__
+def _is_or_are(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,4 +1,4 @@
-"""Each probe sees its own mistakes, says where and how much, and is quiet about health."""
+"""Each probe sees its own mistakes, says where and how much, and passes what is right."""
 
 import math
 
@@ -101,13 +101,20 @@ def test_row_sums_guess_the_cause_only_where_it_shows(weights, guess):
     assert finding.evidence.endswith("?") == bool(guess)
 
 
+def test_rows_that_differ_between_sheets_are_named_one_by_one():
+    weights = torch.eye(3).expand(2, 3, 3).clone()
+    weights[0, 1] *= 0.5
+    weights[1, 2] *= 0.5
+    assert "row 1 of sheet [0], row 2 of sheet [1] sum to 0.50" in words(rows_sum_to_one(weights))
+
+
 def test_a_sum_just_off_1_does_not_read_as_1():
     assert "sums to 1 + 3e-05" in words(rows_sum_to_one([[0.50003, 0.5], [1.0, 0.0]]))
 
 
 FUTURES = [
     (scores.masked_fill(~MASK, 0).softmax(-1), "filled with 0 instead of -inf?"),
-    (scores.masked_fill(~MASK.mT, -math.inf).softmax(-1), "turned round, triu for tril?"),
+    (scores.masked_fill(~MASK.mT, -math.inf).softmax(-1), "inverted, or triu used for tril?"),
     (scores.masked_fill(~MASK.tril(-1), -1e9).softmax(-1), "was the diagonal masked too?"),
     (scores.softmax(-1), ""),
     (torch.full((T, T), 1 / T), ""),
@@ -127,7 +134,7 @@ def test_the_largest_weight_on_the_future_is_named():
     weights[1, 2] = torch.tensor([0.0, 0.0, 0.75, 0.25])
     told = words(no_weight_on_future(weights))
     assert "1 of 12 weights on later keys is not 0" in told
-    assert "the largest is 0.25: query 2 reads key 3 of sheet [1]" in told
+    assert "the largest is 0.25: query 2 attends to key 3 of sheet [1]" in told
     assert "but nan" in words(no_weight_on_future(masked.softmax(0)))
 
 
@@ -169,6 +176,11 @@ def test_a_leak_says_which_token_moved_which_outputs():
     assert "changed outputs 0 to " in words(no_leak(lambda x: x.flip(1).cumsum(1).flip(1), x))
 
 
+def test_of_two_tokens_one_is_replaced():
+    told = words(no_leak(lambda x: x.cumsum(1), x[:, :2]))
+    assert told == "✓ no leak: token 1 was replaced; output 0 did not change."
+
+
 def test_a_leak_through_nan_outputs_cannot_be_told():
     told = words(no_leak(lambda x: masked.softmax(0) @ x, x))
     assert "cannot be told: outputs 0 to 6 are nan or inf" in told
@@ -179,19 +191,21 @@ def test_a_constant_input_hides_no_leak():
 
 
 @pytest.mark.parametrize("x", [x, x[0]], ids=["(B, T, C)", "(T, C)"])
-def test_what_hears_everything_it_may_reaches(x):
+def test_what_depends_on_everything_it_may_reaches(x):
     assert reach(lambda x: attention(x, x, x, MASK), x).ok
     assert reach(lambda x: x.cumsum(-2), x).ok
     assert reach(lambda x: attention(x, x, x), x, causal=False).ok
 
 
-def test_deafness_is_told_by_the_deafest_output():
+def test_the_output_that_depends_on_the_fewest_tokens_is_named():
     window = MASK & ~MASK.tril(-2)  # this token and the one before it
     told = words(reach(lambda x: attention(x, x, x, window), x))
-    assert told.startswith("✗ reach: output 7 hears only tokens 6 and 7. 21 of 36 pairs")
-    assert "output 7 hears no token" in words(reach(lambda x: x.cumsum(1) * (MASK[6:7, :].mT), x))
+    assert told.startswith("✗ reach: output 7 depends on tokens 6 and 7 only. In 21 of 36 pairs")
+    assert "output 7 depends on no token" in words(
+        reach(lambda x: x.cumsum(1) * (MASK[6:7, :].mT), x)
+    )
     causal = reach(lambda x: attention(x, x, x, MASK), x, causal=False)
-    assert causal.evidence.startswith("output 0 hears only token 0. 28 of 64 pairs")
+    assert causal.evidence.startswith("output 0 depends on token 0 only. In 28 of 64 pairs")
 
 
 def test_what_treats_each_sequence_alone_keeps_them_apart():
@@ -206,7 +220,7 @@ MIXING = {
     "softmax over the batch": lambda x: (x @ x.mT).softmax(0) @ x,
     "read as (T, B, C)": lambda x: attention(*[x.transpose(0, 1)] * 3)[0].transpose(0, 1),
     "batch norm": lambda x: (x - x.mean((0, 1))) / x.std((0, 1)),
-    "only the last is heard": lambda x: x + x[-1:],
+    "only the last is added": lambda x: x + x[-1:],
 }
 
 
@@ -266,6 +280,12 @@ def test_differences_from_a_reference_are_counted_and_placed():
     )
 
 
+def test_equal_infinities_are_equal():
+    masked_scores = [0.5, -math.inf]
+    assert matches_reference(masked_scores, masked_scores).ok
+    assert not matches_reference([math.nan], [math.nan]).ok
+
+
 def test_a_number_on_the_edge_of_rounding_is_told_with_one_digit_more(monkeypatch):
     monkeypatch.setenv("ATTENTION_STRICT", "1")
     assert "by 0.135," in words(matches_reference([0.13499996], [0.0]))
@@ -302,7 +322,7 @@ BAD_INPUT = [
         r"one row a token.*\(4, 3\)",
     ),
     (lambda: gradients_reach(x, {"x": x}), ValueError, "no graph .* outside of torch.no_grad"),
-    (lambda: gradients_reach(x, {}), ValueError, "Say whom the gradient should reach"),
+    (lambda: gradients_reach(x, {}), ValueError, "Say what the gradient should reach"),
     (lambda: gradients_reach(x[:, :1], {"x": x}), ValueError, "T of at least 2"),
     (lambda: matches_reference([1.0], [1.0, 2.0]), ValueError, r"shapes .* \(1,\) and \(2,\)"),
     (lambda: no_leak(lambda x: x, x[0, 0]), ValueError, r"\(B, T, C\) or \(T, C\)"),

@@ -278,7 +278,7 @@ def keeps_the_mean_only(x, eps=1e-5):
     return centred / (x.var(dim=-1, unbiased=False) + eps).sqrt()
 
 
-def road_without_x(x, attention, feed_forward, norm_1, norm_2):
+def norm_2_replaces_x(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(norm_1(x))
     x = norm_2(x)
     return x + feed_forward(x)
@@ -290,7 +290,7 @@ AS_WRITTEN = [
     ("05.2", divided_by_4, "divided by √16 always"),
     ("05.3", shared_by_all, "divided by the sum of everything"),
     ("05.3", adds_temperature, "temperature not used"),
-    ("04.3", root_of_value, "root of the value's length"),
+    ("04.3", root_of_value, "divided by √ of the value's length"),
     ("06.1", first_head, "the first head only"),
     ("06.1", last_head, "the last head only"),
     ("06.2", heads_in_place, "no transpose, so the mask does not fit"),
@@ -299,7 +299,7 @@ AS_WRITTEN = [
     ("06.3", lambda fused: fused.chunk(3, dim=-1), "cut along the columns"),
     ("07.2", keeps_the_mean_only, "axis not kept"),
     ("07.3", attention_not_kept, "no attention"),
-    ("07.3", road_without_x, "norm_2 on the road"),
+    ("07.3", norm_2_replaces_x, "norm_2 on the residual stream"),
 ]
 
 

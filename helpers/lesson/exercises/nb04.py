@@ -4,9 +4,10 @@ import torch
 from torch import nn
 
 from helpers.attention import causal_mask
-from helpers.clinic.bugs import ILLNESSES
+from helpers.clinic.bugs import ATTENTION_BUGS
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.torch_settings import seed_all
 
 
 def _normal(seed, *shapes):
@@ -117,7 +118,7 @@ def _by_asking(layer):
 
 
 def _linear(C, d):
-    torch.manual_seed(C + d)
+    seed_all(C + d)
     return nn.Linear(C, d, bias=False)
 
 
@@ -173,11 +174,11 @@ def _head_by_einsum(x, W_query, W_key, W_value):
     return torch.einsum("bqk,bkd->bqd", torch.softmax(masked, dim=-1), v)
 
 
-def _ill(name):
-    """The illness of this name, as an answer to 04.3."""
+def _with_bug(bug):
+    """A bug of attention as an answer to 04.3."""
 
     def head(x, W_query, W_key, W_value):
-        return ILLNESSES[name].compute(x @ W_query, x @ W_key, x @ W_value)[0]
+        return bug.compute(x @ W_query, x @ W_key, x @ W_value)[0]
 
     return head
 
@@ -203,12 +204,8 @@ HEAD = Exercise(
     checked="two batches, values of another length in the second: equal to the reference, which equals PyTorch's",
     mistakes=(
         *(
-            Mistake(
-                illness.name,
-                function=_ill(illness.name),
-                message=illness.message,
-            )
-            for illness in ILLNESSES.values()
+            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
+            for bug in ATTENTION_BUGS.values()
         ),
         Mistake(
             "divided by √C",

@@ -3,7 +3,7 @@
 import torch
 
 from helpers.attention import causal_mask
-from helpers.clinic.bugs import ILLNESSES
+from helpers.clinic.bugs import ATTENTION_BUGS
 from helpers.lesson.exercises.properties import ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
@@ -126,22 +126,22 @@ def scaled_weights(q, k):
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-def _ill(name):
-    """The weights of the illness of this name, as an answer to 05.2."""
-
-    def scaled_weights(q, k):
-        return ILLNESSES[name].compute(q, k, q)[1]
-
-    return scaled_weights
-
-
 def _scaled_queries(q, k):
     fourth_root = q.shape[-1] ** 0.25
     scores = (q / fourth_root) @ (k / fourth_root).mT
     return torch.softmax(scores.masked_fill(torch.ones_like(scores).tril() == 0, -1e9), dim=-1)
 
 
-_ILL_WEIGHTS = (
+def _with_bug(bug):
+    """The weights of a bug of attention as an answer to 05.2."""
+
+    def scaled_weights(q, k):
+        return bug.compute(q, k, q)[1]
+
+    return scaled_weights
+
+
+_BUGS_OF_THE_WEIGHTS = (
     "softmax over the queries",
     "future filled with 0",
     "masked after the softmax",
@@ -205,12 +205,8 @@ SCALED_WEIGHTS = Exercise(
             message="Well scaled, but the future is visible: the mask is missing.",
         ),
         *(
-            Mistake(
-                name,
-                function=_ill(name),
-                message=ILLNESSES[name].message,
-            )
-            for name in _ILL_WEIGHTS
+            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
+            for bug in map(ATTENTION_BUGS.get, _BUGS_OF_THE_WEIGHTS)
         ),
     ),
     hints=(

@@ -4,9 +4,16 @@ import torch
 import torch.nn.functional as F
 
 from helpers.attention import Head, causal_mask
-from helpers.clinic.bugs import HEAD_ILLNESSES, ILLNESSES, OVER_HEADS, healthy, in_heads
+from helpers.clinic.bugs import (
+    ATTENTION_BUGS,
+    HEAD_AXIS_BUGS,
+    SPLIT_BUGS,
+    correct_attention,
+    in_heads,
+)
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.torch_settings import seed_all
 
 # ---------------------------------------------------------------- 06.1
 
@@ -25,7 +32,7 @@ def _chained(heads, x):
 
 
 def _heads_and_x():
-    torch.manual_seed(0)
+    seed_all(0)
     return [
         ([Head(6, 2) for _ in range(3)], torch.randn(4, 5, 6)),
         ([Head(8, 4) for _ in range(2)], torch.randn(3, 6, 8)),
@@ -131,36 +138,6 @@ def many_heads(q, k, v, n_head):
     return out.transpose(1, 2).reshape(B, T, C)
 
 
-def _ill_split(name):
-    """The illness of this name, of splitting and merging, as an answer to 06.2."""
-
-    def many_heads(q, k, v, n_head):
-        return HEAD_ILLNESSES[name].compute(q, k, v, n_head, healthy)[0]
-
-    return many_heads
-
-
-def _ill(name):
-    """The illness of this name, of attending in each head, as an answer to 06.2."""
-
-    def many_heads(q, k, v, n_head):
-        return in_heads(_ATTENDING[name].compute, q, k, v, n_head)[0]
-
-    return many_heads
-
-
-def _no_transpose(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, n_head, -1) for z in (q, k, v))
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True).reshape(B, T, C)
-
-
-def _last_axes_swapped(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, n_head, -1).mT for z in (q, k, v))
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True).mT.reshape(B, T, C)
-
-
 def _by_slices(q, k, v, n_head):
     T, size = q.shape[1], q.shape[-1] // n_head
     answers = []
@@ -179,7 +156,34 @@ def _qkv():
     ]
 
 
-_ATTENDING = ILLNESSES | OVER_HEADS
+def _with_split_bug(bug):
+    """A bug of splitting or merging as an answer to 06.2."""
+
+    def many_heads(q, k, v, n_head):
+        return bug.compute(q, k, v, n_head, correct_attention)[0]
+
+    return many_heads
+
+
+def _with_bug_in_heads(bug):
+    """A bug of the attention in each head as an answer to 06.2."""
+
+    def many_heads(q, k, v, n_head):
+        return in_heads(bug.compute, q, k, v, n_head)[0]
+
+    return many_heads
+
+
+def _no_transpose(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1) for z in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).reshape(B, T, C)
+
+
+def _last_axes_swapped(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1).mT for z in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).mT.reshape(B, T, C)
 
 
 MANY_HEADS = Exercise(
@@ -191,12 +195,8 @@ MANY_HEADS = Exercise(
     checked="B, T, n_head and head_size all different: equal to slicing the channels and running single heads",
     mistakes=(
         *(
-            Mistake(
-                illness.name,
-                function=_ill_split(illness.name),
-                message=illness.message,
-            )
-            for illness in HEAD_ILLNESSES.values()
+            Mistake(bug.name, function=_with_split_bug(bug), message=bug.message)
+            for bug in SPLIT_BUGS.values()
         ),
         Mistake(
             "no transpose",
@@ -261,12 +261,8 @@ MANY_HEADS = Exercise(
             message="You divided by √n_head, the square root of the number of heads. A head's score adds up head_size = C / n_head products.",
         ),
         *(
-            Mistake(
-                illness.name,
-                function=_ill(illness.name),
-                message=illness.message,
-            )
-            for illness in _ATTENDING.values()
+            Mistake(bug.name, function=_with_bug_in_heads(bug), message=bug.message)
+            for bug in (ATTENTION_BUGS | HEAD_AXIS_BUGS).values()
         ),
         Mistake(
             "heads averaged",

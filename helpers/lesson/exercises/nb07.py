@@ -3,9 +3,11 @@
 import torch
 from torch import nn
 
-from helpers.clinic.bugs import MISWIRINGS, wired
+from helpers.attention import FeedForward, MultiHeadAttention
+from helpers.clinic.wiring import WIRING_BUGS, block_output
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.torch_settings import seed_all
 
 # ---------------------------------------------------------------- 07.1
 
@@ -260,22 +262,11 @@ def block(x, attention, feed_forward, norm_1, norm_2):
     return x + feed_forward(norm_2(x))
 
 
-def _miswired(changed):
-    """A block put together with a known mistake, as an answer to 07.3."""
-
-    def block(x, attention, feed_forward, norm_1, norm_2):
-        return wired(x, attention, feed_forward, norm_1, norm_2, **changed)
-
-    return block
-
-
 def _parts():
-    """A batch and four parts. The norms have random scales and shifts: at initialisation all norms are equal."""
-    from helpers.attention import FeedForward, MultiHeadAttention
-
+    """A batch and four parts. At initialisation all norms are equal, so these are changed."""
     cases = []
     for seed, (B, T, C, n_head) in enumerate([(3, 5, 8, 2), (2, 4, 6, 3)]):
-        torch.manual_seed(seed)
+        seed_all(seed)
         norms = [nn.LayerNorm(C) for _ in range(2)]
         for norm in norms:
             nn.init.uniform_(norm.weight, 0.5, 2.0)
@@ -283,6 +274,15 @@ def _parts():
         parts = [MultiHeadAttention(C, n_head), FeedForward(C), *norms]
         cases.append((torch.randn(B, T, C), *(part.requires_grad_(False) for part in parts)))
     return cases
+
+
+def _with_bug(bug):
+    """A block with a wiring bug as an answer to 07.3."""
+
+    def block(x, attention, feed_forward, norm_1, norm_2):
+        return block_output(x, attention, feed_forward, norm_1, norm_2, **bug.changed)
+
+    return block
 
 
 BLOCK = Exercise(
@@ -293,13 +293,9 @@ BLOCK = Exercise(
     checked="two blocks with random norms: both residual connections, both norms, in the right order",
     mistakes=(
         *(
-            Mistake(
-                one.name,
-                function=_miswired(one.changed),
-                message=one.message,
-            )
-            for one in MISWIRINGS
-            if one.changed != {"norms": (1, 1)}  # "one norm for both" is there already
+            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
+            for bug in WIRING_BUGS
+            if bug.changed != {"norms": (1, 1)}  # "one norm for both" is there already
         ),
         Mistake(
             "post-norm",

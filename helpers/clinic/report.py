@@ -1,0 +1,126 @@
+"""What `diagnose` returns: a report that prints as text, and the heatmap that goes with it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.attention import causal_mask
+from helpers.clinic.probes import Finding
+from helpers.pictures.base import Picture
+from helpers.pictures.matrix import heatmap
+from helpers.show import wrap_text
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `diagnose` found.
+
+    Attributes
+    ----------
+    status
+        "healthy": every probe ran and passed. "broken": at least one failed. "incomplete": none
+        failed, and some could not run.
+    findings
+        The recognised bugs, then the probes that ran, each with its `name`, `evidence` and whether
+        it is `ok`.
+    not_checked
+        Name of a probe that could not run -> why.
+    bugs
+        The names of the recognised bugs; where no q, k and v were found, of all known bugs that
+        fit the failed probes.
+    recognised
+        Whether the module gives the same numbers as attention, or a block, with these bugs.
+    remark
+        A sentence for the verdict where no bug fits.
+    note
+        How the module was called, where that is not plain.
+    draw
+        Makes the picture.
+    """
+
+    status: str
+    findings: tuple[Finding, ...]
+    not_checked: Mapping[str, str]
+    bugs: tuple[str, ...] = ()
+    recognised: bool = False
+    remark: str = ""
+    note: str = ""
+    draw: Callable[[], Picture | None] = lambda: None
+
+    @property
+    def picture(self) -> Picture | None:
+        """A heatmap with the wrong cells outlined; None where there is nothing to show."""
+        return self.draw()
+
+    def __str__(self) -> str:
+        broken = self.status == "broken"
+        lines = [self._verdict()]
+        lines += [str(finding) for finding in self.findings if not (broken and finding.ok)]
+        passed = [finding.name for finding in self.findings if finding.ok]
+        if broken and passed:  # beside failed probes, those that passed are only listed
+            lines.append(f"✓ passed: {', '.join(passed)}.")
+        lines += [f"○ {name}: {why}." for name, why in self.not_checked.items()]
+        lines += [self.note] if self.note else []
+        return wrap_text("\n".join(lines), hanging="  ")
+
+    __repr__ = __str__
+
+    def _verdict(self) -> str:
+        if self.status == "healthy":
+            return f"HEALTHY: all {len(self.findings)} probes ran and passed."
+        if self.status == "incomplete":
+            return f"INCOMPLETE: no bug found; not checked: {', '.join(self.not_checked)}."
+        if self.recognised:
+            return f"BROKEN: {' and '.join(self.bugs)}."
+        failed = ", ".join(finding.name for finding in self.findings if not finding.ok)
+        if self.bugs:
+            return f"BROKEN: failed {failed}. It could be: {'; '.join(self.bugs)}."
+        return f"BROKEN: failed {failed}. {self.remark}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        picture = self.picture
+        if picture is None:
+            return {"text/plain": str(self)}
+        text = f'<pre style="white-space: pre-wrap">{html.escape(str(self))}</pre>'
+        return {"text/plain": f"{self}\n\n{picture}", "text/html": text + picture.html()}
+
+
+def weights_heatmap(weights: Tensor, wrong: Tensor, name: str) -> Picture:
+    """The (T, T) weights with the most wrong cells, of weights (B, T, T) or (B, n_head, T, T).
+
+    Parameters
+    ----------
+    weights, wrong
+        The weights of an attention, and which of them are wrong.
+    name
+        The name of the attention in the module; "" for the module itself.
+    """
+    matrices = wrong.flatten(0, -3)
+    worst = int(matrices.sum((-2, -1)).argmax())
+    place = torch.unravel_index(torch.tensor(worst), wrong.shape[:-2])
+    axes = [f"{axis} {int(i)}" for axis, i in zip(("sequence", "head"), place, strict=False)]
+    cells = [tuple(cell) for cell in matrices[worst].nonzero().tolist()]
+    title = f"Weights, {', '.join(axes)}" + (f", in {name}" if name else "")
+    title += "; outlined: wrong" if cells else ""
+    return heatmap(weights.flatten(0, -3)[worst], title=title, outline=cells)
+
+
+def dependence_heatmap(changes: Tensor, causal: bool) -> Picture:
+    """Which output depends on which token, from the changes [j, t] of output t with token j."""
+    depends = (changes > 1e-6).mT  # row = output, column = token that was replaced
+    allowed = causal_mask(len(depends)) if causal else torch.ones_like(depends)
+    cells = [tuple(cell) for cell in (depends != allowed).nonzero().tolist()]
+    return heatmap(
+        depends.float(),
+        rows="output",
+        cols="token that was replaced",
+        title="1 = this output depends on this token; outlined: wrong",
+        fmt=".0f",
+        outline=cells,
+    )

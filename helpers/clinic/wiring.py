@@ -1,0 +1,181 @@
+"""Known bugs of a block: its four parts are right, and put together in a wrong way.
+
+`block_output` puts the parts together as its arguments say. Each of the `WIRING_BUGS` changes one
+or more of these arguments.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+# Where the norm stands, as a function of what is added to (the residual stream), what the branch
+# reads, the branch and its norm.
+NORM_PLACES: dict[str, Callable[..., Tensor]] = {
+    "pre": lambda stream, x, branch, norm: stream + branch(norm(x)),
+    "post": lambda stream, x, branch, norm: norm(stream + branch(x)),
+    "on the residual stream": lambda stream, x, branch, norm: norm(stream) + branch(norm(x)),
+    "after the branch": lambda stream, x, branch, norm: stream + norm(branch(x)),
+}
+
+
+def block_output(
+    x: Tensor,
+    attention: Callable[[Tensor], Tensor],
+    feed_forward: Callable[[Tensor], Tensor],
+    norm_1: Callable[[Tensor], Tensor],
+    norm_2: Callable[[Tensor], Tensor],
+    *,
+    norm_place: str = "pre",
+    order: Sequence[int] = (0, 1),
+    residual: tuple[bool, bool] = (True, True),
+    norms: tuple[int | None, int | None] = (0, 1),
+    parallel: bool = False,
+) -> Tensor:
+    """The output of a block that is put together from its four parts.
+
+    Parameters
+    ----------
+    x
+        (B, T, C), the input of the block.
+    attention, feed_forward, norm_1, norm_2
+        The parts, each a function (B, T, C) -> (B, T, C).
+    norm_place
+        "pre": x + branch(norm(x)); "post": norm(x + branch(x)); or another of `NORM_PLACES`.
+    order
+        Which branches there are, 0 = attention and 1 = feed-forward, in this order.
+    residual
+        Whether there is a residual connection around the attention, and around the feed-forward.
+    norms
+        Which norm the attention has, and which the feed-forward, 0 = norm_1; None for no norm.
+    parallel
+        Whether both branches read the input of the block.
+
+    Returns
+    -------
+    Tensor
+        (B, T, C)
+    """
+    stream = x  # the residual stream
+    for i in order:
+        branch, norm = (attention, feed_forward)[i], lambda z: z
+        if norms[i] is not None:
+            norm = (norm_1, norm_2)[norms[i]]
+        added_to = stream if residual[i] else 0 * stream
+        stream = NORM_PLACES[norm_place](added_to, x if parallel else stream, branch, norm)
+    return stream
+
+
+@dataclass(frozen=True)
+class WiringBug:
+    """A known bug of putting a block together: the arguments of `block_output` that it changes."""
+
+    name: str
+    message: str
+    changed: Mapping[str, Any]
+
+
+WIRING_BUGS = (
+    WiringBug(
+        "no residual connections",
+        "Nothing is added: x is replaced twice. It is x + attention(…), then x + feed_forward(…).",
+        {"residual": (False, False)},
+    ),
+    WiringBug(
+        "no residual connection around the attention",
+        "The attention replaces x instead of adding to it.",
+        {"residual": (False, True)},
+    ),
+    WiringBug(
+        "no residual connection around the feed-forward",
+        "The feed-forward replaces x instead of adding to it.",
+        {"residual": (True, False)},
+    ),
+    WiringBug(
+        "one norm for both",
+        "norm_1 was used twice, norm_2 never. At initialisation all norms are equal: the bug shows "
+        "after training.",
+        {"norms": (0, 0)},
+    ),
+    WiringBug(
+        "one norm for both",
+        "norm_2 was used twice, norm_1 never. At initialisation all norms are equal: the bug shows "
+        "after training.",
+        {"norms": (1, 1)},
+    ),
+    WiringBug(
+        "norms swapped",
+        "norm_1 belongs to the attention, norm_2 to the feed-forward. At initialisation all norms "
+        "are equal: the bug shows after training.",
+        {"norms": (1, 0)},
+    ),
+    WiringBug(
+        "no norms",
+        "norm_1 and norm_2 were not used: nothing keeps the size of x in range. Each branch needs "
+        "its norm.",
+        {"norms": (None, None)},
+    ),
+    WiringBug(
+        "no norm for the attention",
+        "norm_1 was not used: the attention needs its norm too.",
+        {"norms": (None, 1)},
+    ),
+    WiringBug(
+        "no norm for the feed-forward",
+        "norm_2 was not used: the feed-forward needs its norm too.",
+        {"norms": (0, None)},
+    ),
+    WiringBug(
+        "norm on the residual stream",
+        "x itself was replaced by its norm. Only the branch reads norm(x); the residual stream "
+        "keeps x.",
+        {"norm_place": "on the residual stream"},
+    ),
+    WiringBug(
+        "norm after the branch",
+        "This is x + norm(f(x)), which some models do on purpose. Pre-norm is x + f(norm(x)), "
+        "post-norm is norm(x + f(x)).",
+        {"norm_place": "after the branch"},
+    ),
+    WiringBug(
+        "no attention",
+        "The output of the attention was not used: no token attends to another. If the sum was "
+        "computed and not kept, write x = x + attention(norm_1(x)).",
+        {"order": (1,)},
+    ),
+    WiringBug(
+        "no feed-forward",
+        "The output of the feed-forward was not used: x = x + feed_forward(norm_2(x)) is missing.",
+        {"order": (0,)},
+    ),
+    WiringBug(
+        "feed-forward before attention",
+        "First attention, then feed-forward.",
+        {"order": (1, 0)},
+    ),
+    WiringBug(
+        "parallel branches",
+        "Both branches read the same x, which some models do on purpose. Here the feed-forward "
+        "reads what the attention has added: update x in between.",
+        {"parallel": True},
+    ),
+)
+
+
+def wiring_bugs_and_pairs() -> Iterator[tuple[tuple[WiringBug, ...], dict[str, Any]]]:
+    """Each wiring bug, then two at a time, with the arguments of `block_output` for them.
+
+    A bug that says nothing about the norm's place is there twice, pre-norm and post-norm.
+    """
+    for count in (1, 2):
+        for bugs in itertools.combinations(WIRING_BUGS, count):
+            changed = [argument for bug in bugs for argument in bug.changed]
+            if len(changed) > len(set(changed)):  # the two exclude each other
+                continue
+            for norm_place in ("pre",) if "norm_place" in changed else ("pre", "post"):
+                arguments: dict[str, Any] = {"norm_place": norm_place}
+                for bug in bugs:
+                    arguments |= bug.changed
+                yield bugs, arguments

@@ -1,0 +1,192 @@
+"""What can be found in a module, and what is said where it cannot be found."""
+
+import pytest
+import torch
+from torch import nn
+
+from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
+from helpers.clinic import diagnose
+from tests.clinic.written import (
+    BROKEN,
+    N_HEAD,
+    C,
+    Fused,
+    Wrapped,
+    Written,
+    rewired,
+    zero_projections,
+)
+
+
+class Calling(nn.Module):
+    """A module that calls an attention inside of it as `call` says."""
+
+    def __init__(self, inner, call):
+        super().__init__()
+        self.inner, self.call = inner, call
+
+    def forward(self, x):
+        return self.call(self.inner, x)
+
+
+def pytorchs(**how):
+    return nn.MultiheadAttention(C, N_HEAD, batch_first=True, **how)
+
+
+def self_attention(inner, x):
+    return inner(x, x, x, attn_mask=~causal_mask(x.shape[1]))[0]
+
+
+def one_by_one(inner, x):
+    mask = ~causal_mask(x.shape[1])
+    return torch.stack([inner(z, z, z, attn_mask=mask)[0] for z in x])
+
+
+def with_key_channels(channels):
+    head = Head(C, 4)
+    head.key = nn.Linear(C, channels)
+    head.forward = lambda x: x + head.query(x).cumsum(1) @ torch.ones(4, C)
+    return head
+
+
+NOT_INSPECTED = {
+    "come from different inputs": Calling(pytorchs(), lambda inner, x: inner(x, x + 1, x)[0]),
+    "has separate or additional keys": Calling(pytorchs(add_bias_kv=True), self_attention),
+    "a single sequence without a batch": Calling(pytorchs(), one_by_one),
+    "does not read one input (B, T, C)": Calling(
+        Head(C, C), lambda inner, x: inner(x, context=x, mask=None)
+    ),
+    "queries have 4 channels, its keys 3": with_key_channels(3),
+    "inner was not called": Calling(Head(C, C), lambda inner, x: x.cumsum(1)),
+    "Linear layers called query, key and value": nn.Linear(C, C),
+    "or split one that makes all three": Fused(),
+    "hand over the module": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("why", NOT_INSPECTED)
+def test_what_cannot_be_inspected_is_said(why):
+    not_checked = diagnose(NOT_INSPECTED[why], C=C).not_checked
+    assert why in not_checked["equals the reference"]
+    assert why in not_checked["gradients reach"]
+
+
+def test_channels_that_cannot_be_shared_out_among_the_heads_are_not_inspected():
+    uneven = Calling(Head(C, 5), lambda inner, x: inner(x) @ torch.ones(5, C))
+    why = diagnose(uneven, C=C, n_head=3).not_checked["equals the reference"]
+    assert "5 channels cannot be shared out among 3 heads" in why
+
+
+@pytest.mark.parametrize("inner", ["ours", "PyTorch's", "block"])
+def test_a_zero_projection_hides_gradients_and_is_not_broken(inner):
+    module = {
+        "ours": lambda: MultiHeadAttention(C, N_HEAD),
+        "PyTorch's": lambda: nn.MultiheadAttention(C, N_HEAD),
+        "block": lambda: Block(C, N_HEAD),
+    }[inner]()
+    zero_projections(module, "out_proj.weight" if inner == "PyTorch's" else "proj.weight")
+    report = diagnose(module, C=C, n_head=N_HEAD)
+    assert report.status == "incomplete", report
+    unseen = ["no leak", "reach", "sequences stay apart", "gradients reach"]
+    assert list(report.not_checked) == unseen
+    assert "projection is zero throughout" in report.not_checked["gradients reach"]
+
+
+def test_weights_name_a_bug_that_a_zero_projection_hides():
+    class Unscaled(nn.MultiheadAttention):
+        def forward(
+            self, query, key, value, need_weights=True, attn_mask=None, average_attn_weights=True
+        ):
+            how = {"attn_mask": attn_mask, "average_attn_weights": average_attn_weights}
+            out, weights = super().forward(query, key, value, **how)
+            return out, (weights.log() * self.head_dim**0.5).softmax(-1)
+
+    unscaled = Unscaled(C, N_HEAD)
+    assert not diagnose(unscaled, C=C).recognised, "weights and outputs contradict each other"
+    nn.init.zeros_(unscaled.out_proj.weight)
+    report = diagnose(unscaled, C=C)
+    assert (report.recognised, report.bugs) == (True, ("no scale",))
+
+
+def test_sharp_scores_are_no_bug():
+    report = diagnose(MultiHeadAttention(C, N_HEAD), C=C, example=300 * torch.randn(1, 5, C))
+    assert report.status == "incomplete"
+    assert "right weights are below 0.000001" in report.not_checked["reach"]
+    assert "passes no gradient" in report.not_checked["gradients reach"]
+
+
+def test_sequences_that_are_taken_for_tokens_are_noticed():
+    report = diagnose(Wrapped(False), C=C, causal=False)
+    failed = {finding.name for finding in report.findings if not finding.ok}
+    assert failed == {"reach", "sequences stay apart"}
+    assert "Make it with batch_first=True" in report.not_checked["equals the reference"]
+    assert "mixes no tokens" not in str(report), "it mixes sequences"
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_it_is_said_that_pytorchs_was_given_a_mask(causal):
+    told = " ".join(str(diagnose(nn.MultiheadAttention(C, N_HEAD), C=C, causal=causal)).split())
+    assert told.count("attn_mask=~causal_mask(T); without a mask of yours") == causal
+    assert "attn_mask" not in str(diagnose(MultiHeadAttention(C, N_HEAD), C=C))
+
+
+def test_a_block_with_other_names_is_not_called_healthy():
+    class Other(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sa, self.ln = MultiHeadAttention(C, N_HEAD), nn.LayerNorm(C)
+
+        def forward(self, x):
+            return self.sa(self.ln(x))
+
+    report = diagnose(Other(), C=C)
+    assert (report.status, list(report.not_checked)) == ("incomplete", ["residuals and norms"])
+    assert "attention, feed_forward, norm_1 and norm_2" in report.not_checked["residuals and norms"]
+
+
+@pytest.mark.parametrize(
+    ("attention", "why"),
+    [
+        (Written(**BROKEN["0 times infinity"]), "nan"),
+        (Written(**BROKEN["dropout left on"]), "differ"),
+    ],
+    ids=["nan", "dropout"],
+)
+def test_residuals_around_an_attention_that_gives_nothing_certain_are_not_judged(attention, why):
+    block = Block(C, N_HEAD)
+    block.attention = attention
+    assert why in diagnose(block, C=C, n_head=N_HEAD).not_checked["residuals and norms"]
+
+
+def test_blocks_that_are_not_called_or_read_another_input_are_not_judged():
+    unused = Calling(Block(C, N_HEAD), lambda inner, x: inner.attention(x))
+    why = diagnose(unused, C=C).not_checked["residuals and norms"]
+    assert why == "inner was not called"
+    shorter = rewired(lambda b, x: x + b.attention(x[:, :1]))
+    why = diagnose(shorter, C=C).not_checked["residuals and norms"]
+    assert why == "its attention does not read one input (B, T, C)"
+
+
+def test_parts_that_cannot_be_called_alone_are_not_judged():
+    class Two(FeedForward):
+        def forward(self, x, y):
+            return super().forward(x + y)
+
+    block = rewired(lambda b, x: x + b.feed_forward(b.attention(b.norm_1(x)), x))
+    block.feed_forward = Two(C)
+    why = diagnose(block, C=C).not_checked["residuals and norms"]
+    assert why.startswith("its parts cannot be called one by one: ")
+
+
+def test_changes_in_place_are_no_two_runs_that_differ():
+    def once(b, x):
+        x += b.attention(b.norm_1(x))
+        return x + b.feed_forward(b.norm_2(x))
+
+    def twice(b, x):
+        x = once(b, x)
+        x += b.norm_2(x)
+        return x
+
+    assert diagnose(rewired(once), C=C).status == "healthy"
+    assert "write x = x + …, not x += …" in " ".join(str(diagnose(rewired(twice), C=C)).split())
