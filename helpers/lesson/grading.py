@@ -10,7 +10,7 @@ import copy
 import inspect
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -41,6 +41,8 @@ class Mistake:
         In the place of a change, where the mistake is another program: a function that makes it.
     message
         What the learner sees, and why.
+    exercise
+        The exercise that it belongs to; the exercise sets it.
     """
 
     name: str
@@ -48,7 +50,7 @@ class Mistake:
     change: Change | tuple[Change, ...] = ()
     function: Callable | None = None
     message: str
-    exercise: "Exercise | None" = field(default=None, repr=False, compare=False)  # set by it
+    exercise: "Exercise | None" = field(default=None, repr=False, compare=False)
 
     @cached_property
     def code(self) -> Callable:
@@ -177,7 +179,7 @@ class Exercise:
             return Verdict("passed", None, self.checked)
         case = next(i for i, problem in enumerate(problems) if problem)
         problem = problems[case]
-        shown_input = messages.inputs(self._names(), self.inputs[case])
+        shown_input = messages.inputs(self._argument_names(), self.inputs[case])
         for mistake in self.mistakes:
             if self.same(outcomes, self.remembered(mistake.code)):
                 details = f"{shown_input}\n{problem}"
@@ -190,9 +192,8 @@ class Exercise:
         outcomes = []
         for arguments in self.inputs:
             watch = _CalledNames() if self.without else nullcontext()
-            with one_thread(), torch.random.fork_rng(devices=[]), watch as called:
-                seed_all(0)
-                outcome = _call(function, arguments, self._names(), self.several)
+            with _same_conditions(), watch as called:
+                outcome = _call(function, arguments, self._argument_names(), self.several)
             forbidden = bool(called) and any(self.without in name for name in called.names)
             outcomes.append(replace(outcome, forbidden_call=forbidden))
         return outcomes
@@ -227,11 +228,10 @@ class Exercise:
     @cached_property
     def inputs(self) -> list[tuple]:
         """The check inputs. Functions are called with copies of them."""
-        with one_thread(), torch.random.fork_rng(devices=[]):
-            seed_all(0)
+        with _same_conditions():
             return self.cases()
 
-    def _names(self) -> list[str]:
+    def _argument_names(self) -> list[str]:
         return list(inspect.signature(self.reference).parameters)
 
     def _problem(self, candidate: Callable, got: Outcome, expected: Any) -> str:
@@ -275,6 +275,14 @@ class Exercise:
             elif wanted:
                 fails.append(name)
         return messages.what_holds(value, self._close(value, expected), holds, fails, extra)
+
+
+@contextmanager
+def _same_conditions() -> Iterator[None]:
+    """One thread and the random state of seed 0; afterwards both are as they were before."""
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        seed_all(0)
+        yield
 
 
 class _CalledNames(TorchFunctionMode):

@@ -211,10 +211,12 @@ def _simple_ratio(value: Tensor, expected: Tensor) -> tuple[float, str]:
 
     The name is empty when it is another number, or when one number alone is to be compared.
     """
-    largest = tuple(i.item() for i in torch.unravel_index(expected.abs().argmax(), expected.shape))
-    if value.numel() < 2 or not expected.is_floating_point() or expected[largest] == 0:
+    # Flat, since torch.unravel_index imports sympy, which takes a quarter of a second.
+    largest = expected.abs().argmax()
+    got, wanted = value.flatten()[largest].item(), expected.flatten()[largest].item()
+    if value.numel() < 2 or not expected.is_floating_point() or wanted == 0:
         return 0.0, ""
-    ratio = (value[largest] / expected[largest]).item()
+    ratio = got / wanted
     for n in range(1, 101):
         for factor, name in (
             (n, f"{n}"),

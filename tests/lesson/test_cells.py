@@ -71,7 +71,7 @@ def test_unknown_ids_name_the_nearest():
         lesson.predict("99.1")
     with pytest.raises(UnknownId, match=r'"99\.1".* An id is text, in quotes'):
         lesson.hint(99.1)
-    for id, told in {
+    for id, message in {
         "0.1": 'The nearest: "00.1".',
         "031": 'The nearest: "03.1".',
         "3.7": 'Notebook 03 has "03.1", "03.2" and "03.3".',
@@ -81,7 +81,7 @@ def test_unknown_ids_name_the_nearest():
     }.items():
         with pytest.raises(UnknownId) as raised:
             lesson.hint(id)
-        assert str(raised.value).endswith(told)
+        assert str(raised.value).endswith(message)
     with pytest.raises(UnknownId, match=r'The nearest: "03\.1"\. An id is text, in quotes'):
         lesson.hint(3.1)
     with pytest.raises(KeyError):
@@ -91,13 +91,13 @@ def test_unknown_ids_name_the_nearest():
 
 
 def test_hints_come_one_by_one_and_then_point_to_the_solution(capsys):
-    told = []
+    printed = []
     for _ in range(4):
         lesson.hint("99.1")
-        told.append(capsys.readouterr().out)
-    assert told[:2] == ["Hint 1 of 2: Look at the axes.\n", "Hint 2 of 2: Time is axis 1.\n"]
-    assert told[2] == told[3] != told[1]
-    assert told[2].startswith(told[1]) and 'solution("99.1") shows one solution' in told[2]
+        printed.append(capsys.readouterr().out)
+    assert printed[:2] == ["Hint 1 of 2: Look at the axes.\n", "Hint 2 of 2: Time is axis 1.\n"]
+    assert printed[2] == printed[3] != printed[1]
+    assert printed[2].startswith(printed[1]) and 'solution("99.1") shows one solution' in printed[2]
 
 
 def test_code_in_a_hint_keeps_its_lines(capsys, monkeypatch):
@@ -117,8 +117,8 @@ def test_the_solution_is_code_that_passes(capsys):
 
 @pytest.mark.parametrize("answer", ["b", "B", "b)"])
 def test_a_right_answer_in_code(answer):
-    told = str(lesson.predict("99.p1", answer))
-    assert "Your answer: b) no, `0.1` < 1 & not exact\n✓ Right: 0.1 has no" in told
+    text = str(lesson.predict("99.p1", answer))
+    assert "Your answer: b) no, `0.1` < 1 & not exact\n✓ Right: 0.1 has no" in text
 
 
 @pytest.mark.parametrize("answer", ["c", "", 1, ["a"]])

@@ -168,13 +168,13 @@ def test_several_tensors_may_come_as_tuple_list_or_stack():
 
 
 def test_modules_among_the_inputs_are_told_in_a_line():
-    told = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
-    assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in told
-    assert "norm_1 = LayerNorm(…), norm_2 = LayerNorm(…)." in told
-    told = EXERCISES["04.2"].check(lambda layer: layer.weight).details
-    assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in told
-    told = EXERCISES["06.1"].check(lambda heads, x: x).message
-    assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in told
+    text = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
+    assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in text
+    assert "norm_1 = LayerNorm(…), norm_2 = LayerNorm(…)." in text
+    text = EXERCISES["04.2"].check(lambda layer: layer.weight).details
+    assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in text
+    text = EXERCISES["06.1"].check(lambda heads, x: x).message
+    assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in text
 
 
 def turned_in_place(layer):
@@ -205,8 +205,8 @@ def answers_in_the_list(heads, x):
     ],
 )
 def test_a_module_or_list_that_was_changed_is_told(id, answer, changed):
-    told = EXERCISES[id].check(answer)
-    assert told.status == "failed" and f"changed its input `{changed}`" in told.message
+    verdict = EXERCISES[id].check(answer)
+    assert verdict.status == "failed" and f"changed its input `{changed}`" in verdict.message
 
 
 # Answers as people write them, where that is not how the mistake's own code is written.

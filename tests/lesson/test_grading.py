@@ -54,7 +54,7 @@ def test_a_known_mistake_that_raises_is_named():
 
 
 @pytest.mark.parametrize(
-    "borrowed",
+    "candidate",
     [
         lambda x: x.cumsum(dim=1),
         lambda x: torch.cumsum(x, 1),
@@ -63,17 +63,17 @@ def test_a_known_mistake_that_raises_is_named():
         lambda x: x.logcumsumexp(1),
     ],
 )
-def test_what_an_exercise_does_without_is_noticed_however_it_is_called(borrowed):
+def test_what_an_exercise_does_without_is_noticed_however_it_is_called(candidate):
     exercise = replace(EXERCISE, without="cumsum", mistakes=())
-    assert "calls torch's own cumsum. Here you write it yourself." in failure(borrowed, exercise)
+    assert "calls torch's own cumsum. Here you write it yourself." in failure(candidate, exercise)
     own = torch.tril(torch.ones(5, 5))
     exercise = replace(exercise, reference=lambda x: own[: x.shape[1], : x.shape[1]] @ x)
     assert exercise.check(exercise.reference).status == "passed"
-    assert exercise.check(borrowed).status == "failed"
+    assert exercise.check(candidate).status == "failed"
 
 
 @pytest.mark.parametrize(
-    "borrowed",
+    "candidate",
     [
         lambda scores: torch.softmax(scores, -1),
         lambda scores: scores.softmax(-1),
@@ -83,8 +83,8 @@ def test_what_an_exercise_does_without_is_noticed_however_it_is_called(borrowed)
         lambda scores: torch.special.softmax(scores, -1),
     ],
 )
-def test_03_3_takes_no_softmax_of_torch(borrowed):
-    assert EXERCISES["03.3"].check(borrowed).mistake == "torch's softmax"
+def test_03_3_takes_no_softmax_of_torch(candidate):
+    assert EXERCISES["03.3"].check(candidate).mistake == "torch's softmax"
 
 
 def test_harmless_ways_pass():

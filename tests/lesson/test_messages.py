@@ -115,8 +115,8 @@ def test_one_number_may_come_as_a_float_or_a_tensor():
     assert "Every number" not in failure(lambda a, b: 6.0, dot)
     assert "Expected one number, got a tensor of shape (3,)." in failure(lambda a, b: a * b, dot)
     assert "Expected one number, got a str." in failure(lambda a, b: "3", dot)
-    told = failure(lambda a, b: (a @ b).numpy()[()], dot)
-    assert "Expected one number, got a number of numpy (float32). Return a tensor" in told
+    text = failure(lambda a, b: (a @ b).numpy()[()], dot)
+    assert "Expected one number, got a number of numpy (float32). Return a tensor" in text
 
 
 def test_numbers_among_the_arguments_are_told():

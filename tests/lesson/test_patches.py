@@ -43,8 +43,8 @@ def test_its_errors_point_at_the_changed_line():
     last = traceback.extract_tb(raised.value.__traceback__)[-1]
     assert (last.filename, last.name) == ("<99.1, out of range>", "running_sum")
     assert (last.lineno, last.line) == (3, "return x.cumsum(dim=7)")
-    told = replace(EXERCISE, mistakes=()).check(broken).message
-    assert "It happened in line 3: `return x.cumsum(dim=7)`" in told
+    text = replace(EXERCISE, mistakes=()).check(broken).message
+    assert "It happened in line 3: `return x.cumsum(dim=7)`" in text
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from tests.lesson.examples import PREDICTION
 
 
 def test_a_question_is_complete_in_text():
-    told = str(Question(PREDICTION))
-    assert told.startswith("Prediction 99.p1\nIs `0.1 + 0.2 == 0.3`? Think")
-    assert "\na) yes\nb) no, `0.1` < 1 & not exact\n" in told
-    assert told.endswith('Answer with a button, or in code: predict("99.p1", "a")')
-    assert max(map(len, told.splitlines())) <= 80
-    assert "Right:" not in told and "decimals" not in told, "an explanation given away"
+    text = str(Question(PREDICTION))
+    assert text.startswith("Prediction 99.p1\nIs `0.1 + 0.2 == 0.3`? Think")
+    assert "\na) yes\nb) no, `0.1` < 1 & not exact\n" in text
+    assert text.endswith('Answer with a button, or in code: predict("99.p1", "a")')
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Right:" not in text and "decimals" not in text, "an explanation given away"
 
 
 def test_a_wrong_answer_in_code_explains_itself_and_goes_on():
