@@ -1,4 +1,4 @@
-"""How much time and memory fused many-headed attention takes, against `nn.MultiheadAttention`.
+"""How much time and memory fused multi-head attention takes, against `nn.MultiheadAttention`.
 
 Both get the same weights and the same causal mask, `need_weights=False`, and are in training mode.
 Times are ratios of interleaved runs, because machines are noisy; memory is the peak of a fresh

@@ -3,6 +3,7 @@
 - `probes`: the probes, and the `Finding` that each returns.
 - `bugs`: known bugs of attention. `wiring`: known bugs of a block, whose parts are right.
 - `inspection`: finds queries, keys, values and weights in a module, and the parts of a block.
+- `comparison`: compares an attention or a block with the right one, and with every known bug.
 - `diagnosis`: `diagnose`, which runs all probes and names the bug. `report`: what it returns.
 """
 

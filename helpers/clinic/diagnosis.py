@@ -1,42 +1,34 @@
 """`diagnose` runs all probes on an attention or a block, and names its bug.
 
-A module is inspected: its queries, keys and values are found, every known bug is computed from
-them, and the one that gives the same numbers as the module is its bug. Where they cannot be found,
-the probes that passed and failed are compared with those of every known bug. A block is put
-together again from its parts, correctly and with every known bug, and compared in the same way.
+A module is inspected: its queries, keys and values are found, and compared with every known bug
+(`comparison`); the one that gives the same numbers as the module is its bug. Where they cannot be
+found, the probes that passed and failed are compared with those of every known bug.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.attention import causal_mask
 from helpers.clinic import probes
-from helpers.clinic.bugs import (
-    LIKELIEST,
-    BrokenAttention,
-    OutAndWeights,
-    bug_pairs_for,
-    bugs_for,
-    correct_attention,
-    in_heads,
-    merge_heads,
-    split_heads,
+from helpers.clinic.bugs import LIKELIEST, BrokenAttention, OutAndWeights, bugs_for
+from helpers.clinic.comparison import (
+    compare_with_block,
+    compare_with_pytorch,
+    recognise_bugs,
+    same_weights,
+    wrong_weights,
 )
 from helpers.clinic.inspection import (
     BLOCK_PARTS,
     NOT_BATCH_FIRST,
     ROLES,
     AttentionInternals,
-    BlockInternals,
     Call,
     attention_calls,
     block_calls,
@@ -47,14 +39,13 @@ from helpers.clinic.inspection import (
     out_and_weights,
     self_attention_call,
 )
-from helpers.clinic.probes import Finding, close, same_numbers
+from helpers.clinic.probes import Finding
 from helpers.clinic.report import Report, dependence_heatmap, weights_heatmap
-from helpers.clinic.wiring import WiringBug, block_output, wiring_bugs_and_pairs
+from helpers.clinic.wiring import WiringBug
 from helpers.numbers import joined, small
 from helpers.pictures.base import Picture
 from helpers.torch_settings import one_thread, seed_all
 
-ATOL = 1e-5
 PROBES = (  # in the order in which they are reported
     "shape",
     "finite",
@@ -312,12 +303,12 @@ class Examination:
 
     def _compare_with_reference(self) -> None:
         for name, seen in self.internals.items():
-            finding, right = _compare_with_pytorch(seen, self.causal)
+            finding, right = compare_with_pytorch(seen, self.causal)
             self._add(finding, name)
             weights = seen.weights
             if finding.ok and weights is None:  # then the right weights are its weights
                 weights = right
-            elif not finding.ok and (found := _recognise_bugs(seen, self.causal)):
+            elif not finding.ok and (found := recognise_bugs(seen, self.causal)):
                 bugs, bug_weights = found
                 for bug, evidence in bugs.items():
                     self._recognise(bug, evidence, name)
@@ -434,7 +425,7 @@ class Examination:
         try:
             with torch.no_grad():
                 block = inspect_block(call, self.causal)
-                return block if isinstance(block, str) else _compare_with_block(block)
+                return block if isinstance(block, str) else compare_with_block(block)
         except Exception as error:  # parts that are called in other ways than ours
             return f"its parts cannot be called one by one: {error}"
 
@@ -466,7 +457,7 @@ class Examination:
             for name, seen in self.internals.items()
             if seen.weights is not None
         ]
-        if not all(same_numbers(got, _in_form_of(got, right), ATOL) for got, right in shown):
+        if not all(same_weights(given, right) for given, right in shown):
             return "The scores or the mask are"
         if len(shown) == len(self.internals):
             return "The weights are right; what is computed from them is"
@@ -482,131 +473,13 @@ class Examination:
         if failed("no leak", "reach") and not weights_failed:
             return dependence_heatmap(self.changes, self.causal)
         drawn = [
-            (weights, _wrong_weights(weights, right, self.causal), name)
+            (weights, wrong_weights(weights, right, self.causal), name)
             for name, (weights, right) in self.weights.items()
             if weights is not None
         ]
         if not drawn:
             return None
         return weights_heatmap(*max(drawn, key=lambda one: int(one[1].sum())))
-
-
-# ---------------------------------------------------------------- comparing an attention
-
-
-def _compare_with_pytorch(seen: AttentionInternals, causal: bool) -> tuple[Finding, Tensor]:
-    """Compare with `F.scaled_dot_product_attention`, and return the right weights."""
-    q, k, v = (split_heads(z, seen.n_head) for z in (seen.q, seen.k, seen.v))
-    out = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-    out = seen.project(merge_heads(out))
-    right = correct_attention(q, k, v, causal)[1]
-    name = "equals the reference"
-    if seen.out.shape != out.shape:
-        evidence = f"out {tuple(seen.out.shape)}, expected {tuple(out.shape)}."
-        return Finding(name, False, evidence), right
-    finding = probes.matches_reference(seen.out, out, _tolerance(out))
-    evidence = f"outputs: {finding.evidence}"
-    if finding.ok and seen.weights is not None:
-        expected = _in_form_of(seen.weights, right)
-        finding = probes.matches_reference(seen.weights, expected, ATOL)
-        evidence += f" Weights: {finding.evidence}"
-    return Finding(name, finding.ok, evidence), right
-
-
-def _recognise_bugs(seen: AttentionInternals, causal: bool) -> tuple[dict[str, str], Tensor] | None:
-    """Find the bug, or two, that give the same numbers: name -> evidence, and the weights."""
-    qkv = seen.q, seen.k, seen.v
-    right = in_heads(partial(correct_attention, causal=causal), *qkv, seen.n_head)
-    single = (((bug,), bug.compute) for bug in bugs_for(seen.x, seen.n_head, causal))
-    pairs = (((a, b), both) for a, b, both in bug_pairs_for(seen.x, seen.n_head, causal))
-    for bugs, compute in itertools.chain(single, pairs):
-        try:
-            out, weights = compute(*qkv)
-        except RuntimeError:  # with these sizes there can be no such bug
-            continue
-        if _gives_the_same(seen, out, weights):
-            same = "this bug gives" if len(bugs) == 1 else "the two bugs together give"
-            same += f" the same numbers; {_difference((out, weights), right)}."
-            return {bug.name: f"{same} {bug.message}" for bug in bugs}, weights
-    return None
-
-
-def _gives_the_same(seen: AttentionInternals, out: Tensor, weights: Tensor) -> bool:
-    """Tell whether the module gave this output and, if it showed any, these weights."""
-    if out.shape[-1] == seen.v.shape[-1]:
-        out = seen.project(out)
-    if not same_numbers(seen.out, out, _tolerance(out)):
-        return False
-    return seen.weights is None or same_numbers(
-        seen.weights, _in_form_of(seen.weights, weights), ATOL
-    )
-
-
-def _difference(found: OutAndWeights, right: OutAndWeights) -> str:
-    """How much the weights differ from the right ones; the outputs, where the weights are right."""
-    for what, a, b in zip(("weights", "outputs"), found[::-1], right[::-1], strict=True):
-        if a.shape != b.shape:
-            return f"the right {what} have the shape {tuple(b.shape)}, not {tuple(a.shape)}"
-        difference = (a - b).abs()
-        if not difference.isfinite().all():
-            count = int((~difference.isfinite()).sum())
-            return f"{count} of the {difference.numel()} {what} are nan or inf"
-        if difference.max() > ATOL:
-            return f"the right {what} differ by up to {small(difference.max().item())}"
-    return "the right weights and outputs are nearly the same"
-
-
-def _tolerance(out: Tensor) -> float:
-    """How far rounding may take numbers of this size: 1e-5, ten times that for each digit more."""
-    largest = out.abs().nan_to_num().max().item()
-    return ATOL * 10.0 ** max(0, math.ceil(math.log10(largest or 1.0)) - 1)
-
-
-def _in_form_of(given: Tensor, weights: Tensor) -> Tensor:
-    """Weights (B, n_head, T, T); their mean over the heads, if the given ones have no heads."""
-    return weights.mean(1) if given.dim() == 3 else weights
-
-
-def _wrong_weights(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor:
-    """Which weights are wrong: not the right ones or, where these are not known, impossible."""
-    if right is not None and (expected := _in_form_of(weights, right)).shape == weights.shape:
-        return ~close(weights, expected, ATOL)
-    sums = weights.sum(-1, keepdim=True)
-    wrong = ~close(sums, torch.ones_like(sums), ATOL).expand_as(weights)
-    if causal:
-        future = ~causal_mask(weights.shape[-1]).to(weights.device)
-        wrong = torch.where(future, weights != 0, wrong)
-    return wrong
-
-
-# ---------------------------------------------------------------- comparing a block
-
-
-def _compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[WiringBug, ...]]:
-    """Compare with blocks of the same parts: pre-norm, post-norm, and with every known bug."""
-    name, out, tolerance = "residuals and norms", block.out, _tolerance(block.out)
-    rebuild = partial(block_output, block.x, *block.parts)
-    right = {norm_place: rebuild(norm_place=norm_place) for norm_place in ("pre", "post")}
-    for norm_place, expected in right.items():
-        if same_numbers(out, expected, tolerance):
-            evidence = f"those of a {norm_place}-norm block: rebuilt from its parts, it gives the "
-            evidence += f"same {out.numel()} numbers, within {tolerance:.0e}."
-            return Finding(name, True, evidence), ()
-    expected = right["pre"]
-    if out.shape != expected.shape:
-        evidence = f"it gives {tuple(out.shape)}; rebuilt from its parts, {tuple(expected.shape)}."
-        return Finding(name, False, evidence), ()
-    found = (
-        bugs
-        for bugs, arguments in wiring_bugs_and_pairs()
-        if same_numbers(out, rebuild(**arguments), tolerance)
-    )
-    bugs = next(found, ())
-    pre, post = (small((out - z).abs().max().item()) for z in right.values())
-    evidence = f"rebuilt from its parts, a pre-norm block differs by up to {pre}, a post-norm "
-    evidence += f"block by up to {post}"
-    evidence += "." if bugs else "; with none of the known bugs are the numbers the same."
-    return Finding(name, False, evidence), bugs
 
 
 # ---------------------------------------------------------------- bugs that fit the failed probes

@@ -429,8 +429,8 @@ def output_changes(
 
     before = _output(function, x)
     if not before.isfinite().all():
-        lost = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
-        evidence = f"cannot be told: {_name_places(noun, lost)} {_is_or_are(int(lost.sum()))} nan "
+        bad = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
+        evidence = f"cannot be told: {_name_places(noun, bad)} {_is_or_are(int(bad.sum()))} nan "
         return Finding(name, False, evidence + "or inf. Put finite(...) on the output first.")
     changes = torch.zeros(T, T)
     for j in [*range(1, T), 0]:
@@ -446,7 +446,7 @@ def close(
     a: torch.Tensor, b: torch.Tensor, atol: float, *, equal_nan: bool = False
 ) -> torch.Tensor:
     """Which numbers differ by at most `atol`; nan is close to nan only with `equal_nan`."""
-    return torch.isclose(a.double(), b.double(), rtol=0, atol=atol, equal_nan=equal_nan)
+    return torch.isclose(a, b.to(a), rtol=0, atol=atol, equal_nan=equal_nan)
 
 
 def same_numbers(a: torch.Tensor, b: torch.Tensor, atol: float) -> bool:
