@@ -1,4 +1,4 @@
-"""Attention weights, how they come about: one row through the softmax, one weight step by step."""
+"""How attention weights come about: one row through the softmax, one weight step by step."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def why_this_weight(
     """Draw how one query comes to its weight for key j, and what that weight carries.
 
     From left to right: the products of query and key j, channel by channel, and their sum, the
-    score; the scores of all keys, divided by the root of d, and their softmax; the value of j, the
+    score; the scores of all keys, divided by √d, and their softmax; the value of j, the
     share of it that goes into the output, and the output.
 
     Parameters
