@@ -1,5 +1,7 @@
 """Error messages of `helpers.attention`: each states the rule, the numbers and the remedy."""
 
+# NumPy's broadcast_shapes, since PyTorch's imports sympy, which takes a quarter of a second.
+import numpy as np
 import torch
 from torch import nn
 
@@ -145,8 +147,8 @@ def refuse_bad_qkv(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
             "Give at least one token and one channel."
         )
     try:
-        torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-    except RuntimeError:
+        np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    except ValueError:
         raise ValueError(
             "All sizes before the last two (sequences, heads) must be equal or 1: "
             f"q {_shape(q)}, k {_shape(k)}, v {_shape(v)}."
@@ -165,8 +167,8 @@ def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
             "From zeros and ones: mask != 0; from scores with -inf: mask == 0."
         )
     try:
-        fits = torch.broadcast_shapes(mask.shape, scores) == scores
-    except RuntimeError:
+        fits = np.broadcast_shapes(mask.shape, scores) == scores
+    except ValueError:
         fits = False
     if not fits:
         raise ValueError(

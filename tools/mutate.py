@@ -57,6 +57,7 @@ PICTURE_CHECKS, LESSON, TOY = (
     "helpers/lesson/cells.py",
     "helpers/toy.py",
 )
+GRADING, PATCHES = "helpers/lesson/grading.py", "helpers/lesson/patches.py"
 
 MUTATIONS = (
     Mutation(
@@ -226,6 +227,17 @@ MUTATIONS = (
         "finite probe overlooks nan", PROBES, "bad = ~values.isfinite()", "bad = values.isinf()"
     ),
     Mutation("no stand-in for a stub", LESSON, "return exercise.reference", "return candidate"),
+    Mutation(
+        "answers get the check inputs themselves",
+        GRADING,
+        "[_copy(argument) for argument in arguments]",
+        "list(arguments)",
+        None,
+    ),
+    Mutation("answers on all threads", GRADING, "with one_thread(), ", "with ", None),
+    Mutation(
+        "a change may fit twice", PATCHES, "source.count(old)) != 1", "source.count(old)) < 1", None
+    ),
     Mutation("other random numbers", TOY, "manual_seed(123)", "manual_seed(124)"),
 )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from helpers.attention import causal_mask
@@ -591,7 +592,7 @@ def _of_sheet(index: Sequence[int]) -> str:
 
 
 def _unravel(place: torch.Tensor, shape: torch.Size) -> list[int]:
-    return [int(i) for i in torch.unravel_index(place, shape)]
+    return [int(i) for i in np.unravel_index(int(place), shape)]
 
 
 def _is_or_are(count: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -103,7 +104,7 @@ def weights_heatmap(weights: Tensor, wrong: Tensor, name: str) -> Picture:
     """
     matrices = wrong.flatten(0, -3)
     worst = int(matrices.sum((-2, -1)).argmax())
-    place = torch.unravel_index(torch.tensor(worst), wrong.shape[:-2])
+    place = np.unravel_index(worst, wrong.shape[:-2])
     axes = [f"{axis} {int(i)}" for axis, i in zip(("sequence", "head"), place, strict=False)]
     cells = [tuple(cell) for cell in matrices[worst].nonzero().tolist()]
     title = f"Weights, {', '.join(axes)}" + (f", in {name}" if name else "")

@@ -187,7 +187,7 @@ class Painter(widgets.GridBox):
         for (t, j), button in self.buttons.items():
             button.on_click(lambda _, t=t, j=j: self._paint(t, j))
         flat = widgets.Layout(margin="0", height="28px")
-        over = widgets.Layout(margin="0", height="28px", grid_area="1 / 1 / 2 / -1")
+        over = widgets.Layout(margin="0", grid_area="1 / 1 / 2 / -1")
         head = '<div style="text-align:center;line-height:28px;font-size:12px">{}</div>'
         note = "<b>paint</b>: row = query, column = key"
         cells = [widgets.HTML(head.format(note), layout=over), widgets.HTML(layout=flat)]
@@ -199,6 +199,7 @@ class Painter(widgets.GridBox):
             children=cells,
             layout={
                 "grid_template_columns": f"18px repeat({T}, 34px)",
+                "grid_template_rows": "min-content",  # the note may take two lines
                 "grid_auto_rows": "28px",
                 "grid_gap": "2px",
                 "margin": "4px 24px 4px 0",

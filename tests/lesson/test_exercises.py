@@ -1,16 +1,25 @@
-"""Every exercise and prediction of every notebook keeps what the lesson engine promises."""
+"""Every exercise and prediction of every notebook keeps what the grader promises."""
 
+import inspect
 import itertools
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS, gather
-from helpers.lesson.grading import Choice, Prediction
+from helpers.lesson.question import Choice, Prediction
 
 exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
 prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
+
+# Compiles every mistake: one whose change does not fit its reference stops the tests right here.
+CODES = {
+    (exercise.id, mistake.name): mistake.code
+    for exercise in EXERCISES.values()
+    for mistake in exercise.mistakes
+}
 
 
 @exercise
@@ -45,10 +54,56 @@ def test_each_mistake_is_named_with_its_own_message(exercise):
 
 @exercise
 def test_any_two_mistakes_differ(exercise):
-    outcomes = {mistake.name: exercise.run(mistake.code) for mistake in exercise.mistakes}
+    outcomes = {mistake.name: exercise.remembered(mistake.code) for mistake in exercise.mistakes}
     assert len(outcomes) == len(exercise.mistakes), "two mistakes of one name"
     for one, other in itertools.combinations(outcomes, 2):
         assert not exercise.same(outcomes[one], outcomes[other]), f"{one} = {other}"
+
+
+@exercise
+def test_a_mistake_is_a_change_or_a_function(exercise):
+    signature = inspect.signature(exercise.reference)
+    for mistake in exercise.mistakes:
+        assert bool(mistake.change) != bool(mistake.function), mistake.name
+        code = CODES[exercise.id, mistake.name]
+        assert inspect.signature(code) == signature
+        if mistake.change:
+            assert code.__name__ == exercise.reference.__name__
+            assert inspect.getsource(code) != inspect.getsource(exercise.reference)
+
+
+def spoiling(*arguments):
+    """Change everything that can be changed in the arguments."""
+    for argument in arguments:
+        if isinstance(argument, nn.Module):
+            spoiling(*(parameter.data for parameter in argument.parameters()))
+        elif isinstance(argument, torch.Tensor):
+            argument.detach().fill_(7.0)
+        elif isinstance(argument, list):
+            spoiling(*argument)
+            argument.clear()
+    return torch.zeros(2, 3)
+
+
+@exercise
+def test_an_answer_cannot_spoil_what_is_remembered(exercise):
+    for _ in range(2):
+        assert exercise.check(spoiling).status == "failed"
+        assert exercise.check(exercise.reference).status == "passed"
+        last = exercise.mistakes[-1]
+        assert exercise.check(last.code).mistake == last.name
+
+
+def test_what_is_remembered_is_small():
+    numbers = 0
+    for exercise in EXERCISES.values():
+        for mistake in exercise.mistakes:
+            for outcome in exercise.remembered(mistake.code):
+                if isinstance(outcome.value, torch.Tensor):
+                    numbers += outcome.value.numel()
+                if outcome.error:
+                    assert outcome.error.__traceback__ is None, "it keeps all local variables"
+    assert numbers < 100_000
 
 
 def sizes_differ(tensor):
@@ -113,13 +168,13 @@ def test_several_tensors_may_come_as_tuple_list_or_stack():
 
 
 def test_modules_among_the_inputs_are_told_in_a_line():
-    told = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
-    assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in told
-    assert "norm_1 = LayerNorm(…), norm_2 = LayerNorm(…)." in told
-    told = EXERCISES["04.2"].check(lambda layer: layer.weight).details
-    assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in told
-    told = EXERCISES["06.1"].check(lambda heads, x: x).message
-    assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in told
+    text = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
+    assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in text
+    assert "norm_1 = LayerNorm(…), norm_2 = LayerNorm(…)." in text
+    text = EXERCISES["04.2"].check(lambda layer: layer.weight).details
+    assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in text
+    text = EXERCISES["06.1"].check(lambda heads, x: x).message
+    assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in text
 
 
 def turned_in_place(layer):
@@ -150,8 +205,8 @@ def answers_in_the_list(heads, x):
     ],
 )
 def test_a_module_or_list_that_was_changed_is_told(id, answer, changed):
-    told = EXERCISES[id].check(answer)
-    assert told.status == "failed" and f"changed its input `{changed}`" in told.message
+    verdict = EXERCISES[id].check(answer)
+    assert verdict.status == "failed" and f"changed its input `{changed}`" in verdict.message
 
 
 # Answers as people write them, where that is not how the mistake's own code is written.
@@ -223,7 +278,7 @@ def keeps_the_mean_only(x, eps=1e-5):
     return centred / (x.var(dim=-1, unbiased=False) + eps).sqrt()
 
 
-def road_without_x(x, attention, feed_forward, norm_1, norm_2):
+def norm_2_replaces_x(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(norm_1(x))
     x = norm_2(x)
     return x + feed_forward(x)
@@ -235,7 +290,7 @@ AS_WRITTEN = [
     ("05.2", divided_by_4, "divided by √16 always"),
     ("05.3", shared_by_all, "divided by the sum of everything"),
     ("05.3", adds_temperature, "temperature not used"),
-    ("04.3", root_of_value, "root of the value's length"),
+    ("04.3", root_of_value, "divided by √ of the value's length"),
     ("06.1", first_head, "the first head only"),
     ("06.1", last_head, "the last head only"),
     ("06.2", heads_in_place, "no transpose, so the mask does not fit"),
@@ -244,7 +299,7 @@ AS_WRITTEN = [
     ("06.3", lambda fused: fused.chunk(3, dim=-1), "cut along the columns"),
     ("07.2", keeps_the_mean_only, "axis not kept"),
     ("07.3", attention_not_kept, "no attention"),
-    ("07.3", road_without_x, "norm_2 on the road"),
+    ("07.3", norm_2_replaces_x, "norm_2 on the residual stream"),
 ]
 
 

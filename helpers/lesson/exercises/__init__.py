@@ -8,9 +8,8 @@ import importlib
 import pkgutil
 import re
 
-from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction, Verdict
-
-__all__ = ["EXERCISES", "PREDICTIONS", "Choice", "Exercise", "Mistake", "Prediction", "Verdict"]
+from helpers.lesson.grading import Exercise
+from helpers.lesson.question import Prediction
 
 EXERCISES: dict[str, Exercise] = {}
 PREDICTIONS: dict[str, Prediction] = {}

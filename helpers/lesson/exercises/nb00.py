@@ -2,7 +2,15 @@
 
 import torch
 
-from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
+from helpers.clinic.probes import rows_sum_to_one
+from helpers.lesson.exercises.properties import ROWS_SUM_TO_ONE
+from helpers.lesson.grading import Exercise, Mistake
+from helpers.lesson.question import Choice, Prediction
+
+
+def _positive(*shape):
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(sum(shape))) + 0.1
+
 
 # ---------------------------------------------------------------- 00.1
 
@@ -12,28 +20,53 @@ def mean_over_time(x):
     return x.mean(dim=1)
 
 
-def _mean_channels(x):
-    return x.mean(dim=-1)
-
-
-def _mean_batch(x):
-    return x.mean(dim=0)
-
-
-def _sum_time(x):
-    return x.sum(dim=1)
-
-
-def _mean_everything(x):
-    return x.mean()
-
-
-def _mean_keepdim(x):
-    return x.mean(dim=1, keepdim=True)
-
-
 def _mean_by_negative_dim(x):
     return x.sum(dim=-2) / x.shape[-2]
+
+
+MEAN_OVER_TIME = Exercise(
+    id="00.1",
+    title="Mean over time",
+    reference=mean_over_time,
+    cases=lambda: [(_positive(3, 5, 2),), (_positive(2, 7, 4),)],
+    accepted=(_mean_by_negative_dim,),
+    checked="two tensors with B, T and C all different: the time axis is gone, the others kept their places",
+    mistakes=(
+        Mistake(
+            "mean over the channels",
+            change=("dim=1", "dim=-1"),
+            message="You averaged over the channels: dim=-1 is the last axis, C. The result has one number "
+            "for every token. Time is the middle axis, so the shape to aim for is (B, C).",
+        ),
+        Mistake(
+            "mean over the batch",
+            change=("dim=1", "dim=0"),
+            message="You averaged over the batch: dim=0 is B, so different sequences were mixed into one. "
+            "Axes count from 0: B is 0, T is 1, C is 2.",
+        ),
+        Mistake(
+            "sum instead of mean",
+            change=("x.mean", "x.sum"),
+            message="The right axis, but the sum: every value is T times too large. Divide by the number of tokens.",
+        ),
+        Mistake(
+            "mean over everything",
+            change=("dim=1", ""),
+            message="Without dim, mean() collapses all three axes into a single number. Name the axis to collapse.",
+        ),
+        Mistake(
+            "time axis kept",
+            change=("dim=1", "dim=1, keepdim=True"),
+            message="The numbers are right, but keepdim=True left an axis of length 1 where time was: "
+            "(B, 1, C) instead of (B, C).",
+        ),
+    ),
+    hints=(
+        "Which of the three letters in (B, T, C) must be missing from the result?",
+        "T is axis 1, counted from 0. Equally, it is axis -2, counted from the end.",
+        "Tensors have a method mean(dim=…).",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 00.2
@@ -44,36 +77,70 @@ def normalise_rows(a):
     return a / a.sum(dim=-1, keepdim=True)
 
 
-def _normalise_columns(a):
-    return a / a.sum(dim=-2, keepdim=True)
-
-
-def _normalise_dim_1(a):
-    return a / a.sum(dim=1, keepdim=True)
-
-
-def _normalise_dim_0(a):
-    return a / a.sum(dim=0, keepdim=True)
-
-
-def _normalise_no_keepdim(a):
-    return a / a.sum(dim=-1)
-
-
-def _normalise_by_total(a):
-    return a / a.sum()
-
-
-def _normalise_by_max(a):
-    return a / a.max(dim=-1, keepdim=True).values
-
-
-def _normalise_by_softmax(a):
-    return torch.softmax(a, dim=-1)
-
-
 def _normalise_unsqueeze(a):
     return a / a.sum(-1)[..., None]
+
+
+NORMALISE_ROWS = Exercise(
+    id="00.2",
+    title="Make every row sum to 1",
+    reference=normalise_rows,
+    cases=lambda: [(_positive(4, 4),), (_positive(2, 3, 5),), (_positive(3, 3, 3),)],
+    accepted=(_normalise_unsqueeze,),
+    checked="a square matrix, a batch of oblong ones and a cube: every row sums to 1 and keeps its proportions",
+    mistakes=(
+        Mistake(
+            "columns normalised",
+            change=("dim=-1", "dim=-2"),
+            message="Here every column sums to 1, not every row. A sum over dim=-2 runs down a column; "
+            "along a row, the last index changes: dim=-1.",
+        ),
+        Mistake(
+            "dim=1",
+            change=("dim=-1", "dim=1"),
+            message="For a matrix dim=1 runs along the rows, and your answer is right there. With a batch in front, "
+            "(B, R, S), axis 1 is R: the sum runs down the columns. dim=-1 is the last axis in both.",
+        ),
+        Mistake(
+            "dim=0",
+            change=("dim=-1", "dim=0"),
+            message="dim=0 is the first axis: for a matrix the sum runs down each column, for a batch it runs "
+            "over the sequences. Along a row the last index changes: dim=-1.",
+        ),
+        Mistake(
+            "no keepdim",
+            change=(", keepdim=True", ""),
+            message="Without keepdim=True the row sums lose their axis, (R,) instead of (R, 1). Broadcasting then lines them up "
+            "with the columns: a square matrix is divided wrongly and in silence, an oblong one raises.",
+        ),
+        Mistake(
+            "divided by the grand total",
+            change=("dim=-1, keepdim=True", ""),
+            message="You divided by one number, the sum of everything: all entries together now sum to 1. "
+            "Each row needs its own sum, so name the axis.",
+        ),
+        Mistake(
+            "divided by the largest",
+            change=("a.sum(dim=-1, keepdim=True)", "a.amax(dim=-1, keepdim=True)"),
+            message="You divided each row by its largest entry: the largest became 1, not the sum.",
+        ),
+        Mistake(
+            "softmax instead of a division",
+            change=("a / a.sum(dim=-1, keepdim=True)", "torch.softmax(a, dim=-1)"),
+            message="Rows sum to 1, but the proportions changed: softmax takes exponentials first (notebook 03). "
+            "Here 1 and 3 must become 0.25 and 0.75.",
+        ),
+    ),
+    properties=(
+        ROWS_SUM_TO_ONE,
+        ("columns sum to 1", lambda out, a: rows_sum_to_one(out.mT).ok),
+    ),
+    hints=(
+        "Divide the matrix by its row sums. Which axis does a row run along?",
+        "The sums must keep an axis of length 1, so that row 0 is divided by sum 0.",
+        "a.sum(dim=…, keepdim=…) has the two arguments you need.",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 00.3
@@ -84,23 +151,6 @@ def swap_last_two(x):
     return x.transpose(-2, -1)
 
 
-def _swap_by_view(x):
-    B, R, S = x.shape
-    return x.reshape(B, S, R)
-
-
-def _swap_all(x):
-    return x.permute(2, 1, 0)
-
-
-def _swap_first_two(x):
-    return x.transpose(0, 1)
-
-
-def _swap_nothing(x):
-    return x
-
-
 def _swap_by_mt(x):
     return x.mT
 
@@ -109,159 +159,48 @@ def _swap_by_permute(x):
     return x.permute(0, 2, 1)
 
 
-def _positive(*shape):
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(sum(shape))) + 0.1
-
-
-EXERCISES = (
-    Exercise(
-        id="00.1",
-        title="Mean over time",
-        reference=mean_over_time,
-        cases=lambda: [(_positive(3, 5, 2),), (_positive(2, 7, 4),)],
-        accepted=(_mean_by_negative_dim,),
-        checked="two tensors with B, T and C all different: the time axis is gone, the others kept their places",
-        mistakes=(
-            Mistake(
-                "mean over the channels",
-                _mean_channels,
-                "You averaged over the channels: dim=-1 is the last axis, C. The result says one number "
-                "for every token. Time is the middle axis, so the shape to aim for is (B, C).",
-            ),
-            Mistake(
-                "mean over the batch",
-                _mean_batch,
-                "You averaged over the batch: dim=0 is B, so different sequences were mixed into one. "
-                "Axes count from 0: B is 0, T is 1, C is 2.",
-            ),
-            Mistake(
-                "sum instead of mean",
-                _sum_time,
-                "The right axis, but the sum: every value is T times too large. Divide by the number of tokens.",
-            ),
-            Mistake(
-                "mean over everything",
-                _mean_everything,
-                "Without dim, mean() collapses all three axes into a single number. Name the axis to collapse.",
-            ),
-            Mistake(
-                "time axis kept",
-                _mean_keepdim,
-                "The numbers are right, but keepdim=True left an axis of length 1 where time was: "
-                "(B, 1, C) instead of (B, C).",
-            ),
+SWAP_LAST_TWO = Exercise(
+    id="00.3",
+    title="Swap the last two axes",
+    reference=swap_last_two,
+    cases=lambda: [(_positive(2, 3, 4),), (_positive(3, 4, 4),)],
+    accepted=(_swap_by_mt, _swap_by_permute),
+    checked="an oblong and a square batch: entry [b, s, r] is the old [b, r, s], sequence by sequence",
+    mistakes=(
+        Mistake(
+            "view or reshape instead of a swap",
+            change=("x.transpose(-2, -1)", "x.reshape(x.shape[0], x.shape[2], x.shape[1])"),
+            message="The shape is right and the numbers are in the wrong places. view and reshape put the same numbers, in the same "
+            "order, into another shape: row 0 of your answer begins with row 0 of x. A swap turns columns into rows.",
         ),
-        hints=(
-            "Which of the three letters in (B, T, C) must be missing from the result?",
-            "T is axis 1, counted from 0. Equally, it is axis -2, counted from the end.",
-            "Tensors have a method mean(dim=…).",
+        Mistake(
+            "all axes reversed",
+            change=("transpose(-2, -1)", "permute(2, 1, 0)"),
+            message="All three axes were reversed, so the batch ended up last. Only the last two change places; b stays first.",
+        ),
+        Mistake(
+            "the first two axes",
+            change=("-2, -1", "0, 1"),
+            message="You swapped axes 0 and 1: the batch moved. Axes 1 and 2 are wanted; counted from the end, -2 and -1.",
+        ),
+        Mistake(
+            "nothing swapped",
+            change=(".transpose(-2, -1)", ""),
+            message="This is x itself. Methods such as transpose return a new tensor and leave x as it was: return their result.",
         ),
     ),
-    Exercise(
-        id="00.2",
-        title="Make every row sum to 1",
-        reference=normalise_rows,
-        cases=lambda: [(_positive(4, 4),), (_positive(2, 3, 5),), (_positive(3, 3, 3),)],
-        accepted=(_normalise_unsqueeze,),
-        checked="a square matrix, a batch of oblong ones and a cube: every row sums to 1 and keeps its proportions",
-        mistakes=(
-            Mistake(
-                "columns normalised",
-                _normalise_columns,
-                "Here every column sums to 1, not every row. A sum over dim=-2 runs down a column; "
-                "along a row, the last index changes: dim=-1.",
-            ),
-            Mistake(
-                "dim=1",
-                _normalise_dim_1,
-                "For a matrix dim=1 runs along the rows, and your answer is right there. With a batch in front, "
-                "(B, R, S), axis 1 is R: the sum runs down the columns. dim=-1 is the last axis in both.",
-            ),
-            Mistake(
-                "dim=0",
-                _normalise_dim_0,
-                "dim=0 is the first axis: for a matrix the sum runs down each column, for a batch it runs "
-                "over the sequences. Along a row the last index changes: dim=-1.",
-            ),
-            Mistake(
-                "no keepdim",
-                _normalise_no_keepdim,
-                "Without keepdim=True the row sums lose their axis, (R,) instead of (R, 1). Broadcasting then lines them up "
-                "with the columns: a square matrix is divided wrongly and in silence, an oblong one raises.",
-            ),
-            Mistake(
-                "divided by the grand total",
-                _normalise_by_total,
-                "You divided by one number, the sum of everything: all entries together now sum to 1. "
-                "Each row needs its own sum, so name the axis.",
-            ),
-            Mistake(
-                "divided by the largest",
-                _normalise_by_max,
-                "You divided each row by its largest entry: the largest became 1, not the sum.",
-            ),
-            Mistake(
-                "softmax instead of a division",
-                _normalise_by_softmax,
-                "Rows sum to 1, but the proportions changed: softmax takes exponentials first (notebook 03). "
-                "Here 1 and 3 must become 0.25 and 0.75.",
-            ),
-        ),
-        properties=(
-            (
-                "rows sum to 1",
-                lambda out, a: torch.allclose(out.sum(-1), torch.ones(out.shape[:-1]), atol=1e-5),
-            ),
-            (
-                "columns sum to 1",
-                lambda out, a: torch.allclose(
-                    out.sum(-2), torch.ones(out.shape[:-2] + out.shape[-1:]), atol=1e-5
-                ),
-            ),
-        ),
-        hints=(
-            "Divide the matrix by its row sums. Which axis does a row run along?",
-            "The sums must keep an axis of length 1, so that row 0 is divided by sum 0.",
-            "a.sum(dim=…, keepdim=…) has the two arguments you need.",
-        ),
-    ),
-    Exercise(
-        id="00.3",
-        title="Swap the last two axes",
-        reference=swap_last_two,
-        cases=lambda: [(_positive(2, 3, 4),), (_positive(3, 4, 4),)],
-        accepted=(_swap_by_mt, _swap_by_permute),
-        checked="an oblong and a square batch: entry [b, s, r] is the old [b, r, s], sequence by sequence",
-        mistakes=(
-            Mistake(
-                "view or reshape instead of a swap",
-                _swap_by_view,
-                "The shape is right and the numbers are in the wrong places. view and reshape pour the same numbers, in the same "
-                "order, into new boxes: row 0 of your answer begins with row 0 of x. A swap turns columns into rows.",
-            ),
-            Mistake(
-                "all axes reversed",
-                _swap_all,
-                "All three axes were reversed, so the batch ended up last. Only the last two change places; b stays first.",
-            ),
-            Mistake(
-                "the first two axes",
-                _swap_first_two,
-                "You swapped axes 0 and 1: the batch moved. Axes 1 and 2 are wanted; counted from the end, -2 and -1.",
-            ),
-            Mistake(
-                "nothing swapped",
-                _swap_nothing,
-                "This is x itself. Methods such as transpose return a new tensor and leave x as it was: return their result.",
-            ),
-        ),
-        hints=(
-            "Write down where x[0, 1, 2] must stand in the result.",
-            "Counted from the end, the two axes are -2 and -1, however many stand before them.",
-            "Look at Tensor.transpose, or at the attribute mT.",
-        ),
+    hints=(
+        "Write down where x[0, 1, 2] must stand in the result.",
+        "Counted from the end, the two axes are -2 and -1, however many stand before them.",
+        "Look at Tensor.transpose, or at the attribute mT.",
     ),
 )
+
+
+EXERCISES = (MEAN_OVER_TIME, NORMALISE_ROWS, SWAP_LAST_TWO)
+
+
+# ---------------------------------------------------------------- predictions
 
 PREDICTIONS = (
     Prediction(
@@ -320,7 +259,7 @@ PREDICTIONS = (
             "b": Choice(
                 "the right answer: every row sums to 1",
                 "That needs the sums as a column, (3, 1), so that row t is divided by its own sum. "
-                "Shape (3,) lies down as a row.",
+                "Shape (3,) is lined up as a row.",
             ),
             "c": Choice(
                 "wrong numbers, and no complaint",

@@ -2,261 +2,8 @@
 
 import torch
 
-from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
-
-# ---------------------------------------------------------------- 01.1
-
-
-def causal_mean(x):
-    """(B, T, C) -> (B, T, C): output t is the mean of tokens 0 to t of its own sequence."""
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
-def _forgets_itself(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, :t].mean(dim=0)
-    return out
-
-
-def _divides_by_T(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].sum(dim=0) / T
-    return out
-
-
-def _forgets_to_divide(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].sum(dim=0)
-    return out
-
-
-def _divides_by_t(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].sum(dim=0) / t
-    return out
-
-
-def _mixes_channels(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean()
-    return out
-
-
-def _mean_over_channels(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean(dim=1)
-    return out
-
-
-def _mixes_sequences(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[:, : t + 1].mean(dim=(0, 1))
-    return out
-
-
-def _reversed(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, t:].mean(dim=0)
-    return out
-
-
-def _sees_everything(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b].mean(dim=0)
-    return out
-
-
-def _returns_after_a_position(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-            return out
-
-
-def _returns_after_a_sequence(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-        return out
-
-
-def _skips_position_0(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(1, T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
-def _one_too_many(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 2].mean(dim=0)
-    return out
-
-
-# ---------------------------------------------------------------- 01.2
-
-
-def causal_mean_one_loop(x):
-    """(B, T, C) -> (B, T, C): as causal_mean, with a single loop over t."""
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
-def _one_loop_forgets_itself(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, :t].mean(dim=1)
-    return out
-
-
-def _one_loop_batch_axis(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=0)
-    return out
-
-
-def _one_loop_mixes_sequences(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
-    return out
-
-
-def _one_loop_channel_axis(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=-1)
-    return out
-
-
-def _one_loop_over_batch(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[0]):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
-def _one_loop_no_slice(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x.mean(dim=1)
-    return out
-
-
-def _one_loop_forgets_to_divide(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].sum(dim=1)
-    return out
-
-
-def _one_loop_divides_by_T(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].sum(dim=1) / x.shape[1]
-    return out
-
-
-def _one_loop_returns_inside(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-        return out
-
-
-def _one_loop_skips_position_0(x):
-    out = torch.zeros_like(x)
-    for t in range(1, x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
-def _one_loop_one_too_many(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 2].mean(dim=1)
-    return out
-
-
-# ---------------------------------------------------------------- 01.3
-
-
-def causal_mean_cumsum(x):
-    """(B, T, C) -> (B, T, C): as causal_mean, without any loop."""
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]  # (T, 1)
-    return x.cumsum(dim=1) / counts
-
-
-def _cumsum_from_zero(x):
-    return x.cumsum(dim=1) / torch.arange(x.shape[1])[:, None]
-
-
-def _cumsum_only(x):
-    return x.cumsum(dim=1)
-
-
-def _cumsum_by_T(x):
-    return x.cumsum(dim=1) / x.shape[1]
-
-
-def _cumsum_flat_counts(x):
-    return x.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)
-
-
-def _cumsum_batch(x):
-    return x.cumsum(dim=0) / torch.arange(1, x.shape[0] + 1)[:, None, None]
-
-
-def _cumsum_channels(x):
-    return x.cumsum(dim=-1) / torch.arange(1, x.shape[-1] + 1)
-
-
-def _cumsum_wrong_axis_right_counts(x):
-    return x.cumsum(dim=-1) / torch.arange(1, x.shape[1] + 1)[:, None]
+from helpers.lesson.grading import Exercise, Mistake
+from helpers.lesson.question import Choice, Prediction
 
 
 def _batches():
@@ -271,203 +18,277 @@ _FORGETS_ITSELF = (
     "The slice ends one too early: x[…, :t] holds tokens 0 to t-1, and for t = 0 nothing, whose mean is nan. "
     "Every token is part of its own past here: slice to t + 1."
 )
+
+
 _SKIPS_POSITION_0 = (
     "Output 0 is still the 0 that you began with: the loop starts at 1. Positions count from 0, and token 0 has a mean too, "
     "that of itself alone. range(T) runs from 0 to T - 1."
 )
+
+
 _ONE_TOO_MANY = (
     "The slice ends one too late: x[…, : t + 2] holds token t + 1 as well, which is the future. "
     "A slice stops one before its end, so t + 1 is enough to have token t in it."
 )
+
+
 _ERRORS_WITH_DIM = "the mean was taken over the wrong axis and did not fit into its place"
 
-EXERCISES = (
-    Exercise(
-        id="01.1",
-        title="The loop",
-        reference=causal_mean,
-        cases=_batches,
-        accepted=(causal_mean_one_loop, causal_mean_cumsum),
-        checked="two random batches: every output is the mean of its own token and all before it, channel by channel",
-        mistakes=(
-            Mistake("the token forgets itself", _forgets_itself, _FORGETS_ITSELF),
-            Mistake(
-                "divided by T",
-                _divides_by_T,
-                "You divide by T everywhere. Output t is a mean of t + 1 tokens; only the last one has T of them. "
-                "Look at output 0: it should be token 0 itself.",
-            ),
-            Mistake(
-                "not divided",
-                _forgets_to_divide,
-                "These are running sums: they grow with t. Divide each by how many tokens went in, t + 1.",
-            ),
-            Mistake(
-                "divided by t",
-                _divides_by_t,
-                "Positions count from 0, so tokens 0 to t are t + 1 tokens. Dividing by t gives x / 0 at t = 0.",
-            ),
-            Mistake(
-                "channels mixed",
-                _mixes_channels,
-                "mean() without dim averages over tokens and channels together, so all channels of an output are equal. "
-                "Name the axis: the slice x[b, : t + 1] has the shape (t + 1, C), and time is its axis 0.",
-            ),
-            Mistake(
-                "mean over the channels",
-                _mean_over_channels,
-                f"In the slice x[b, : t + 1], of shape (t + 1, C), axis 1 is C: {_ERRORS_WITH_DIM}. The batch index is used up by b, "
-                "so time has become axis 0.",
-            ),
-            Mistake(
-                "sequences mixed",
-                _mixes_sequences,
-                "Every sequence got the same output: you averaged over the batch too. Sequences never talk to each other; pick x[b].",
-            ),
-            Mistake(
-                "future instead of past",
-                _reversed,
-                "The slice runs from t to the end, so output t is the mean of itself and its future. Output T-1 should know the most, "
-                "and yours knows only itself.",
-            ),
-            Mistake(
-                "sees everything",
-                _sees_everything,
-                "All outputs of a sequence are equal: the mean of all T tokens, future included. The slice must stop at t.",
-            ),
-            Mistake(
-                "returned after the first position",
-                _returns_after_a_position,
-                "Only out[0, 0] is filled: `return` stands inside the inner loop, and the function ends there the first time round. "
-                "Move it left, to the column of the first `for`.",
-            ),
-            Mistake(
-                "returned after the first sequence",
-                _returns_after_a_sequence,
-                "Sequence 0 is right, the others are still 0: `return` stands inside the loop over b. "
-                "Move it left, to the column of the first `for`.",
-            ),
-            Mistake("position 0 left out", _skips_position_0, _SKIPS_POSITION_0),
-            Mistake("one token too many", _one_too_many, _ONE_TOO_MANY),
+
+# ---------------------------------------------------------------- 01.1
+
+
+def causal_mean(x):
+    """(B, T, C) -> (B, T, C): output t is the mean of tokens 0 to t of its own sequence."""
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+CAUSAL_MEAN = Exercise(
+    id="01.1",
+    title="The loop",
+    reference=causal_mean,
+    cases=_batches,
+    checked="two random batches: every output is the mean of its own token and all before it, channel by channel",
+    mistakes=(
+        Mistake(
+            "the token forgets itself",
+            change=("[b, : t + 1]", "[b, :t]"),
+            message=_FORGETS_ITSELF,
         ),
-        hints=(
-            "Two loops: one over the sequences, one over the positions. What does output [b, t] need?",
-            "x[b, : t + 1] is a slice of shape (t + 1, C) that holds tokens 0 to t.",
-            "Average that slice over its first axis, and store it in out[b, t].",
+        Mistake(
+            "divided by T",
+            change=(".mean(dim=0)", ".sum(dim=0) / T"),
+            message="You divide by T everywhere. Output t is a mean of t + 1 tokens; only the last one has T of them. "
+            "Look at output 0: it should be token 0 itself.",
         ),
-    ),
-    Exercise(
-        id="01.2",
-        title="One loop for the whole batch",
-        reference=causal_mean_one_loop,
-        cases=_batches,
-        accepted=(causal_mean, causal_mean_cumsum),
-        checked="the same numbers as causal_mean on two random batches",
-        mistakes=(
-            Mistake("the token forgets itself", _one_loop_forgets_itself, _FORGETS_ITSELF),
-            Mistake(
-                "mean over the batch axis",
-                _one_loop_batch_axis,
-                f"x[:, : t + 1] has the shape (B, t + 1, C). dim=0 is the batch there: {_ERRORS_WITH_DIM}. Time is axis 1 now, because "
-                "the batch axis is still present.",
-            ),
-            Mistake(
-                "sequences mixed",
-                _one_loop_mixes_sequences,
-                "You averaged over the batch and over time: every sequence got the same output. Only time, axis 1, may collapse.",
-            ),
-            Mistake(
-                "mean over the channels",
-                _one_loop_channel_axis,
-                f"dim=-1 is C: {_ERRORS_WITH_DIM}. In x[:, : t + 1], of shape (B, t + 1, C), time is axis 1.",
-            ),
-            Mistake(
-                "looped over B positions",
-                _one_loop_over_batch,
-                "The loop ran B times, x.shape[0], and not T times, x.shape[1]: positions were left at 0, or did not exist.",
-            ),
-            Mistake(
-                "sees everything",
-                _one_loop_no_slice,
-                "x.mean(dim=1) averages all T tokens, future included. Slice first: x[:, : t + 1].",
-            ),
-            Mistake(
-                "not divided",
-                _one_loop_forgets_to_divide,
-                "These are running sums: they grow with t. Divide each by how many tokens went in, t + 1, or take the mean.",
-            ),
-            Mistake(
-                "divided by T",
-                _one_loop_divides_by_T,
-                "You divide by T everywhere. Output t is a mean of t + 1 tokens; only the last one has T of them.",
-            ),
-            Mistake(
-                "returned after the first position",
-                _one_loop_returns_inside,
-                "Only out[:, 0] is filled: `return` stands inside the loop, and the function ends there the first time round. "
-                "Move it left, to the column of the `for`.",
-            ),
-            Mistake("position 0 left out", _one_loop_skips_position_0, _SKIPS_POSITION_0),
-            Mistake("one token too many", _one_loop_one_too_many, _ONE_TOO_MANY),
+        Mistake(
+            "not divided",
+            change=("mean(dim=0)", "sum(dim=0)"),
+            message="These are running sums: they grow with t. Divide each by how many tokens went in, t + 1.",
         ),
-        hints=(
-            "A slice with : in the first place takes all sequences at once.",
-            "x[:, : t + 1] has the shape (B, t + 1, C). Which axis must collapse to leave (B, C)?",
-            "Assign to out[:, t], which has the shape (B, C).",
+        Mistake(
+            "divided by t",
+            change=(".mean(dim=0)", ".sum(dim=0) / t"),
+            message="Positions count from 0, so tokens 0 to t are t + 1 tokens. Dividing by t gives x / 0 at t = 0.",
+        ),
+        Mistake(
+            "channels mixed",
+            change=("dim=0", ""),
+            message="mean() without dim averages over tokens and channels together, so all channels of an output are equal. "
+            "Name the axis: the slice x[b, : t + 1] has the shape (t + 1, C), and time is its axis 0.",
+        ),
+        Mistake(
+            "mean over the channels",
+            change=("dim=0", "dim=1"),
+            message=f"In the slice x[b, : t + 1], of shape (t + 1, C), axis 1 is C: {_ERRORS_WITH_DIM}. The batch index is used up by b, "
+            "so time has become axis 0.",
+        ),
+        Mistake(
+            "sequences mixed",
+            change=("[b, : t + 1].mean(dim=0)", "[:, : t + 1].mean(dim=(0, 1))"),
+            message="Every sequence got the same output: you averaged over the batch too. Sequences are never mixed; pick x[b].",
+        ),
+        Mistake(
+            "future instead of past",
+            change=(": t + 1", "t:"),
+            message="The slice runs from t to the end, so output t is the mean of itself and its future. Output T-1 should know the most, "
+            "and yours knows only itself.",
+        ),
+        Mistake(
+            "sees everything",
+            change=("x[b, : t + 1]", "x[b]"),
+            message="All outputs of a sequence are equal: the mean of all T tokens, future included. The slice must stop at t.",
+        ),
+        Mistake(
+            "returned after the first position",
+            change=("    return out", "            return out"),
+            message="Only out[0, 0] is filled: `return` stands inside the inner loop, and the function ends there the first time round. "
+            "Move it left, to the column of the first `for`.",
+        ),
+        Mistake(
+            "returned after the first sequence",
+            change=("    return out", "        return out"),
+            message="Sequence 0 is right, the others are still 0: `return` stands inside the loop over b. "
+            "Move it left, to the column of the first `for`.",
+        ),
+        Mistake(
+            "position 0 left out",
+            change=("range(T)", "range(1, T)"),
+            message=_SKIPS_POSITION_0,
+        ),
+        Mistake(
+            "one token too many",
+            change=("t + 1", "t + 2"),
+            message=_ONE_TOO_MANY,
         ),
     ),
-    Exercise(
-        id="01.3",
-        title="No loop at all: running sums",
-        reference=causal_mean_cumsum,
-        cases=_batches,
-        accepted=(causal_mean, causal_mean_one_loop),
-        checked="the same numbers as causal_mean on two random batches",
-        mistakes=(
-            Mistake(
-                "counts from 0",
-                _cumsum_from_zero,
-                "torch.arange(T) is 0 … T-1, so output 0 was divided by 0. Output t is a mean of t + 1 tokens: count 1 … T.",
-            ),
-            Mistake(
-                "not divided",
-                _cumsum_only,
-                "These are the running sums, and the sum part is right. Divide output t by t + 1.",
-            ),
-            Mistake(
-                "divided by T",
-                _cumsum_by_T,
-                "All running sums were divided by T. Output t is a mean of t + 1 tokens.",
-            ),
-            Mistake(
-                "counts lie along the channels",
-                _cumsum_flat_counts,
-                "Counts of shape (T,) are lined up with the last axis, the channels: an error unless C happens to equal T, and silently wrong then. "
-                "Give them the shape (T, 1): counts[:, None].",
-            ),
-            Mistake(
-                "running sum over the batch",
-                _cumsum_batch,
-                "cumsum(dim=0) runs from sequence to sequence. Time is axis 1 of (B, T, C).",
-            ),
-            Mistake(
-                "running sum over the channels",
-                _cumsum_channels,
-                "cumsum(dim=-1) runs along the channels of one token. Time is axis 1 of (B, T, C).",
-            ),
-            Mistake(
-                "running sum over the channels, divided over time",
-                _cumsum_wrong_axis_right_counts,
-                "The division is right, but cumsum(dim=-1) runs along the channels of one token. Time is axis 1 of (B, T, C).",
-            ),
-        ),
-        hints=(
-            "The sum for t is the sum for t - 1 plus one more token. Tensors have a method for running sums.",
-            "x.cumsum(dim=1) gives all running sums. By how much must output t be divided?",
-            "torch.arange(1, T + 1)[:, None] has the shape (T, 1): one count for each position, the same for all channels.",
-        ),
+    hints=(
+        "Two loops: one over the sequences, one over the positions. What does output [b, t] need?",
+        "x[b, : t + 1] is a slice of shape (t + 1, C) that holds tokens 0 to t.",
+        "Average that slice over its first axis, and store it in out[b, t].",
     ),
 )
+
+
+# ---------------------------------------------------------------- 01.2
+
+
+def causal_mean_one_loop(x):
+    """(B, T, C) -> (B, T, C): as causal_mean, with a single loop over t."""
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+CAUSAL_MEAN_ONE_LOOP = Exercise(
+    id="01.2",
+    title="One loop for the whole batch",
+    reference=causal_mean_one_loop,
+    cases=_batches,
+    accepted=(causal_mean,),
+    checked="the same numbers as causal_mean on two random batches",
+    mistakes=(
+        Mistake(
+            "the token forgets itself",
+            change=("[:, : t + 1]", "[:, :t]"),
+            message=_FORGETS_ITSELF,
+        ),
+        Mistake(
+            "mean over the batch axis",
+            change=("dim=1", "dim=0"),
+            message=f"x[:, : t + 1] has the shape (B, t + 1, C). dim=0 is the batch there: {_ERRORS_WITH_DIM}. Time is axis 1 now, because "
+            "the batch axis is still present.",
+        ),
+        Mistake(
+            "sequences mixed",
+            change=("dim=1", "dim=(0, 1)"),
+            message="You averaged over the batch and over time: every sequence got the same output. Only time, axis 1, may collapse.",
+        ),
+        Mistake(
+            "mean over the channels",
+            change=("dim=1", "dim=-1"),
+            message=f"dim=-1 is C: {_ERRORS_WITH_DIM}. In x[:, : t + 1], of shape (B, t + 1, C), time is axis 1.",
+        ),
+        Mistake(
+            "looped over B positions",
+            change=("x.shape[1]", "x.shape[0]"),
+            message="The loop ran B times, x.shape[0], and not T times, x.shape[1]: positions were left at 0, or did not exist.",
+        ),
+        Mistake(
+            "sees everything",
+            change=("x[:, : t + 1]", "x"),
+            message="x.mean(dim=1) averages all T tokens, future included. Slice first: x[:, : t + 1].",
+        ),
+        Mistake(
+            "not divided",
+            change=("mean(dim=1)", "sum(dim=1)"),
+            message="These are running sums: they grow with t. Divide each by how many tokens went in, t + 1, or take the mean.",
+        ),
+        Mistake(
+            "divided by T",
+            change=(".mean(dim=1)", ".sum(dim=1) / x.shape[1]"),
+            message="You divide by T everywhere. Output t is a mean of t + 1 tokens; only the last one has T of them.",
+        ),
+        Mistake(
+            "returned after the first position",
+            change=("    return out", "        return out"),
+            message="Only out[:, 0] is filled: `return` stands inside the loop, and the function ends there the first time round. "
+            "Move it left, to the column of the `for`.",
+        ),
+        Mistake(
+            "position 0 left out",
+            change=("range(", "range(1, "),
+            message=_SKIPS_POSITION_0,
+        ),
+        Mistake(
+            "one token too many",
+            change=("t + 1", "t + 2"),
+            message=_ONE_TOO_MANY,
+        ),
+    ),
+    hints=(
+        "A slice with : in the first place takes all sequences at once.",
+        "x[:, : t + 1] has the shape (B, t + 1, C). Which axis must collapse to leave (B, C)?",
+        "Assign to out[:, t], which has the shape (B, C).",
+    ),
+)
+
+
+# ---------------------------------------------------------------- 01.3
+
+
+def causal_mean_cumsum(x):
+    """(B, T, C) -> (B, T, C): as causal_mean, without any loop."""
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]  # (T, 1)
+    return x.cumsum(dim=1) / counts
+
+
+CAUSAL_MEAN_CUMSUM = Exercise(
+    id="01.3",
+    title="No loop at all: running sums",
+    reference=causal_mean_cumsum,
+    cases=_batches,
+    accepted=(causal_mean, causal_mean_one_loop),
+    checked="the same numbers as causal_mean on two random batches",
+    mistakes=(
+        Mistake(
+            "counts from 0",
+            change=("torch.arange(1, x.shape[1] + 1)", "torch.arange(x.shape[1])"),
+            message="torch.arange(T) is 0 … T-1, so output 0 was divided by 0. Output t is a mean of t + 1 tokens: count 1 … T.",
+        ),
+        Mistake(
+            "not divided",
+            change=(" / counts", ""),
+            message="These are the running sums, and the sum part is right. Divide output t by t + 1.",
+        ),
+        Mistake(
+            "divided by T",
+            change=("/ counts", "/ x.shape[1]"),
+            message="All running sums were divided by T. Output t is a mean of t + 1 tokens.",
+        ),
+        Mistake(
+            "counts along the channels",
+            change=("[:, None]", ""),
+            message="Counts of shape (T,) are lined up with the last axis, the channels: an error unless C happens to equal T, and silently wrong then. "
+            "Give them the shape (T, 1): counts[:, None].",
+        ),
+        Mistake(
+            "running sum over the batch",
+            change=(
+                ("x.shape[1] + 1)[:, None]", "x.shape[0] + 1)[:, None, None]"),
+                ("dim=1", "dim=0"),
+            ),
+            message="cumsum(dim=0) runs from sequence to sequence. Time is axis 1 of (B, T, C).",
+        ),
+        Mistake(
+            "running sum over the channels",
+            change=(("x.shape[1] + 1)[:, None]", "x.shape[-1] + 1)"), ("dim=1", "dim=-1")),
+            message="cumsum(dim=-1) runs along the channels of one token. Time is axis 1 of (B, T, C).",
+        ),
+        Mistake(
+            "running sum over the channels, divided over time",
+            change=("dim=1", "dim=-1"),
+            message="The division is right, but cumsum(dim=-1) runs along the channels of one token. Time is axis 1 of (B, T, C).",
+        ),
+    ),
+    hints=(
+        "The sum for t is the sum for t - 1 plus one more token. Tensors have a method for running sums.",
+        "x.cumsum(dim=1) gives all running sums. By how much must output t be divided?",
+        "torch.arange(1, T + 1)[:, None] has the shape (T, 1): one count for each position, the same for all channels.",
+    ),
+)
+
+
+EXERCISES = (CAUSAL_MEAN, CAUSAL_MEAN_ONE_LOOP, CAUSAL_MEAN_CUMSUM)
+
+
+# ---------------------------------------------------------------- predictions
 
 PREDICTIONS = (
     Prediction(
@@ -511,7 +332,7 @@ PREDICTIONS = (
             ),
             "d": Choice(
                 "outputs 0 to 5",
-                "That is the other direction: the tokens which token 5 listens to. Ask who listens to token 5.",
+                "That is the other direction: the tokens that output 5 is computed from. Look for the outputs that are computed from token 5.",
             ),
         },
         answer="b",

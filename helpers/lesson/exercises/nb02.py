@@ -2,7 +2,9 @@
 
 import torch
 
-from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
+from helpers.lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
+from helpers.lesson.grading import Exercise, Mistake
+from helpers.lesson.question import Choice, Prediction
 
 # ---------------------------------------------------------------- 02.1
 
@@ -15,74 +17,96 @@ def causal_mean_matmul(x):
     return weights @ x
 
 
-def _upper_triangle(x):
-    T = x.shape[1]
-    ones = torch.triu(torch.ones(T, T))
-    return ones / ones.sum(dim=-1, keepdim=True) @ x
-
-
-def _columns_normalised(x):
-    T = x.shape[1]
-    ones = torch.tril(torch.ones(T, T))
-    return ones / ones.sum(dim=0, keepdim=True) @ x
-
-
-def _no_keepdim(x):
-    T = x.shape[1]
-    ones = torch.tril(torch.ones(T, T))
-    return ones / ones.sum(dim=-1) @ x
-
-
-def _transposed(x):
-    T = x.shape[1]
-    ones = torch.tril(torch.ones(T, T))
-    weights = ones / ones.sum(dim=-1, keepdim=True)
-    return weights.T @ x
-
-
-def _not_normalised(x):
-    T = x.shape[1]
-    return torch.tril(torch.ones(T, T)) @ x
-
-
-def _no_triangle(x):
-    T = x.shape[1]
-    return torch.ones(T, T) / T @ x
-
-
-def _wrong_side(x):
-    T = x.shape[1]
-    ones = torch.tril(torch.ones(T, T))
-    return x @ (ones / ones.sum(dim=-1, keepdim=True))
-
-
-def _divides_by_T(x):
-    T = x.shape[1]
-    ones = torch.tril(torch.ones(T, T))
-    return ones / T @ x
-
-
-def _entry_by_entry(x):
-    T = x.shape[1]
-    ones = torch.tril(torch.ones(T, T))
-    return ones / ones.sum(dim=-1, keepdim=True) * x
-
-
-def _batch_taken_for_T(x):
-    T = x.shape[0]
-    ones = torch.tril(torch.ones(T, T))
-    return ones / ones.sum(dim=-1, keepdim=True) @ x
-
-
-def _channels_taken_for_T(x):
-    T = x.shape[2]
-    ones = torch.tril(torch.ones(T, T))
-    return ones / ones.sum(dim=-1, keepdim=True) @ x
-
-
 def _by_dividing_afterwards(x):
     T = x.shape[1]
     return torch.tril(torch.ones(T, T)) @ x / torch.arange(1, T + 1)[:, None]
+
+
+def _batches():
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (torch.randn(3, 5, 2, generator=generator),),
+        (torch.randn(2, 4, 3, generator=generator),),
+    ]
+
+
+CAUSAL_MEAN_MATMUL = Exercise(
+    id="02.1",
+    title="The causal mean as one matmul",
+    reference=causal_mean_matmul,
+    cases=_batches,
+    accepted=(_by_dividing_afterwards,),
+    checked="two random batches: the same numbers as the loop of notebook 01, within 0.00001",
+    mistakes=(
+        Mistake(
+            "upper triangle",
+            change=("tril", "triu"),
+            message="triu keeps the part above the diagonal: row t has weights on t and everything after it, the future. "
+            "The past stands to the left of the diagonal: tril.",
+        ),
+        Mistake(
+            "columns normalised",
+            change=("dim=-1", "dim=0"),
+            message="Here the columns of the weights sum to 1. Each output is a row of weights times x, so each row must sum to 1: "
+            "sum over dim=-1.",
+        ),
+        Mistake(
+            "no keepdim",
+            change=(", keepdim=True", ""),
+            message="sum(-1) without keepdim has the shape (T,) and divides column s by s + 1, in silence. You want row t divided by "
+            "t + 1: keepdim=True gives the shape (T, 1).",
+        ),
+        Mistake(
+            "weights transposed",
+            change=("weights @ x", "weights.T @ x"),
+            message="weights.T @ x: rows and columns changed roles, so every output is computed from its future. Row = who reads.",
+        ),
+        Mistake(
+            "not normalised",
+            change=(" / ones.sum(dim=-1, keepdim=True)", ""),
+            message="tril(ones) @ x gives running sums. Divide each row of the weights by its sum.",
+        ),
+        Mistake(
+            "no triangle",
+            change=("torch.tril(torch.ones(T, T))", "torch.ones(T, T)"),
+            message="Every output is the mean of all T tokens: the weights have no triangle, so the future is in.",
+        ),
+        Mistake(
+            "x @ weights",
+            change=("weights @ x", "x @ weights"),
+            message="The weights belong on the left. x @ weights would mix the channels of a token, and works only if C equals T; weights @ x mixes tokens, "
+            "which is what we want.",
+        ),
+        Mistake(
+            "divided by T",
+            change=("ones.sum(dim=-1, keepdim=True)", "T"),
+            message="All ones were divided by T. Row t has t + 1 of them, so only the last row sums to 1: divide each row by its own sum.",
+        ),
+        Mistake(
+            "* instead of @",
+            change=("weights @ x", "weights * x"),
+            message="* multiplies entry by entry, and needs two shapes that line up: (T, T) and (B, T, C) do not. "
+            "The dot products of rows and columns are the matrix product: weights @ x.",
+        ),
+        Mistake(
+            "T taken from the batch axis",
+            change=("x.shape[1]", "x.shape[0]"),
+            message="x.shape[0] is B, the number of sequences, so the weights came out (B, B). Counted from 0, the axes of (B, T, C) "
+            "are B 0, T 1, C 2: T = x.shape[1].",
+        ),
+        Mistake(
+            "T taken from the channel axis",
+            change=("x.shape[1]", "x.shape[2]"),
+            message="x.shape[2], or x.shape[-1], is C, the number of channels, so the weights came out (C, C). "
+            "Counted from 0, the axes of (B, T, C) are B 0, T 1, C 2: T = x.shape[1].",
+        ),
+    ),
+    hints=(
+        "Build for T tokens the matrix that the 3 × 3 example had, then put it to the left of x.",
+        "torch.tril(torch.ones(T, T)) has a 1 wherever s ≤ t. Divide every row by its sum.",
+        "weights @ x broadcasts (T, T) over the batch of (B, T, C).",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 02.2
@@ -96,76 +120,85 @@ def window_weights(T, width):
     return inside / inside.sum(dim=-1, keepdim=True)
 
 
-def _window_both_sides(T, width):
-    t = torch.arange(T)
-    inside = ((t[:, None] - t).abs() < width).float()
-    return inside / inside.sum(dim=-1, keepdim=True)
-
-
-def _window_one_too_long(T, width):
-    t = torch.arange(T)
-    age = t[:, None] - t
-    inside = ((age >= 0) & (age <= width)).float()
-    return inside / inside.sum(dim=-1, keepdim=True)
-
-
-def _window_without_itself(T, width):
-    t = torch.arange(T)
-    age = t[:, None] - t
-    inside = ((age > 0) & (age <= width)).float()
-    return inside / inside.sum(dim=-1, keepdim=True)
-
-
-def _window_divided_by_width(T, width):
-    t = torch.arange(T)
-    age = t[:, None] - t
-    return ((age >= 0) & (age < width)).float() / width
-
-
-def _window_of_future(T, width):
-    t = torch.arange(T)
-    age = t - t[:, None]
-    inside = ((age >= 0) & (age < width)).float()
-    return inside / inside.sum(dim=-1, keepdim=True)
-
-
-def _window_no_limit(T, width):
-    inside = torch.tril(torch.ones(T, T))
-    return inside / inside.sum(dim=-1, keepdim=True)
-
-
-def _window_not_normalised(T, width):
-    t = torch.arange(T)
-    age = t[:, None] - t
-    return ((age >= 0) & (age < width)).float()
-
-
-def _window_no_keepdim(T, width):
-    t = torch.arange(T)
-    age = t[:, None] - t
-    inside = ((age >= 0) & (age < width)).float()
-    return inside / inside.sum(dim=-1)
-
-
-def _window_columns_normalised(T, width):
-    t = torch.arange(T)
-    age = t[:, None] - t
-    inside = ((age >= 0) & (age < width)).float()
-    return inside / inside.sum(dim=0, keepdim=True)
-
-
-def _window_future_left_in(T, width):
-    t = torch.arange(T)
-    inside = (t[:, None] - t < width).float()
-    return inside / inside.sum(dim=-1, keepdim=True)
-
-
 def _window_by_loop(T, width):
     weights = torch.zeros(T, T)
     for t in range(T):
         first = max(0, t + 1 - width)
         weights[t, first : t + 1] = 1 / (t + 1 - first)
     return weights
+
+
+WINDOW_WEIGHTS = Exercise(
+    id="02.2",
+    title="A sliding window",
+    reference=window_weights,
+    cases=lambda: [(6, 3), (5, 2)],
+    accepted=(_window_by_loop,),
+    properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
+    checked="T=6 with width 3 and T=5 with width 2, the short rows at the start included",
+    mistakes=(
+        Mistake(
+            "window on both sides",
+            change=("(age >= 0) & (age < width)", "age.abs() < width"),
+            message="The window reaches into the future as well: the distance counts without its sign. Only tokens with "
+            "t - s from 0 to width - 1 are in.",
+        ),
+        Mistake(
+            "one token too long",
+            change=("age < width", "age <= width"),
+            message="Row T-1 has width + 1 tokens. The token itself is one of the `width`: t - s runs from 0 to width - 1.",
+        ),
+        Mistake(
+            "itself left out",
+            change=("(age >= 0) & (age < width)", "(age > 0) & (age <= width)"),
+            message="The diagonal is empty: token t does not count itself, and row 0 has no token left (0/0 is nan). t - s starts at 0.",
+        ),
+        Mistake(
+            "divided by the width",
+            change=("inside.sum(dim=-1, keepdim=True)", "width"),
+            message="Row 0 has one token and yet a weight of 1/width: its sum is below 1. Near the start fewer tokens exist; "
+            "divide each row by its own sum.",
+        ),
+        Mistake(
+            "window of the future",
+            change=("t[:, None] - t", "t - t[:, None]"),
+            message="The sign is turned round: row t holds t and what follows. Row = who reads; the past lies to its left.",
+        ),
+        Mistake(
+            "no window",
+            change=("(age >= 0) & (age < width)", "age >= 0"),
+            message="These are the weights of the plain causal mean: tokens further back than the window must get 0.",
+        ),
+        Mistake(
+            "not normalised",
+            change=(" / inside.sum(dim=-1, keepdim=True)", ""),
+            message="The right cells, but they hold ones. Divide each row by its sum.",
+        ),
+        Mistake(
+            "no keepdim",
+            change=(", keepdim=True", ""),
+            message="sum(-1) without keepdim has the shape (T,), is lined up as a row and divides the columns: column s by the sum of row s. "
+            "keepdim=True gives (T, 1), and row t is divided by its own sum.",
+        ),
+        Mistake(
+            "columns normalised",
+            change=("dim=-1", "dim=0"),
+            message="Columns were divided by their sums. Each output is a row of weights, so each row must sum to 1: sum over dim=-1, "
+            "with keepdim=True.",
+        ),
+        Mistake(
+            "future left in",
+            change=("(age >= 0) & (age < width)", "age < width"),
+            message="The window has an end and no beginning: for a token in the future t - s is negative, and so below the width too. "
+            "Two conditions are needed, t - s >= 0 and t - s < width; & joins them, with brackets around each.",
+        ),
+    ),
+    hints=(
+        "For each pair (t, s): how far back does s lie? Build the (T, T) table of t - s first.",
+        "torch.arange(T)[:, None] - torch.arange(T) is that table. Which of its values are inside?",
+        "A comparison gives True and False; .float() makes ones and zeros. Then divide rows by their sums.",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 02.3
@@ -179,58 +212,6 @@ def decay_weights(T, decay):
     return raw / raw.sum(dim=-1, keepdim=True)
 
 
-def _decay_not_normalised(T, decay):
-    t = torch.arange(T)
-    return torch.tril(decay ** (t[:, None] - t).clamp(min=0).float())
-
-
-def _decay_sees_future(T, decay):
-    t = torch.arange(T)
-    raw = decay ** (t[:, None] - t).abs().float()
-    return raw / raw.sum(dim=-1, keepdim=True)
-
-
-def _decay_cut_after_normalising(T, decay):
-    t = torch.arange(T)
-    raw = decay ** (t[:, None] - t).abs().float()
-    return torch.tril(raw / raw.sum(dim=-1, keepdim=True))
-
-
-def _decay_from_the_start(T, decay):
-    raw = torch.tril((decay ** torch.arange(T).float()).expand(T, T))
-    return raw / raw.sum(dim=-1, keepdim=True)
-
-
-def _decay_columns_normalised(T, decay):
-    t = torch.arange(T)
-    raw = torch.tril(decay ** (t[:, None] - t).clamp(min=0).float())
-    return raw / raw.sum(dim=0, keepdim=True)
-
-
-def _decay_linear(T, decay):
-    t = torch.arange(T)
-    raw = torch.tril(1 / (1 + (1 - decay) * (t[:, None] - t).clamp(min=0)))
-    return raw / raw.sum(dim=-1, keepdim=True)
-
-
-def _decay_no_keepdim(T, decay):
-    t = torch.arange(T)
-    raw = torch.tril(decay ** (t[:, None] - t).clamp(min=0).float())
-    return raw / raw.sum(dim=-1)
-
-
-def _decay_future_not_cut(T, decay):
-    t = torch.arange(T)
-    raw = decay ** (t[:, None] - t).float()
-    return raw / raw.sum(dim=-1, keepdim=True)
-
-
-def _decay_future_counts_fully(T, decay):
-    t = torch.arange(T)
-    raw = decay ** (t[:, None] - t).clamp(min=0).float()
-    return raw / raw.sum(dim=-1, keepdim=True)
-
-
 def _decay_by_softmax(T, decay):
     t = torch.arange(T)
     age = (t[:, None] - t).float()
@@ -238,234 +219,88 @@ def _decay_by_softmax(T, decay):
     return torch.softmax(scores.masked_fill(age < 0, float("-inf")), dim=-1)
 
 
-def _batches():
-    generator = torch.Generator().manual_seed(0)
-    return [
-        (torch.randn(3, 5, 2, generator=generator),),
-        (torch.randn(2, 4, 3, generator=generator),),
-    ]
-
-
-_ROWS_SUM_TO_ONE = (
-    "rows sum to 1",
-    lambda out, *_: torch.allclose(out.sum(-1), torch.ones(len(out)), atol=1e-5),
-)
-_NO_FUTURE = ("no weight on the future", lambda out, *_: torch.equal(out, torch.tril(out)))
-
-EXERCISES = (
-    Exercise(
-        id="02.1",
-        title="The causal mean as one matmul",
-        reference=causal_mean_matmul,
-        cases=_batches,
-        accepted=(_by_dividing_afterwards,),
-        checked="two random batches: the same numbers as the loop of notebook 01, within 0.00001",
-        mistakes=(
-            Mistake(
-                "upper triangle",
-                _upper_triangle,
-                "triu keeps the part above the diagonal: row t has weights on t and everything after it, the future. "
-                "The past stands to the left of the diagonal: tril.",
-            ),
-            Mistake(
-                "columns normalised",
-                _columns_normalised,
-                "Here the columns of the weights sum to 1. Each output is a row of weights times x, so each row must sum to 1: "
-                "sum over dim=-1.",
-            ),
-            Mistake(
-                "no keepdim",
-                _no_keepdim,
-                "sum(-1) without keepdim has the shape (T,) and divides column s by s + 1, in silence. You want row t divided by "
-                "t + 1: keepdim=True gives the shape (T, 1).",
-            ),
-            Mistake(
-                "weights transposed",
-                _transposed,
-                "weights.T @ x: rows and columns changed roles, so every output listens to its future. Row = who reads.",
-            ),
-            Mistake(
-                "not normalised",
-                _not_normalised,
-                "tril(ones) @ x gives running sums. Divide each row of the weights by its sum.",
-            ),
-            Mistake(
-                "no triangle",
-                _no_triangle,
-                "Every output is the mean of all T tokens: the weights have no triangle, so the future is in.",
-            ),
-            Mistake(
-                "x @ weights",
-                _wrong_side,
-                "The weights belong on the left. x @ weights would mix the channels of a token, and works only if C equals T; weights @ x mixes tokens, "
-                "which is what we want.",
-            ),
-            Mistake(
-                "divided by T",
-                _divides_by_T,
-                "All ones were divided by T. Row t has t + 1 of them, so only the last row sums to 1: divide each row by its own sum.",
-            ),
-            Mistake(
-                "* instead of @",
-                _entry_by_entry,
-                "* multiplies entry by entry, and needs two shapes that line up: (T, T) and (B, T, C) do not. "
-                "The dot products of rows and columns are the matrix product: weights @ x.",
-            ),
-            Mistake(
-                "T taken from the batch axis",
-                _batch_taken_for_T,
-                "x.shape[0] is B, the number of sequences, so the weights came out (B, B). Counted from 0, the axes of (B, T, C) "
-                "are B 0, T 1, C 2: T = x.shape[1].",
-            ),
-            Mistake(
-                "T taken from the channel axis",
-                _channels_taken_for_T,
-                "x.shape[2], or x.shape[-1], is C, the number of channels, so the weights came out (C, C). "
-                "Counted from 0, the axes of (B, T, C) are B 0, T 1, C 2: T = x.shape[1].",
-            ),
+DECAY_WEIGHTS = Exercise(
+    id="02.3",
+    title="Fading memory",
+    reference=decay_weights,
+    cases=lambda: [(5, 0.5), (4, 0.8)],
+    accepted=(_decay_by_softmax,),
+    properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
+    checked="T=5 with decay 0.5 and T=4 with decay 0.8",
+    mistakes=(
+        Mistake(
+            "not normalised",
+            change=(" / raw.sum(dim=-1, keepdim=True)", ""),
+            message="The proportions are right. Divide each row by its sum, or late outputs come out larger than early ones.",
         ),
-        hints=(
-            "Build for T tokens the matrix that the 3 × 3 example had, then put it to the left of x.",
-            "torch.tril(torch.ones(T, T)) has a 1 wherever s ≤ t. Divide every row by its sum.",
-            "weights @ x broadcasts (T, T) over the batch of (B, T, C).",
+        Mistake(
+            "sees the future",
+            change=("torch.tril(decay ** age.clamp(min=0).float())", "decay ** age.abs().float()"),
+            message="The distance counts without its sign, so tokens after t get weights too. Cut them off before you normalise.",
+        ),
+        Mistake(
+            "cut after normalising",
+            change=(
+                ("torch.tril(decay ** age.clamp(min=0).float())", "decay ** age.abs().float()"),
+                (
+                    "raw / raw.sum(dim=-1, keepdim=True)",
+                    "torch.tril(raw / raw.sum(dim=-1, keepdim=True))",
+                ),
+            ),
+            message="The future had its share in the row sums before it was cut, so rows now sum to less than 1. First cut, then normalise.",
+        ),
+        Mistake(
+            "counted from the start",
+            change=("decay ** age.clamp(min=0).float()", "(decay ** t.float()).expand(T, T)"),
+            message="Token s counts decay**s here: the oldest token counts most, whoever reads. What matters is how far back it lies: t - s.",
+        ),
+        Mistake(
+            "columns normalised",
+            change=("dim=-1", "dim=0"),
+            message="Columns sum to 1 here. Each output is a row: sum over dim=-1 with keepdim=True.",
+        ),
+        Mistake(
+            "fades linearly",
+            change=(
+                "decay ** age.clamp(min=0).float()",
+                "1 / (1 + (1 - decay) * age.clamp(min=0))",
+            ),
+            message="The weight must fall by the same factor at each step back: 1, decay, decay², …",
+        ),
+        Mistake(
+            "no keepdim",
+            change=(", keepdim=True", ""),
+            message="sum(-1) without keepdim has the shape (T,), is lined up as a row and divides the columns: column s by the sum of row s. "
+            "keepdim=True gives (T, 1), and row t is divided by its own sum.",
+        ),
+        Mistake(
+            "future not cut off",
+            change=("torch.tril(decay ** age.clamp(min=0).float())", "decay ** age.float()"),
+            message="For a token in the future t - s is negative, and decay to a negative power is larger than 1: the future counts most. "
+            "Cut it off with torch.tril before you normalise.",
+        ),
+        Mistake(
+            "future counts fully",
+            change=(
+                "torch.tril(decay ** age.clamp(min=0).float())",
+                "decay ** age.clamp(min=0).float()",
+            ),
+            message="With the negative distances at 0, every token in the future counts decay**0 = 1, as much as token t itself. "
+            "Cut it off with torch.tril before you normalise.",
         ),
     ),
-    Exercise(
-        id="02.2",
-        title="A sliding window",
-        reference=window_weights,
-        cases=lambda: [(6, 3), (5, 2)],
-        accepted=(_window_by_loop,),
-        properties=(_ROWS_SUM_TO_ONE, _NO_FUTURE),
-        checked="T=6 with width 3 and T=5 with width 2, the short rows at the start included",
-        mistakes=(
-            Mistake(
-                "window on both sides",
-                _window_both_sides,
-                "The window reaches into the future as well: the distance counts without its sign. Only tokens with "
-                "t - s from 0 to width - 1 are in.",
-            ),
-            Mistake(
-                "one token too long",
-                _window_one_too_long,
-                "Row T-1 has width + 1 tokens. The token itself is one of the `width`: t - s runs from 0 to width - 1.",
-            ),
-            Mistake(
-                "itself left out",
-                _window_without_itself,
-                "The diagonal is empty: token t does not count itself, and row 0 has nobody left (0/0 is nan). t - s starts at 0.",
-            ),
-            Mistake(
-                "divided by the width",
-                _window_divided_by_width,
-                "Row 0 has one token and yet a weight of 1/width: its sum is below 1. Near the start fewer tokens exist; "
-                "divide each row by its own sum.",
-            ),
-            Mistake(
-                "window of the future",
-                _window_of_future,
-                "The sign is turned round: row t holds t and what follows. Row = who reads; the past lies to its left.",
-            ),
-            Mistake(
-                "no window",
-                _window_no_limit,
-                "These are the weights of the plain causal mean: tokens further back than the window must get 0.",
-            ),
-            Mistake(
-                "not normalised",
-                _window_not_normalised,
-                "The right cells, but they hold ones. Divide each row by its sum.",
-            ),
-            Mistake(
-                "no keepdim",
-                _window_no_keepdim,
-                "sum(-1) without keepdim has the shape (T,), lies down as a row and divides the columns: column s by the sum of row s. "
-                "keepdim=True gives (T, 1), and row t is divided by its own sum.",
-            ),
-            Mistake(
-                "columns normalised",
-                _window_columns_normalised,
-                "Columns were divided by their sums. Each output is a row of weights, so each row must sum to 1: sum over dim=-1, "
-                "with keepdim=True.",
-            ),
-            Mistake(
-                "future left in",
-                _window_future_left_in,
-                "The window has an end and no beginning: for a token in the future t - s is negative, and so below the width too. "
-                "Two conditions are needed, t - s >= 0 and t - s < width; & joins them, with brackets around each.",
-            ),
-        ),
-        hints=(
-            "For each pair (t, s): how far back does s lie? Build the (T, T) table of t - s first.",
-            "torch.arange(T)[:, None] - torch.arange(T) is that table. Which of its values are inside?",
-            "A comparison gives True and False; .float() makes ones and zeros. Then divide rows by their sums.",
-        ),
-    ),
-    Exercise(
-        id="02.3",
-        title="Fading memory",
-        reference=decay_weights,
-        cases=lambda: [(5, 0.5), (4, 0.8)],
-        accepted=(_decay_by_softmax,),
-        properties=(_ROWS_SUM_TO_ONE, _NO_FUTURE),
-        checked="T=5 with decay 0.5 and T=4 with decay 0.8",
-        mistakes=(
-            Mistake(
-                "not normalised",
-                _decay_not_normalised,
-                "The proportions are right. Divide each row by its sum, or late outputs come out larger than early ones.",
-            ),
-            Mistake(
-                "sees the future",
-                _decay_sees_future,
-                "The distance counts without its sign, so tokens after t get weights too. Cut them off before you normalise.",
-            ),
-            Mistake(
-                "cut after normalising",
-                _decay_cut_after_normalising,
-                "The future had its share in the row sums before it was cut, so rows now sum to less than 1. First cut, then normalise.",
-            ),
-            Mistake(
-                "counted from the start",
-                _decay_from_the_start,
-                "Token s counts decay**s here: the oldest token counts most, whoever reads. What matters is how far back it lies: t - s.",
-            ),
-            Mistake(
-                "columns normalised",
-                _decay_columns_normalised,
-                "Columns sum to 1 here. Each output is a row: sum over dim=-1 with keepdim=True.",
-            ),
-            Mistake(
-                "fades linearly",
-                _decay_linear,
-                "The weight must fall by the same factor at each step back: 1, decay, decay², …",
-            ),
-            Mistake(
-                "no keepdim",
-                _decay_no_keepdim,
-                "sum(-1) without keepdim has the shape (T,), lies down as a row and divides the columns: column s by the sum of row s. "
-                "keepdim=True gives (T, 1), and row t is divided by its own sum.",
-            ),
-            Mistake(
-                "future not cut off",
-                _decay_future_not_cut,
-                "For a token in the future t - s is negative, and decay to a negative power is larger than 1: the future counts most. "
-                "Cut it off with torch.tril before you normalise.",
-            ),
-            Mistake(
-                "future counts fully",
-                _decay_future_counts_fully,
-                "With the negative distances at 0, every token in the future counts decay**0 = 1, as much as token t itself. "
-                "Cut it off with torch.tril before you normalise.",
-            ),
-        ),
-        hints=(
-            "Again the table of t - s. A token k steps back counts decay**k.",
-            "Future cells must be 0 before the row sums are taken: torch.tril does that.",
-            "raw / raw.sum(dim=-1, keepdim=True)",
-        ),
+    hints=(
+        "Again the table of t - s. A token k steps back counts decay**k.",
+        "Future cells must be 0 before the row sums are taken: torch.tril does that.",
+        "raw / raw.sum(dim=-1, keepdim=True)",
     ),
 )
+
+
+EXERCISES = (CAUSAL_MEAN_MATMUL, WINDOW_WEIGHTS, DECAY_WEIGHTS)
+
+
+# ---------------------------------------------------------------- predictions
 
 PREDICTIONS = (
     Prediction(

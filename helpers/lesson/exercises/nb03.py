@@ -2,7 +2,9 @@
 
 import torch
 
-from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
+from helpers.lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
+from helpers.lesson.grading import Exercise, Mistake
+from helpers.lesson.question import Choice, Prediction
 
 # ---------------------------------------------------------------- 03.1
 
@@ -15,84 +17,6 @@ def causal_softmax(scores):
     return torch.softmax(masked, dim=-1)
 
 
-def _softmax_over_queries(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
-    return torch.softmax(masked, dim=1)
-
-
-def _softmax_over_batch(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
-    return torch.softmax(masked, dim=0)
-
-
-def _filled_with_zero(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, 0.0)
-    return torch.softmax(masked, dim=-1)
-
-
-def _diagonal_masked(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(torch.tril(torch.ones(T, T), diagonal=-1) == 0, float("-inf"))
-    return torch.softmax(masked, dim=-1)
-
-
-def _diagonal_masked_softly(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(torch.tril(torch.ones(T, T), diagonal=-1) == 0, -1e9)
-    return torch.softmax(masked, dim=-1)
-
-
-def _masked_afterwards(scores):
-    return torch.tril(torch.softmax(scores, dim=-1))
-
-
-def _no_mask(scores):
-    return torch.softmax(scores, dim=-1)
-
-
-def _past_masked(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 1, float("-inf"))
-    return torch.softmax(masked, dim=-1)
-
-
-def _upper_triangle_kept(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(torch.triu(torch.ones(T, T)) == 0, float("-inf"))
-    return torch.softmax(masked, dim=-1)
-
-
-def _zero_times_infinity(scores):
-    T = scores.shape[-1]
-    future = 1 - torch.tril(torch.ones(T, T))
-    return torch.softmax(scores + future * float("-inf"), dim=-1)
-
-
-def _no_softmax(scores):
-    T = scores.shape[-1]
-    return scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
-
-
-def _scores_thrown_away(scores):
-    T = scores.shape[-1]
-    masked = torch.zeros_like(scores).masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
-    return torch.softmax(masked, dim=-1)
-
-
-def _filled_too_gently(scores):
-    T = scores.shape[-1]
-    return torch.softmax(scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, -10.0), dim=-1)
-
-
-def _filled_with_plus_infinity(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("inf"))
-    return torch.softmax(masked, dim=-1)
-
-
 def _renormalised(scores):
     weights = torch.tril(torch.softmax(scores, dim=-1))
     return weights / weights.sum(dim=-1, keepdim=True)
@@ -101,6 +25,113 @@ def _renormalised(scores):
 def _large_negative(scores):
     T = scores.shape[-1]
     return torch.softmax(scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, -1e9), dim=-1)
+
+
+def _scores():
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (2 * torch.randn(2, 5, 5, generator=generator),),
+        (2 * torch.randn(3, 4, 4, generator=generator),),
+    ]
+
+
+CAUSAL_SOFTMAX = Exercise(
+    id="03.1",
+    title="Causal softmax for a batch",
+    reference=causal_softmax,
+    cases=_scores,
+    accepted=(_renormalised, _large_negative),
+    properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
+    checked="two batches: rows sum to 1, no weight on the future, each sequence by its own scores",
+    mistakes=(
+        Mistake(
+            "softmax over the queries (dim=1)",
+            change=("dim=-1", "dim=1"),
+            message="Your columns sum to 1, your rows do not. In (B, T, T), dim=1 is the query: who reads. Each reader shares out its attention "
+            "among the keys, the last axis. Plot weights[0] and look at row 0.",
+        ),
+        Mistake(
+            "softmax over the batch (dim=0)",
+            change=("dim=-1", "dim=0"),
+            message="dim=0 is the batch: the sequences share the weight among themselves, and where all of them are masked the result is nan. "
+            "Sequences are never mixed; the keys are the last axis.",
+        ),
+        Mistake(
+            "future filled with 0, or multiplied by tril",
+            change=('float("-inf")', "0.0"),
+            message="A score of 0 is not “no attention”: e⁰ = 1, so every future token keeps a share. What exp turns into 0 "
+            "is minus infinity.",
+        ),
+        Mistake(
+            "diagonal masked too",
+            change=("torch.bool)", "torch.bool), diagonal=-1"),
+            message="Tokens may not attend to themselves here, so token 0 has no key left: its row is 0/0, nan. The diagonal stays in.",
+        ),
+        Mistake(
+            "diagonal masked with -1e9",
+            change=(("torch.bool)", "torch.bool), diagonal=-1"), ('float("-inf")', "-1e9")),
+            message="Tokens may not attend to themselves here. In row 0 every score became -1e9, and equal scores share evenly: token 0 attends "
+            "to the whole future. The diagonal stays in; and -inf would have told you with a nan.",
+        ),
+        Mistake(
+            "masked after the softmax",
+            change=("torch.softmax(masked, dim=-1)", "torch.tril(torch.softmax(scores, dim=-1))"),
+            message="The future took its share before it was set to 0, so your rows sum to less than 1. Mask the scores, then take the softmax.",
+        ),
+        Mistake(
+            "no mask",
+            change=("softmax(masked", "softmax(scores"),
+            message="Every row has weights to the right of the diagonal: the future is visible. masked_fill returns a new tensor; was its result used?",
+        ),
+        Mistake(
+            "past masked instead of future",
+            change=("~may_attend", "may_attend"),
+            message="The mask is the wrong way round: the allowed cells were set to -inf. masked_fill fills where its mask is True; the last row "
+            "has no key left and is nan.",
+        ),
+        Mistake(
+            "upper triangle kept",
+            change=("tril", "triu"),
+            message="Row t attends to t and everything after it. The past lies to the left of the diagonal: tril, not triu.",
+        ),
+        Mistake(
+            "0 times infinity",
+            change=(
+                'scores.masked_fill(~may_attend, float("-inf"))',
+                'scores + (1 - may_attend.float()) * float("-inf")',
+            ),
+            message="Everything is nan. (1 - tril) * -inf is -inf in the future, but 0 * inf = nan everywhere else. "
+            "masked_fill chooses instead of multiplying.",
+        ),
+        Mistake(
+            "no softmax",
+            change=("torch.softmax(masked, dim=-1)", "masked"),
+            message="These are the masked scores. Weights come after the softmax.",
+        ),
+        Mistake(
+            "scores thrown away",
+            change=("scores.masked_fill", "torch.zeros_like(scores).masked_fill"),
+            message="You masked zeros, not the scores that were given: every row is a plain average again.",
+        ),
+        Mistake(
+            "filled with -10",
+            change=('float("-inf")', "-10.0"),
+            message="-10 is low, not nothing: e⁻¹⁰ = 0.00005 of a share is left, and more where the other scores are low too. "
+            "Scores may be any numbers, so only minus infinity is low enough: float('-inf').",
+        ),
+        Mistake(
+            "filled with plus infinity",
+            change=('float("-inf")', 'float("inf")'),
+            message="The future got the highest score there is, +inf, and inf / inf is nan; only the last row has no future. "
+            "A minus is missing: float('-inf').",
+        ),
+    ),
+    hints=(
+        "Three steps, as for the zeros above: which cells are the future, fill them, softmax.",
+        "masked_fill(mask, value) fills where the mask is True, and returns a new tensor. A (T, T) mask broadcasts over the batch.",
+        "Fill with float('-inf'), then softmax over the axis of the keys, the last one.",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 03.2
@@ -115,81 +146,100 @@ def look_one_back(T):
     return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
 
 
-def _looks_forward(T):
-    scores = torch.zeros(T, T)
-    for t in range(T):
-        scores[t, min(t + 1, T - 1)] = 20.0
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-
-
-def _too_gentle(T):
-    scores = torch.zeros(T, T)
-    for t in range(T):
-        scores[t, max(t - 1, 0)] = 1.0
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-
-
-def _looks_at_itself(T):
-    scores = 20.0 * torch.eye(T)
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-
-
-def _only_one_back_allowed(T):
-    before = torch.diag(torch.ones(T - 1), diagonal=-1) == 1
-    return torch.softmax(torch.zeros(T, T).masked_fill(~before, float("-inf")), dim=-1)
-
-
-def _two_back(T):
-    scores = torch.zeros(T, T)
-    for t in range(T):
-        scores[t, max(t - 2, 0)] = 20.0
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-
-
-def _wraps_round(T):
-    scores = 20.0 * torch.eye(T).roll(-1, dims=1)
-    return torch.softmax(scores, dim=-1)
-
-
-def _forgets_future_mask(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T):
-        scores[t, t - 1] = 20.0
-    return torch.softmax(scores, dim=-1)
-
-
-def _still_too_gentle(T):
-    scores = torch.zeros(T, T)
-    for t in range(T):
-        scores[t, max(t - 1, 0)] = 5.0
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-
-
-def _row_and_column_swapped(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T):
-        scores[t - 1, t] = 20.0
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-
-
-def _row_and_column_swapped_from_0(T):
-    scores = torch.zeros(T, T)
-    for t in range(T):
-        scores[t - 1, t] = 20.0
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-
-
 def _look_one_back_by_diag(T):
     scores = torch.diag(torch.full((T - 1,), 1000.0), diagonal=-1)
     future = torch.triu(torch.ones(T, T), diagonal=1) == 1
     return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+_ONE_BACK_IS_LARGEST = (
+    "the largest weight of every row lies one back",
+    lambda out, T: out.argmax(dim=-1).tolist() == [0, *range(T - 1)],
+)
+
+
+LOOK_ONE_BACK = Exercise(
+    id="03.2",
+    title="Look one back",
+    reference=look_one_back,
+    cases=lambda: [(5,), (4,)],
+    accepted=(_look_one_back_by_diag,),
+    atol=0.01,
+    properties=(ROWS_SUM_TO_ONE, NO_FUTURE, _ONE_BACK_IS_LARGEST),
+    checked="T=5 and T=4: at least 0.99 of every row lies one back, and token 0 looks at itself",
+    mistakes=(
+        Mistake(
+            "looks forward",
+            change=("max(t - 1, 0)", "min(t + 1, T - 1)"),
+            message="The high scores lie right of the diagonal, in the future, and the mask removed them: what remains is the plain average. "
+            "One back is column t - 1.",
+        ),
+        Mistake(
+            "scores too gentle",
+            change=("20.0", "1.0"),
+            message="The right cell is the largest in its row, but a score only 1 above the others wins by a factor of e = 2.72. "
+            "The others are many: make the lead larger, say 20.",
+        ),
+        Mistake(
+            "scores still too gentle",
+            change=("20.0", "5.0"),
+            message="Nearly: a lead of 5 gives e⁵ = 148 times the weight of each other token, and from row 2 on that is less than 0.99 of the row. "
+            "Make the lead larger, say 20.",
+        ),
+        Mistake(
+            "row and column swapped",
+            change=(("range(T)", "range(1, T)"), ("[t, max(t - 1, 0)]", "[t - 1, t]")),
+            message="The high scores are in the cells [t - 1, t], right of the diagonal: row t - 1 would look at its future, and the mask removed "
+            "them. Row = who reads: token t reads t - 1 in the cell [t, t - 1].",
+        ),
+        Mistake(
+            "row and column swapped, from t = 0 on",
+            change=("[t, max(t - 1, 0)]", "[t - 1, t]"),
+            message="The high scores are in the cells [t - 1, t], right of the diagonal, where the mask removed them; for t = 0 that is [-1, 0], "
+            "the last row. Row = who reads: token t reads t - 1 in the cell [t, t - 1].",
+        ),
+        Mistake(
+            "looks at itself",
+            change=("max(t - 1, 0)", "t"),
+            message="The high scores are on the diagonal: every token looks at itself. One back is the diagonal below: column t - 1.",
+        ),
+        Mistake(
+            "token 0 has no key",
+            change=(
+                "torch.triu(torch.ones(T, T), diagonal=1) == 1",
+                "torch.diag(torch.ones(T - 1), diagonal=-1) == 0",
+            ),
+            message="With everything but the token before masked, token 0 has no allowed cell: 0/0, nan. Use high scores rather than "
+            "a stricter mask, or let token 0 see itself.",
+        ),
+        Mistake(
+            "looks two back",
+            change=("max(t - 1, 0)", "max(t - 2, 0)"),
+            message="The high scores lie two below the diagonal. One back is column t - 1.",
+        ),
+        Mistake(
+            "row 0 wraps round",
+            change=(
+                ("max(t - 1, 0)", "t - 1"),
+                ('scores.masked_fill(future, float("-inf"))', "scores"),
+            ),
+            message="Row 0 looks at the last token, the future: roll wraps round the edge, as index -1 does. Is the future masked?",
+        ),
+        Mistake(
+            "future not masked",
+            change=(
+                ("range(T)", "range(1, T)"),
+                ('scores.masked_fill(future, float("-inf"))', "scores"),
+            ),
+            message="Row 0 has no high score, so it spread its weight over all tokens, the future included. Mask the future.",
+        ),
+    ),
+    hints=(
+        "You choose the scores. Which cell of row t must be much larger than the rest?",
+        "Put 20 into the cells [t, t - 1] and leave the others at 0; then mask the future and take the softmax.",
+        "Row 0 has no t - 1. With the future masked, only its own cell is left, whatever its score.",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 03.3
@@ -202,60 +252,8 @@ def safe_softmax(scores):
     return exp / exp.sum(dim=-1, keepdim=True)
 
 
-def _naive_softmax(scores):
-    exp = torch.exp(scores)
-    return exp / exp.sum(dim=-1, keepdim=True)
-
-
-def _largest_of_all(scores):
-    exp = torch.exp(scores - scores.max())
-    return exp / exp.sum(dim=-1, keepdim=True)
-
-
-def _forgets_to_divide(scores):
-    return torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
-
-
-def _divides_columns(scores):
-    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
-    return exp / exp.sum(dim=-2, keepdim=True)
-
-
-def _divides_everything(scores):
-    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
-    return exp / exp.sum()
-
-
-def _divides_by_largest(scores):
-    scores = scores / scores.max(dim=-1, keepdim=True).values
-    exp = torch.exp(scores)
-    return exp / exp.sum(dim=-1, keepdim=True)
-
-
-def _by_torch_softmax(scores):
-    return torch.softmax(scores, dim=-1)
-
-
-def _no_keepdim(scores):
-    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
-    return exp / exp.sum(dim=-1)
-
-
-def _max_without_values(scores):
-    exp = torch.exp(scores - scores.max(dim=-1, keepdim=True))
-    return exp / exp.sum(dim=-1, keepdim=True)
-
-
 def _by_logsumexp(scores):
     return torch.exp(scores - torch.logsumexp(scores, dim=-1, keepdim=True))
-
-
-def _scores():
-    generator = torch.Generator().manual_seed(0)
-    return [
-        (2 * torch.randn(2, 5, 5, generator=generator),),
-        (2 * torch.randn(3, 4, 4, generator=generator),),
-    ]
 
 
 def _large_scores():
@@ -268,251 +266,78 @@ def _large_scores():
     ]
 
 
-_ROWS_SUM_TO_ONE = (
-    "rows sum to 1",
-    lambda out, *_: torch.allclose(out.sum(-1), torch.ones(out.shape[:-1]), atol=1e-5),
-)
-_NO_FUTURE = ("no weight on the future", lambda out, *_: torch.equal(out, torch.tril(out)))
-_ONE_BACK_IS_LARGEST = (
-    "the largest weight of every row lies one back",
-    lambda out, T: out.argmax(dim=-1).tolist() == [0, *range(T - 1)],
+SAFE_SOFTMAX = Exercise(
+    id="03.3",
+    title="A softmax that does not overflow",
+    reference=safe_softmax,
+    cases=_large_scores,
+    accepted=(_by_logsumexp,),
+    without="softmax",
+    properties=(ROWS_SUM_TO_ONE,),
+    checked="small scores, scores around 1000, and rows of very different height in one matrix",
+    mistakes=(
+        Mistake(
+            "overflow",
+            change=("scores - largest", "scores"),
+            message="Right for small scores. exp(1000) is inf, and inf / inf is nan. Subtract the largest score of the row first.",
+        ),
+        Mistake(
+            "largest of the whole matrix",
+            change=("scores.max(dim=-1, keepdim=True).values", "scores.max()"),
+            message="You subtracted one number from all rows. A row that lies 1000 below it becomes exp(-1000) = 0 everywhere, and 0/0 is nan. "
+            "Each row needs its own largest score.",
+        ),
+        Mistake(
+            "not divided",
+            change=(" / exp.sum(dim=-1, keepdim=True)", ""),
+            message="These are the exponentials; the largest of each row is 1. Softmax also divides each row by its sum.",
+        ),
+        Mistake(
+            "divided down the columns",
+            change=("exp.sum(dim=-1", "exp.sum(dim=-2"),
+            message="The exponentials are right. The sum ran over dim=-2, down the columns; it must run along each row.",
+        ),
+        Mistake(
+            "divided by the grand total",
+            change=("exp.sum(dim=-1, keepdim=True)", "exp.sum()"),
+            message="The exponentials are right. You divided by the sum of all rows together; each row needs its own sum.",
+        ),
+        Mistake(
+            "divided by the largest instead of subtracted",
+            change=("scores - largest", "scores / largest"),
+            message="Adding or subtracting a constant leaves the softmax as it is; dividing the scores changes their distances, and so the weights.",
+        ),
+        Mistake(
+            "no keepdim",
+            change=("exp.sum(dim=-1, keepdim=True)", "exp.sum(dim=-1)"),
+            message="Without keepdim=True a max or a sum over the rows has the shape (R,) and is lined up as a row, which does not fit (R, S) "
+            "unless the matrix is square, and is silently wrong then. With it the shape is (R, 1): row 0 meets number 0.",
+        ),
+        Mistake(
+            "torch's softmax",
+            change=("exp / exp.sum(dim=-1, keepdim=True)", "torch.softmax(scores, dim=-1)"),
+            message="The numbers are right, since torch made them: its softmax does not overflow either. The point is to find out how. "
+            "Use exp, a sum, and one subtraction.",
+        ),
+        Mistake(
+            "max without .values",
+            change=(".values", ""),
+            message="max(dim=…) returns two tensors, the largest numbers and where they stand. Write .values after it, or use amax, which "
+            "returns the numbers alone.",
+        ),
+    ),
+    hints=(
+        "Which number can you subtract from a whole row without changing its softmax? Which choice makes every exponent ≤ 0?",
+        "scores.max(dim=-1, keepdim=True).values is the largest score of each row, as a column.",
+        "exp of the difference, then divide by its row sum, with keepdim=True.",
+    ),
 )
 
-EXERCISES = (
-    Exercise(
-        id="03.1",
-        title="Causal softmax for a batch",
-        reference=causal_softmax,
-        cases=_scores,
-        accepted=(_renormalised, _large_negative),
-        properties=(_ROWS_SUM_TO_ONE, _NO_FUTURE),
-        checked="two batches: rows sum to 1, no weight on the future, each sequence by its own scores",
-        mistakes=(
-            Mistake(
-                "softmax over the queries (dim=1)",
-                _softmax_over_queries,
-                "Your columns sum to 1, your rows do not. In (B, T, T), dim=1 is the query: who reads. Each reader shares out its attention "
-                "among the keys, the last axis. Plot weights[0] and look at row 0.",
-            ),
-            Mistake(
-                "softmax over the batch (dim=0)",
-                _softmax_over_batch,
-                "dim=0 is the batch: the sequences share the weight among themselves, and where all of them are masked the result is nan. "
-                "Sequences never talk; the keys are the last axis.",
-            ),
-            Mistake(
-                "future filled with 0, or multiplied by tril",
-                _filled_with_zero,
-                "A score of 0 is not “no attention”: e⁰ = 1, so every future token keeps a share. What exp turns into 0 "
-                "is minus infinity.",
-            ),
-            Mistake(
-                "diagonal masked too",
-                _diagonal_masked,
-                "Tokens may not look at themselves here, so token 0 has nobody left: its row is 0/0, nan. The diagonal stays in.",
-            ),
-            Mistake(
-                "diagonal masked with -1e9",
-                _diagonal_masked_softly,
-                "Tokens may not look at themselves here. In row 0 every score became -1e9, and equal scores share evenly: token 0 attends "
-                "to the whole future. The diagonal stays in; and -inf would have told you with a nan.",
-            ),
-            Mistake(
-                "masked after the softmax",
-                _masked_afterwards,
-                "The future took its share before it was set to 0, so your rows sum to less than 1. Mask the scores, then take the softmax.",
-            ),
-            Mistake(
-                "no mask",
-                _no_mask,
-                "Every row has weights to the right of the diagonal: the future is visible. masked_fill returns a new tensor; was its result used?",
-            ),
-            Mistake(
-                "past masked instead of future",
-                _past_masked,
-                "The mask is the wrong way round: the allowed cells were set to -inf. masked_fill fills where its mask is True; the last row "
-                "has nobody left and is nan.",
-            ),
-            Mistake(
-                "upper triangle kept",
-                _upper_triangle_kept,
-                "Row t attends to t and everything after it. The past lies to the left of the diagonal: tril, not triu.",
-            ),
-            Mistake(
-                "0 times infinity",
-                _zero_times_infinity,
-                "Everything is nan. (1 - tril) * -inf is -inf in the future, but 0 * inf = nan everywhere else. "
-                "masked_fill chooses instead of multiplying.",
-            ),
-            Mistake(
-                "no softmax",
-                _no_softmax,
-                "These are the masked scores. Weights come after the softmax.",
-            ),
-            Mistake(
-                "scores thrown away",
-                _scores_thrown_away,
-                "You masked zeros, not the scores that were given: every row is a plain average again.",
-            ),
-            Mistake(
-                "filled with -10",
-                _filled_too_gently,
-                "-10 is low, not nothing: e⁻¹⁰ = 0.00005 of a share is left, and more where the other scores are low too. "
-                "Scores may be any numbers, so only minus infinity is low enough: float('-inf').",
-            ),
-            Mistake(
-                "filled with plus infinity",
-                _filled_with_plus_infinity,
-                "The future got the highest score there is, +inf, and inf / inf is nan; only the last row has no future. "
-                "A minus is missing: float('-inf').",
-            ),
-        ),
-        hints=(
-            "Three steps, as for the zeros above: which cells are the future, fill them, softmax.",
-            "masked_fill(mask, value) fills where the mask is True, and returns a new tensor. A (T, T) mask broadcasts over the batch.",
-            "Fill with float('-inf'), then softmax over the axis of the keys, the last one.",
-        ),
-    ),
-    Exercise(
-        id="03.2",
-        title="Look one back",
-        reference=look_one_back,
-        cases=lambda: [(5,), (4,)],
-        accepted=(_look_one_back_by_diag,),
-        atol=0.01,
-        properties=(_ROWS_SUM_TO_ONE, _NO_FUTURE, _ONE_BACK_IS_LARGEST),
-        checked="T=5 and T=4: at least 0.99 of every row lies one back, and token 0 looks at itself",
-        mistakes=(
-            Mistake(
-                "looks forward",
-                _looks_forward,
-                "The high scores lie right of the diagonal, in the future, and the mask removed them: what remains is the plain average. "
-                "One back is column t - 1.",
-            ),
-            Mistake(
-                "scores too gentle",
-                _too_gentle,
-                "The right cell is the largest in its row, but a score only 1 above the others wins by a factor of e = 2.72. "
-                "The others are many: make the lead larger, say 20.",
-            ),
-            Mistake(
-                "scores still too gentle",
-                _still_too_gentle,
-                "Nearly: a lead of 5 gives e⁵ = 148 times the weight of each other token, and from row 2 on that is less than 0.99 of the row. "
-                "Make the lead larger, say 20.",
-            ),
-            Mistake(
-                "row and column swapped",
-                _row_and_column_swapped,
-                "The high scores are in the cells [t - 1, t], right of the diagonal: row t - 1 would look at its future, and the mask removed "
-                "them. Row = who reads: token t reads t - 1 in the cell [t, t - 1].",
-            ),
-            Mistake(
-                "row and column swapped, from t = 0 on",
-                _row_and_column_swapped_from_0,
-                "The high scores are in the cells [t - 1, t], right of the diagonal, where the mask removed them; for t = 0 that is [-1, 0], "
-                "the last row. Row = who reads: token t reads t - 1 in the cell [t, t - 1].",
-            ),
-            Mistake(
-                "looks at itself",
-                _looks_at_itself,
-                "The high scores are on the diagonal: every token looks at itself. One back is the diagonal below: column t - 1.",
-            ),
-            Mistake(
-                "token 0 has nobody",
-                _only_one_back_allowed,
-                "With everything but the token before masked, token 0 has no allowed cell: 0/0, nan. Use high scores rather than "
-                "a stricter mask, or let token 0 see itself.",
-            ),
-            Mistake(
-                "looks two back",
-                _two_back,
-                "The high scores lie two below the diagonal. One back is column t - 1.",
-            ),
-            Mistake(
-                "row 0 wraps round",
-                _wraps_round,
-                "Row 0 looks at the last token, the future: roll wraps round the edge, as index -1 does. Is the future masked?",
-            ),
-            Mistake(
-                "future not masked",
-                _forgets_future_mask,
-                "Row 0 has no high score, so it spread its weight over everybody, the future included. Mask the future.",
-            ),
-        ),
-        hints=(
-            "You choose the scores. Which cell of row t must be much larger than the rest?",
-            "Put 20 into the cells [t, t - 1] and leave the others at 0; then mask the future and take the softmax.",
-            "Row 0 has no t - 1. With the future masked, only its own cell is left, whatever its score.",
-        ),
-    ),
-    Exercise(
-        id="03.3",
-        title="A softmax that does not overflow",
-        reference=safe_softmax,
-        cases=_large_scores,
-        accepted=(_by_logsumexp,),
-        without="softmax",
-        properties=(_ROWS_SUM_TO_ONE,),
-        checked="small scores, scores around 1000, and rows of very different height in one matrix",
-        mistakes=(
-            Mistake(
-                "overflow",
-                _naive_softmax,
-                "Right for small scores. exp(1000) is inf, and inf / inf is nan. Subtract the largest score of the row first.",
-            ),
-            Mistake(
-                "largest of the whole matrix",
-                _largest_of_all,
-                "You subtracted one number from all rows. A row that lies 1000 below it becomes exp(-1000) = 0 everywhere, and 0/0 is nan. "
-                "Each row needs its own largest score.",
-            ),
-            Mistake(
-                "not divided",
-                _forgets_to_divide,
-                "These are the exponentials; the largest of each row is 1. Softmax also divides each row by its sum.",
-            ),
-            Mistake(
-                "divided down the columns",
-                _divides_columns,
-                "The exponentials are right. The sum ran over dim=-2, down the columns; it must run along each row.",
-            ),
-            Mistake(
-                "divided by the grand total",
-                _divides_everything,
-                "The exponentials are right. You divided by the sum of all rows together; each row needs its own sum.",
-            ),
-            Mistake(
-                "divided by the largest instead of subtracted",
-                _divides_by_largest,
-                "Adding or subtracting a constant leaves the softmax as it is; dividing the scores changes their distances, and so the weights.",
-            ),
-            Mistake(
-                "no keepdim",
-                _no_keepdim,
-                "Without keepdim=True a max or a sum over the rows has the shape (R,) and lies down as a row, which does not fit (R, S) "
-                "unless the matrix is square, and is silently wrong then. With it the shape is (R, 1): row 0 meets number 0.",
-            ),
-            Mistake(
-                "torch's softmax",
-                _by_torch_softmax,
-                "The numbers are right, since torch made them: its softmax does not overflow either. The point is to find out how. "
-                "Use exp, a sum, and one subtraction.",
-            ),
-            Mistake(
-                "max without .values",
-                _max_without_values,
-                "max(dim=…) returns two tensors, the largest numbers and where they stand. Write .values after it, or use amax, which "
-                "returns the numbers alone.",
-            ),
-        ),
-        hints=(
-            "Which number can you subtract from a whole row without changing its softmax? Which choice makes every exponent ≤ 0?",
-            "scores.max(dim=-1, keepdim=True).values is the largest score of each row, as a column.",
-            "exp of the difference, then divide by its row sum, with keepdim=True.",
-        ),
-    ),
-)
+
+EXERCISES = (CAUSAL_SOFTMAX, LOOK_ONE_BACK, SAFE_SOFTMAX)
+
+
+# ---------------------------------------------------------------- predictions
 
 PREDICTIONS = (
     Prediction(
@@ -546,7 +371,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "0.125 everywhere",
-                "All eight scores are 0, all exponentials 1, all shares an eighth: token 0 listens to the whole future.",
+                "All eight scores are 0, all exponentials 1, all shares an eighth: token 0 attends to the whole future.",
             ),
             "c": Choice(
                 "nan: 0 is not a valid mask",

@@ -4,8 +4,16 @@ import torch
 from torch import nn
 
 from helpers.attention import causal_mask
-from helpers.clinic.bugs import ATTENTION_BUGS as ILLNESSES
-from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
+from helpers.clinic.bugs import ATTENTION_BUGS
+from helpers.lesson.grading import Exercise, Mistake
+from helpers.lesson.question import Choice, Prediction
+from helpers.torch_settings import seed_all
+
+
+def _normal(seed, *shapes):
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(torch.randn(*shape, generator=generator) for shape in shapes)
+
 
 # ---------------------------------------------------------------- 04.1
 
@@ -15,52 +23,86 @@ def score(x, W_query, W_key, i, j):
     return (x[i] @ W_query) @ (x[j] @ W_key)
 
 
-def _key_from_one(x, W_query, W_key, i, j):
-    return (x[i] @ W_query) @ (x[j - 1] @ W_key)
-
-
-def _query_from_one(x, W_query, W_key, i, j):
-    return (x[i - 1] @ W_query) @ (x[j] @ W_key)
-
-
-def _both_from_one(x, W_query, W_key, i, j):
-    return (x[i - 1] @ W_query) @ (x[j - 1] @ W_key)
-
-
-def _roles_swapped(x, W_query, W_key, i, j):
-    return (x[i] @ W_key) @ (x[j] @ W_query)
-
-
-def _tokens_themselves(x, W_query, W_key, i, j):
-    return x[i] @ x[j]
-
-
-def _one_matrix_for_both(x, W_query, W_key, i, j):
-    return (x[i] @ W_query) @ (x[j] @ W_query)
-
-
-def _key_for_both(x, W_query, W_key, i, j):
-    return (x[i] @ W_key) @ (x[j] @ W_key)
-
-
-def _whole_row(x, W_query, W_key, i, j):
-    return (x[i] @ W_query) @ (x @ W_key).T
-
-
-def _softmax_taken(x, W_query, W_key, i, j):
-    return torch.softmax(_whole_row(x, W_query, W_key, i, j), dim=-1)[j]
-
-
-def _not_added_up(x, W_query, W_key, i, j):
-    return (x[i] @ W_query) * (x[j] @ W_key)
-
-
-def _score_scaled(x, W_query, W_key, i, j):
-    return (x[i] @ W_query) @ (x[j] @ W_key) / W_query.shape[1] ** 0.5
-
-
 def _score_from_table(x, W_query, W_key, i, j):
     return (x @ W_query @ (x @ W_key).T)[i, j]
+
+
+SCORE = Exercise(
+    id="04.1",
+    title="One score",
+    reference=score,
+    cases=lambda: [
+        (*_normal(0, (6, 3), (3, 2), (3, 2)), 1, 4),
+        (*_normal(1, (5, 4), (4, 3), (4, 3)), 3, 2),
+    ],
+    accepted=(_score_from_table,),
+    checked="two sentences, two pairs of positions, counted from 0",
+    mistakes=(
+        Mistake(
+            "the key is counted from 1",
+            change=("x[j]", "x[j - 1]"),
+            message="You took token j - 1 for the key. Positions count from 0 here, keys like queries: key 4 is x[4].",
+        ),
+        Mistake(
+            "the query is counted from 1",
+            change=("x[i]", "x[i - 1]"),
+            message="You took token i - 1 for the query. Positions count from 0 here, queries like keys.",
+        ),
+        Mistake(
+            "both counted from 1",
+            change=(("x[i]", "x[i - 1]"), ("x[j]", "x[j - 1]")),
+            message="Both positions are one too low. They count from 0: query 1 is x[1].",
+        ),
+        Mistake(
+            "query and key swapped",
+            change=("(x[i] @ W_query) @ (x[j] @ W_key)", "(x[i] @ W_key) @ (x[j] @ W_query)"),
+            message="Token i looks for something, so it is multiplied by W_query; token j is to be found, so it is multiplied by W_key. You have them the other way round.",
+        ),
+        Mistake(
+            "the tokens themselves",
+            change=("(x[i] @ W_query) @ (x[j] @ W_key)", "x[i] @ x[j]"),
+            message="This compares the tokens as they are, x[i] with x[j]. First each goes through its matrix.",
+        ),
+        Mistake(
+            "one matrix for both",
+            change=("x[j] @ W_key", "x[j] @ W_query"),
+            message="Token j went through W_query too. Its key is x[j] @ W_key.",
+        ),
+        Mistake(
+            "W_key for both",
+            change=("x[i] @ W_query", "x[i] @ W_key"),
+            message="Token i went through W_key too. Its query is x[i] @ W_query.",
+        ),
+        Mistake(
+            "a whole row",
+            change=("(x[j] @ W_key)", "(x @ W_key).T"),
+            message="These are the scores of query i for all keys. One is wanted, that for key j: x[j] @ W_key is one key.",
+        ),
+        Mistake(
+            "softmax already taken",
+            change=(
+                "(x[i] @ W_query) @ (x[j] @ W_key)",
+                "torch.softmax((x[i] @ W_query) @ (x @ W_key).T, dim=-1)[j]",
+            ),
+            message="This is a weight, a share between 0 and 1. The score is the number that goes into the softmax: leave the softmax out.",
+        ),
+        Mistake(
+            "products not added",
+            change=(") @ (", ") * ("),
+            message="These are the products, channel by channel. A score is their sum: @ instead of *.",
+        ),
+        Mistake(
+            "scaled already",
+            change=("(x[j] @ W_key)", "(x[j] @ W_key) / W_query.shape[1] ** 0.5"),
+            message="Right, and divided by √d. Here the plain score is wanted; the division comes in the next cell.",
+        ),
+    ),
+    hints=(
+        "Which token has the query, and which the key? Each has its own matrix.",
+        "x[i] @ W_query is the query, a vector of d numbers; the key is made alike from x[j].",
+        "The dot product of two vectors is query @ key.",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 04.2
@@ -71,20 +113,45 @@ def plain_matrix(layer):
     return layer.weight.T
 
 
-def _not_transposed(layer):
-    return layer.weight
-
-
-def _poured(layer):
-    return layer.weight.reshape(layer.in_features, layer.out_features)
-
-
-def _inverted(layer):
-    return torch.linalg.pinv(layer.weight)
-
-
 def _by_asking(layer):
     return layer(torch.eye(layer.in_features))
+
+
+def _linear(C, d):
+    seed_all(C + d)
+    return nn.Linear(C, d, bias=False)
+
+
+PLAIN_MATRIX = Exercise(
+    id="04.2",
+    title="From nn.Linear to a plain matrix",
+    reference=plain_matrix,
+    cases=lambda: [(_linear(5, 3),), (_linear(4, 4),)],
+    accepted=(_by_asking,),
+    checked="an oblong layer and a square one",
+    mistakes=(
+        Mistake(
+            "not transposed",
+            change=(".T", ""),
+            message="nn.Linear stores (out, in), and multiplies by the transposed matrix. For a square layer nothing would have "
+            "complained: the shapes fit, the numbers do not.",
+        ),
+        Mistake(
+            "reshaped instead of transposed",
+            change=(".T", ".reshape(layer.in_features, layer.out_features)"),
+            message="The shape is right, the numbers are in the wrong places: reshape keeps their reading order, a transpose turns rows into columns.",
+        ),
+        Mistake(
+            "inverted",
+            change=("layer.weight.T", "torch.linalg.pinv(layer.weight)"),
+            message="This undoes the layer instead of doing it. No inverse is needed, only the two axes swapped.",
+        ),
+    ),
+    hints=(
+        "Print the shape of layer.weight, and compare it with the one you need.",
+        "layer(x) is x @ layer.weight.T.",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 04.3
@@ -107,54 +174,13 @@ def _head_by_einsum(x, W_query, W_key, W_value):
     return torch.einsum("bqk,bkd->bqd", torch.softmax(masked, dim=-1), v)
 
 
-def _ill(name):
-    """The illness of this name, as an answer to 04.3."""
+def _with_bug(bug):
+    """A bug of attention as an answer to 04.3."""
 
     def head(x, W_query, W_key, W_value):
-        return ILLNESSES[name].compute(x @ W_query, x @ W_key, x @ W_value)[0]
+        return bug.compute(x @ W_query, x @ W_key, x @ W_value)[0]
 
     return head
-
-
-def _head(x, W_query, W_key, W_value, *, divisor=None, dim=-1):
-    """The reference with one place changed."""
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = q @ k.mT / (divisor or q.shape[-1] ** 0.5)
-    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=dim) @ v
-
-
-def _root_of_C(x, W_query, W_key, W_value):
-    return _head(x, W_query, W_key, W_value, divisor=x.shape[-1] ** 0.5)
-
-
-def _root_of_value(x, W_query, W_key, W_value):
-    return _head(x, W_query, W_key, W_value, divisor=W_value.shape[-1] ** 0.5)
-
-
-def _root_of_16(x, W_query, W_key, W_value):
-    return _head(x, W_query, W_key, W_value, divisor=16**0.5)
-
-
-def _softmax_over_batch(x, W_query, W_key, W_value):
-    return _head(x, W_query, W_key, W_value, dim=0)
-
-
-def _mixes_x(x, W_query, W_key, W_value):
-    return _head(x, W_query, W_key, torch.eye(x.shape[-1]))
-
-
-def _no_softmax(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return scores.masked_fill(~causal_mask(x.shape[1]), float("-inf")) @ v
-
-
-def _keys_poured(x, W_query, W_key, W_value):
-    B, T, _ = x.shape
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = q @ k.view(B, -1, T) / q.shape[-1] ** 0.5
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1) @ v
 
 
 def _loop_stops_early(x, W_query, W_key, W_value):
@@ -166,184 +192,75 @@ def _loop_stops_early(x, W_query, W_key, W_value):
     return out
 
 
-def _normal(seed, *shapes):
-    generator = torch.Generator().manual_seed(seed)
-    return tuple(torch.randn(*shape, generator=generator) for shape in shapes)
-
-
-def _linear(C, d):
-    torch.manual_seed(C + d)
-    return nn.Linear(C, d, bias=False)
-
-
-EXERCISES = (
-    Exercise(
-        id="04.1",
-        title="One score",
-        reference=score,
-        cases=lambda: [
-            (*_normal(0, (6, 3), (3, 2), (3, 2)), 1, 4),
-            (*_normal(1, (5, 4), (4, 3), (4, 3)), 3, 2),
-        ],
-        accepted=(_score_from_table,),
-        checked="two sentences, two pairs of positions, counted from 0",
-        mistakes=(
-            Mistake(
-                "the key is counted from 1",
-                _key_from_one,
-                "You took token j - 1 for the key. Positions count from 0 here, keys like queries: key 4 is x[4].",
-            ),
-            Mistake(
-                "the query is counted from 1",
-                _query_from_one,
-                "You took token i - 1 for the query. Positions count from 0 here, queries like keys.",
-            ),
-            Mistake(
-                "both counted from 1",
-                _both_from_one,
-                "Both positions are one too low. They count from 0: query 1 is x[1].",
-            ),
-            Mistake(
-                "query and key swapped",
-                _roles_swapped,
-                "Token i asks, so token i meets W_query; token j is found, so it meets W_key. You have them the other way round.",
-            ),
-            Mistake(
-                "the tokens themselves",
-                _tokens_themselves,
-                "This compares the tokens as they are, x[i] with x[j]. First each goes through its matrix.",
-            ),
-            Mistake(
-                "one matrix for both",
-                _one_matrix_for_both,
-                "Token j went through W_query too. Its key is x[j] @ W_key.",
-            ),
-            Mistake(
-                "W_key for both",
-                _key_for_both,
-                "Token i went through W_key too. Token i asks: its query is x[i] @ W_query.",
-            ),
-            Mistake(
-                "a whole row",
-                _whole_row,
-                "These are the scores of query i for all keys. One is wanted, that for key j: x[j] @ W_key is one key.",
-            ),
-            Mistake(
-                "softmax already taken",
-                _softmax_taken,
-                "This is a weight, a share between 0 and 1. The score is the number that goes into the softmax: leave the softmax out.",
-            ),
-            Mistake(
-                "products not added",
-                _not_added_up,
-                "These are the products, channel by channel. A score is their sum: @ instead of *.",
-            ),
-            Mistake(
-                "scaled already",
-                _score_scaled,
-                "Right, and divided by the root of d. Here the plain score is wanted; the root comes in the next cell.",
-            ),
+HEAD = Exercise(
+    id="04.3",
+    title="A causal head",
+    reference=head,
+    cases=lambda: [
+        _normal(0, (3, 5, 8), (8, 2), (8, 2), (8, 2)),
+        _normal(1, (2, 6, 7), (7, 3), (7, 3), (7, 4)),
+    ],
+    accepted=(_head_by_einsum,),
+    checked="two batches, values of another length in the second: equal to the reference, which equals PyTorch's",
+    mistakes=(
+        *(
+            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
+            for bug in ATTENTION_BUGS.values()
         ),
-        hints=(
-            "Which token asks, and which is found? Each has its own matrix.",
-            "x[i] @ W_query is the query, a vector of d numbers; the key is made alike from x[j].",
-            "The dot product of two vectors is query @ key.",
+        Mistake(
+            "divided by √C",
+            change=("q.shape[-1]", "x.shape[-1]"),
+            message="You divided by √C, and C is the number of channels of x. Divide by √head_size, the square root of the length of a query, q.shape[-1].",
+        ),
+        Mistake(
+            "divided by √ of the value's length",
+            change=("q.shape[-1]", "v.shape[-1]"),
+            message="You divided by the square root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
+            "q.shape[-1]; values may have another one.",
+        ),
+        Mistake(
+            "divided by √16 always",
+            change=("q.shape[-1] ** 0.5", "4"),
+            message="You divided by √16 = 4, which was right for the head above. Other heads have other sizes: q.shape[-1] ** 0.5.",
+        ),
+        Mistake(
+            "no softmax",
+            change=("torch.softmax(scores, dim=-1)", "scores"),
+            message="The scores themselves mix the values, with -inf for the future. Make them weights first: softmax with dim=-1.",
+        ),
+        Mistake(
+            "softmax over the batch",
+            change=("dim=-1", "dim=0"),
+            message="dim=0 of (B, T, T) is the batch: sequences share out 1 among themselves, and the future is nan. The keys are the last axis, dim=-1.",
+        ),
+        Mistake(
+            "keys reshaped instead of transposed",
+            change=("k.mT", "k.view(x.shape[0], -1, T)"),
+            message="view (or reshape) to (B, d, T) keeps the reading order, so the numbers of different keys are mixed up. A transpose swaps the axes: k.mT.",
+        ),
+        Mistake(
+            "the loop stops before t",
+            function=_loop_stops_early,
+            message="[:t] ends before t: tokens do not attend to themselves, and token 0 has no key to attend to. [: t + 1] has t in it.",
+        ),
+        Mistake(
+            "x is mixed instead of v",
+            change=("@ v", "@ x"),
+            message="The weights are right, but they average x. They must average the values v; so the output has d channels, not C.",
         ),
     ),
-    Exercise(
-        id="04.2",
-        title="From nn.Linear to a plain matrix",
-        reference=plain_matrix,
-        cases=lambda: [(_linear(5, 3),), (_linear(4, 4),)],
-        accepted=(_by_asking,),
-        checked="an oblong layer and a square one",
-        mistakes=(
-            Mistake(
-                "not transposed",
-                _not_transposed,
-                "nn.Linear stores (out, in), and multiplies by the transposed matrix. For a square layer nothing would have "
-                "complained: the shapes fit, the numbers do not.",
-            ),
-            Mistake(
-                "reshaped instead of transposed",
-                _poured,
-                "The shape is right, the numbers are in the wrong places: reshape pours them in reading order, a transpose turns rows into columns.",
-            ),
-            Mistake(
-                "inverted",
-                _inverted,
-                "This undoes the layer instead of doing it. No inverse is needed, only the two axes swapped.",
-            ),
-        ),
-        hints=(
-            "Print the shape of layer.weight, and compare it with the one you need.",
-            "layer(x) is x @ layer.weight.T.",
-        ),
-    ),
-    Exercise(
-        id="04.3",
-        title="A causal head",
-        reference=head,
-        cases=lambda: [
-            _normal(0, (3, 5, 8), (8, 2), (8, 2), (8, 2)),
-            _normal(1, (2, 6, 7), (7, 3), (7, 3), (7, 4)),
-        ],
-        accepted=(_head_by_einsum,),
-        checked="two batches, values of another length in the second: equal to the reference, which equals PyTorch's",
-        mistakes=(
-            *(
-                Mistake(illness.name, _ill(illness.name), illness.message)
-                for illness in ILLNESSES.values()
-            ),
-            Mistake(
-                "divided by the root of C",
-                _root_of_C,
-                "The number under the root is the length of a query, q.shape[-1], not the number of channels of x.",
-            ),
-            Mistake(
-                "root of the value's length",
-                _root_of_value,
-                "You divided by the root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
-                "q.shape[-1]; values may have another one.",
-            ),
-            Mistake(
-                "divided by √16 always",
-                _root_of_16,
-                "You divided by √16 = 4, which was right for the head above. Other heads have other sizes: q.shape[-1] ** 0.5.",
-            ),
-            Mistake(
-                "no softmax",
-                _no_softmax,
-                "The scores themselves mix the values, with -inf for the future. Make them weights first: softmax with dim=-1.",
-            ),
-            Mistake(
-                "softmax over the batch",
-                _softmax_over_batch,
-                "dim=0 of (B, T, T) is the batch: sequences share out 1 among themselves, and the future is nan. The keys are the last axis, dim=-1.",
-            ),
-            Mistake(
-                "keys poured instead of transposed",
-                _keys_poured,
-                "view (or reshape) to (B, d, T) keeps the reading order, so the numbers of different keys are mixed up. A transpose swaps the axes: k.mT.",
-            ),
-            Mistake(
-                "the loop stops before t",
-                _loop_stops_early,
-                "[:t] ends before t: tokens do not look at themselves, and token 0 looks at nobody. [: t + 1] has t in it.",
-            ),
-            Mistake(
-                "x is mixed instead of v",
-                _mixes_x,
-                "The weights are right and mix x, which is private. What is said, and mixed, is v; so the output has d channels, not C.",
-            ),
-        ),
-        hints=(
-            "Six lines: q, k and v; scores; the root; the mask; softmax; the mix.",
-            "q @ k.mT is (B, T, T). Divide by q.shape[-1] ** 0.5.",
-            "Fill the future with float('-inf'), softmax with dim=-1, then weights @ v.",
-        ),
+    hints=(
+        "Six lines: q, k and v; scores; √head_size; the mask; softmax; the average.",
+        "q @ k.mT is (B, T, T). Divide by q.shape[-1] ** 0.5.",
+        "Fill the future with float('-inf'), softmax with dim=-1, then weights @ v.",
     ),
 )
+
+
+EXERCISES = (SCORE, PLAIN_MATRIX, HEAD)
+
+
+# ---------------------------------------------------------------- predictions
 
 PREDICTIONS = (
     Prediction(

@@ -3,76 +3,26 @@
 import torch
 
 from helpers.attention import causal_mask
-from helpers.clinic.bugs import ATTENTION_BUGS as ILLNESSES
-from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
+from helpers.clinic.bugs import ATTENTION_BUGS
+from helpers.lesson.exercises.properties import ROWS_SUM_TO_ONE
+from helpers.lesson.grading import Exercise, Mistake
+from helpers.lesson.question import Choice, Prediction
+
+
+def _pairs(*shapes):
+    generator = torch.Generator().manual_seed(0)
+    return [tuple(torch.randn(*shape, generator=generator) for _ in range(2)) for shape in shapes]
+
 
 # ---------------------------------------------------------------- 05.1
 
 
 def score_variance(q, k, scaled):
-    """q, k (B, T, d) -> the variance of the scores q · k, divided by the root of d if scaled."""
+    """q, k (B, T, d) -> the variance of the scores q · k, divided by √d if scaled."""
     scores = q @ k.mT  # (B, T, T)
     if scaled:
         scores = scores / q.shape[-1] ** 0.5
     return scores.var()
-
-
-def _variance(q, k, divisor):
-    return (q @ k.mT / divisor).var()
-
-
-def _never_scaled(q, k, scaled):
-    return _variance(q, k, 1)
-
-
-def _always_scaled(q, k, scaled):
-    return _variance(q, k, q.shape[-1] ** 0.5)
-
-
-def _flag_inverted(q, k, scaled):
-    return score_variance(q, k, not scaled)
-
-
-def _variance_by_d(q, k, scaled):
-    return _variance(q, k, q.shape[-1] if scaled else 1)
-
-
-def _variance_multiplied(q, k, scaled):
-    return _variance(q, k, q.shape[-1] ** -0.5 if scaled else 1)
-
-
-def _variance_root_of_T(q, k, scaled):
-    return _variance(q, k, q.shape[-2] ** 0.5 if scaled else 1)
-
-
-def _variance_by_4(q, k, scaled):
-    return _variance(q, k, 4 if scaled else 1)
-
-
-def _std(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / q.shape[-1] ** 0.5
-    return scores.std()
-
-
-def _variance_over_root(q, k, scaled):
-    variance = (q @ k.mT).var()
-    return variance / q.shape[-1] ** 0.5 if scaled else variance
-
-
-def _only_matching_positions(q, k, scaled):
-    scores = (q * k).sum(dim=-1)
-    if scaled:
-        scores = scores / q.shape[-1] ** 0.5
-    return scores.var()
-
-
-def _of_products(q, k, scaled):
-    products = q * k
-    if scaled:
-        products = products / q.shape[-1] ** 0.5
-    return products.var()
 
 
 def _by_einsum(q, k, scaled):
@@ -89,63 +39,109 @@ def _mean_square(q, k, scaled):
     return ((scores - scores.mean()) ** 2).mean()
 
 
+def _many_pairs():
+    """So many scores that a variance divided by n equals one divided by n - 1: both are right."""
+    pairs = _pairs((3, 250, 16), (2, 320, 9))
+    return [(*pair, scaled) for pair in pairs for scaled in (False, True)]
+
+
+SCORE_VARIANCE = Exercise(
+    id="05.1",
+    title="Measure the variance",
+    reference=score_variance,
+    cases=_many_pairs,
+    accepted=(_by_einsum, _divided_by_n, _mean_square),
+    checked="two large batches, raw and scaled, over all pairs of positions",
+    mistakes=(
+        Mistake(
+            "never scaled",
+            change=("if scaled:", "if False:"),
+            message="Right for raw scores; scaled=True must divide the scores by √d.",
+        ),
+        Mistake(
+            "always scaled",
+            change=("if scaled:", "if True:"),
+            message="Right for scaled scores; scaled=False must leave the scores as they are.",
+        ),
+        Mistake(
+            "scaled the other way round",
+            change=("if scaled:", "if not scaled:"),
+            message="You scale when scaled is False, and do not when it is True. Turn the condition round.",
+        ),
+        Mistake(
+            "divided by d",
+            change=(" ** 0.5", ""),
+            message="You divided the scores by d itself. Divide by its square root, d ** 0.5.",
+        ),
+        Mistake(
+            "multiplied by √d",
+            change=("/ q.shape", "* q.shape"),
+            message="You multiplied the scores by √d (or divided by its inverse). Divide by it.",
+        ),
+        Mistake(
+            "divided by √T",
+            change=("q.shape[-1]", "q.shape[-2]"),
+            message="You divided by √T, and T is the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
+        ),
+        Mistake(
+            "divided by √16 always",
+            change=("q.shape[-1] ** 0.5", "4"),
+            message="You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
+        ),
+        Mistake(
+            "standard deviation",
+            change=("var()", "std()"),
+            message="This is the standard deviation, the square root of the variance. Tensors have var().",
+        ),
+        Mistake(
+            "the variance was divided, not the scores",
+            change=("scores = scores /", "return scores.var() /"),
+            message="Dividing scores by √d divides their variance by d, not by √d. Scale first, measure afterwards.",
+        ),
+        Mistake(
+            "only a token with itself",
+            change=("q @ k.mT", "(q * k).sum(dim=-1)"),
+            message="(q * k).sum(-1) pairs query t with key t only. All pairs: q @ k.mT.",
+        ),
+        Mistake(
+            "products instead of scores",
+            change=("q @ k.mT", "q * k"),
+            message="This is the variance of single products, near 1. A score adds up d of them.",
+        ),
+    ),
+    hints=(
+        "All scores of a batch are one product: (B, T, d) with (B, d, T).",
+        "scores.var() without dim takes all of them together.",
+    ),
+)
+
+
 # ---------------------------------------------------------------- 05.2
 
 
 def scaled_weights(q, k):
-    """q, k (B, T, d) -> (B, T, T) causal weights, scores scaled by the root of d."""
+    """q, k (B, T, d) -> (B, T, T) causal weights, scores divided by √d."""
     T, d = q.shape[-2:]
     scores = q @ k.mT / d**0.5
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-def _with_factor(q, k, factor, factor_afterwards=1.0):
-    scores = (q @ k.mT * factor).masked_fill(~causal_mask(q.shape[-2]), float("-inf"))
-    return torch.softmax(scores, dim=-1) * factor_afterwards
+def _scaled_queries(q, k):
+    fourth_root = q.shape[-1] ** 0.25
+    scores = (q / fourth_root) @ (k / fourth_root).mT
+    return torch.softmax(scores.masked_fill(torch.ones_like(scores).tril() == 0, -1e9), dim=-1)
 
 
-def _not_scaled(q, k):
-    return _with_factor(q, k, 1.0)
-
-
-def _root_of_T(q, k):
-    return _with_factor(q, k, q.shape[-2] ** -0.5)
-
-
-def _by_d(q, k):
-    return _with_factor(q, k, 1 / q.shape[-1])
-
-
-def _by_4(q, k):
-    return _with_factor(q, k, 1 / 4)
-
-
-def _multiplied(q, k):
-    return _with_factor(q, k, q.shape[-1] ** 0.5)
-
-
-def _after_softmax(q, k):
-    return _with_factor(q, k, 1.0, q.shape[-1] ** -0.5)
-
-
-def _root_of_B(q, k):
-    return _with_factor(q, k, q.shape[0] ** -0.5)
-
-
-def _no_mask(q, k):
-    return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
-
-
-def _ill(name):
-    """The weights of the illness of this name, as an answer to 05.2."""
+def _with_bug(bug):
+    """The weights of a bug of attention as an answer to 05.2."""
 
     def scaled_weights(q, k):
-        return ILLNESSES[name].compute(q, k, q)[1]
+        return bug.compute(q, k, q)[1]
 
     return scaled_weights
 
 
-_ILL_WEIGHTS = (
+_BUGS_OF_THE_WEIGHTS = (
     "softmax over the queries",
     "future filled with 0",
     "masked after the softmax",
@@ -159,10 +155,66 @@ _ILL_WEIGHTS = (
 )
 
 
-def _scaled_queries(q, k):
-    fourth_root = q.shape[-1] ** 0.25
-    scores = (q / fourth_root) @ (k / fourth_root).mT
-    return torch.softmax(scores.masked_fill(torch.ones_like(scores).tril() == 0, -1e9), dim=-1)
+SCALED_WEIGHTS = Exercise(
+    id="05.2",
+    title="A scaled head",
+    reference=scaled_weights,
+    cases=lambda: _pairs((3, 5, 16), (2, 6, 9)),
+    accepted=(_scaled_queries,),
+    properties=(ROWS_SUM_TO_ONE,),
+    checked="two batches with B, T and d all different",
+    mistakes=(
+        Mistake(
+            "not scaled",
+            change=(" / d**0.5", ""),
+            message="The scores were not divided. The rows are right in kind and too sharp: divide by √d.",
+        ),
+        Mistake(
+            "divided by √T",
+            change=("d**0.5", "T**0.5"),
+            message="You divided by √T, and T is the number of tokens. A score is a sum over the d channels of a query.",
+        ),
+        Mistake(
+            "divided by d",
+            change=("d**0.5", "d"),
+            message="You divided by d itself. √d is the size of a score; dividing by d makes all rows nearly uniform.",
+        ),
+        Mistake(
+            "divided by √16 always",
+            change=("d**0.5", "4"),
+            message="You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
+        ),
+        Mistake(
+            "multiplied by √d",
+            change=("/ d**0.5", "* d**0.5"),
+            message="You multiplied by √d (or divided by its inverse): the scores are d times larger than they should be.",
+        ),
+        Mistake(
+            "scaled after the softmax",
+            change=((" / d**0.5", ""), ("dim=-1)", "dim=-1) / d**0.5")),
+            message="The weights were scaled, not the scores: rows sum to 1/√d. Scale before the softmax.",
+        ),
+        Mistake(
+            "divided by √B",
+            change=("d**0.5", "q.shape[0] ** 0.5"),
+            message="You divided by the square root of the batch size. Is it shape[0]? The length of a query is the last axis.",
+        ),
+        Mistake(
+            "no mask",
+            change=('scores.masked_fill(~causal_mask(T), float("-inf"))', "scores"),
+            message="Well scaled, but the future is visible: the mask is missing.",
+        ),
+        *(
+            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
+            for bug in map(ATTENTION_BUGS.get, _BUGS_OF_THE_WEIGHTS)
+        ),
+    ),
+    hints=(
+        "Which of B, T, d counts the products that are added up in one score?",
+        "q.shape[-1] is the length of a query.",
+        "scores / d ** 0.5, then mask, then softmax.",
+    ),
+)
 
 
 # ---------------------------------------------------------------- 05.3
@@ -173,239 +225,77 @@ def soften(scores, temperature):
     return torch.softmax(scores / temperature, dim=-1)
 
 
-def _multiplied_by_temperature(scores, temperature):
-    return torch.softmax(scores * temperature, dim=-1)
-
-
-def _divided_afterwards(scores, temperature):
-    return torch.softmax(scores, dim=-1) / temperature
-
-
-def _temperature_not_used(scores, temperature):
-    return torch.softmax(scores, dim=-1)
-
-
-def _root_of_temperature(scores, temperature):
-    return torch.softmax(scores / temperature**0.5, dim=-1)
-
-
-def _softened_along_first(scores, temperature):
-    return torch.softmax(scores / temperature, dim=0)
-
-
-def _softened_along_second(scores, temperature):
-    return torch.softmax(scores / temperature, dim=1)
-
-
-def _shared_by_all(scores, temperature):
-    shares = torch.exp(scores / temperature)
-    return shares / shares.sum()
-
-
 def _power_of_weights(scores, temperature):
     weights = torch.softmax(scores, dim=-1) ** (1 / temperature)
     return weights / weights.sum(dim=-1, keepdim=True)
-
-
-def _pairs(*shapes):
-    generator = torch.Generator().manual_seed(0)
-    return [tuple(torch.randn(*shape, generator=generator) for _ in range(2)) for shape in shapes]
-
-
-def _many_pairs():
-    """So many scores that a variance divided by n equals one divided by n - 1: both are right."""
-    pairs = _pairs((3, 250, 16), (2, 320, 9))
-    return [(*pair, scaled) for pair in pairs for scaled in (False, True)]
 
 
 def _scores(*shape):
     return 2 * torch.randn(*shape, generator=torch.Generator().manual_seed(0))
 
 
-_ROWS_SUM_TO_ONE = (
-    "rows sum to 1",
-    lambda out, *_: torch.allclose(out.sum(-1), torch.ones(out.shape[:-1]), atol=1e-5),
+SOFTEN = Exercise(
+    id="05.3",
+    title="Temperature",
+    reference=soften,
+    cases=lambda: [(_scores(3, 5), 2.0), (_scores(2, 4, 3), 0.5)],
+    accepted=(_power_of_weights,),
+    properties=(ROWS_SUM_TO_ONE,),
+    checked="a warm and a cold temperature, a matrix and a batch of matrices",
+    mistakes=(
+        Mistake(
+            "multiplied",
+            change=("scores / temperature", "scores * temperature"),
+            message="Temperature divides. Yours gets sharper as it gets warmer.",
+        ),
+        Mistake(
+            "divided afterwards",
+            change=("(scores / temperature, dim=-1)", "(scores, dim=-1) / temperature"),
+            message="The weights were divided: rows sum to 1/temperature. Divide the scores.",
+        ),
+        Mistake(
+            "temperature not used",
+            change=(" / temperature", ""),
+            message="Every temperature gives the same weights: it is left out, or added, which changes nothing either (notebook 03). Divide the scores by it.",
+        ),
+        Mistake(
+            "divided by √temperature",
+            change=("/ temperature", "/ temperature**0.5"),
+            message="No square root here: √d came from the size of a sum. A temperature divides as it is.",
+        ),
+        Mistake(
+            "along the first axis",
+            change=("dim=-1", "dim=0"),
+            message="The softmax ran along the first axis. A row is the last: dim=-1.",
+        ),
+        Mistake(
+            "along dim=1",
+            change=("dim=-1", "dim=1"),
+            message="dim=1 is the last axis of a matrix only; of a batch of matrices it is the one before. dim=-1 is the last of both.",
+        ),
+        Mistake(
+            "divided by the sum of everything",
+            change=(
+                "torch.softmax(scores / temperature, dim=-1)",
+                "(scores / temperature).exp() / (scores / temperature).exp().sum()",
+            ),
+            message="All rows together sum to 1: sum() without dim adds up everything. Each row for itself: sum(dim=-1, keepdim=True).",
+        ),
+    ),
+    hints=("It is one line.", "Divide the scores before the softmax."),
 )
 
-EXERCISES = (
-    Exercise(
-        id="05.1",
-        title="Measure the variance",
-        reference=score_variance,
-        cases=_many_pairs,
-        accepted=(_by_einsum, _divided_by_n, _mean_square),
-        checked="two large batches, raw and scaled, over all pairs of positions",
-        mistakes=(
-            Mistake(
-                "never scaled",
-                _never_scaled,
-                "Right for raw scores; scaled=True must divide the scores by the root of d.",
-            ),
-            Mistake(
-                "always scaled",
-                _always_scaled,
-                "Right for scaled scores; scaled=False must leave the scores as they are.",
-            ),
-            Mistake(
-                "scaled the other way round",
-                _flag_inverted,
-                "You scale when scaled is False, and do not when it is True. Turn the condition round.",
-            ),
-            Mistake(
-                "divided by d",
-                _variance_by_d,
-                "You divided the scores by d itself. Divide by its root, d ** 0.5.",
-            ),
-            Mistake(
-                "multiplied by the root",
-                _variance_multiplied,
-                "You multiplied the scores by the root of d (or divided by its inverse). Divide by it.",
-            ),
-            Mistake(
-                "root of T",
-                _variance_root_of_T,
-                "You divided by the root of T, the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
-            ),
-            Mistake(
-                "divided by √16 always",
-                _variance_by_4,
-                "You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
-            ),
-            Mistake(
-                "standard deviation",
-                _std,
-                "This is the standard deviation, the root of the variance. Tensors have var().",
-            ),
-            Mistake(
-                "the variance was divided, not the scores",
-                _variance_over_root,
-                "Dividing scores by √d divides their variance by d, not by √d. Scale first, measure afterwards.",
-            ),
-            Mistake(
-                "only a token with itself",
-                _only_matching_positions,
-                "(q * k).sum(-1) pairs query t with key t only. All pairs: q @ k.mT.",
-            ),
-            Mistake(
-                "products instead of scores",
-                _of_products,
-                "This is the variance of single products, near 1. A score adds up d of them.",
-            ),
-        ),
-        hints=(
-            "All scores of a batch are one product: (B, T, d) with (B, d, T).",
-            "scores.var() without dim takes all of them together.",
-        ),
-    ),
-    Exercise(
-        id="05.2",
-        title="A scaled head",
-        reference=scaled_weights,
-        cases=lambda: _pairs((3, 5, 16), (2, 6, 9)),
-        accepted=(_scaled_queries,),
-        properties=(_ROWS_SUM_TO_ONE,),
-        checked="two batches with B, T and d all different",
-        mistakes=(
-            Mistake(
-                "not scaled",
-                _not_scaled,
-                "The scores were not divided. The rows are right in kind and too sharp: divide by the root of d.",
-            ),
-            Mistake(
-                "root of T",
-                _root_of_T,
-                "You divided by the root of T, the number of tokens. A score is a sum over the d channels of a query.",
-            ),
-            Mistake(
-                "divided by d",
-                _by_d,
-                "You divided by d itself. Its root is the size of a score; dividing by d makes all rows nearly uniform.",
-            ),
-            Mistake(
-                "divided by √16 always",
-                _by_4,
-                "You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
-            ),
-            Mistake(
-                "multiplied by the root",
-                _multiplied,
-                "You multiplied by the root (or divided by its inverse): the scores are d times larger than they should be.",
-            ),
-            Mistake(
-                "scaled after the softmax",
-                _after_softmax,
-                "The weights were scaled, not the scores: rows sum to 1/√d. Scale before the softmax.",
-            ),
-            Mistake(
-                "root of B",
-                _root_of_B,
-                "You divided by the root of the batch size. Is it shape[0]? The length of a query is the last axis.",
-            ),
-            Mistake(
-                "no mask", _no_mask, "Well scaled, but the future is visible: the mask is missing."
-            ),
-            *(Mistake(name, _ill(name), ILLNESSES[name].message) for name in _ILL_WEIGHTS),
-        ),
-        hints=(
-            "Which of B, T, d counts the products that are added up in one score?",
-            "q.shape[-1] is the length of a query.",
-            "scores / d ** 0.5, then mask, then softmax.",
-        ),
-    ),
-    Exercise(
-        id="05.3",
-        title="Temperature",
-        reference=soften,
-        cases=lambda: [(_scores(3, 5), 2.0), (_scores(2, 4, 3), 0.5)],
-        accepted=(_power_of_weights,),
-        properties=(_ROWS_SUM_TO_ONE,),
-        checked="a warm and a cold temperature, a matrix and a batch of matrices",
-        mistakes=(
-            Mistake(
-                "multiplied",
-                _multiplied_by_temperature,
-                "Temperature divides. Yours gets sharper as it gets warmer.",
-            ),
-            Mistake(
-                "divided afterwards",
-                _divided_afterwards,
-                "The weights were divided: rows sum to 1/temperature. Divide the scores.",
-            ),
-            Mistake(
-                "temperature not used",
-                _temperature_not_used,
-                "Every temperature gives the same weights: it is left out, or added, which changes nothing either (notebook 03). Divide the scores by it.",
-            ),
-            Mistake(
-                "root of the temperature",
-                _root_of_temperature,
-                "No root here: √d came from the size of a sum. A temperature divides as it is.",
-            ),
-            Mistake(
-                "along the first axis",
-                _softened_along_first,
-                "The softmax ran along the first axis. A row is the last: dim=-1.",
-            ),
-            Mistake(
-                "along dim=1",
-                _softened_along_second,
-                "dim=1 is the last axis of a matrix only; of a batch of matrices it is the one before. dim=-1 is the last of both.",
-            ),
-            Mistake(
-                "divided by the sum of everything",
-                _shared_by_all,
-                "All rows together sum to 1: sum() without dim adds up everything. Each row for itself: sum(dim=-1, keepdim=True).",
-            ),
-        ),
-        hints=("It is one line.", "Divide the scores before the softmax."),
-    ),
-)
+
+EXERCISES = (SCORE_VARIANCE, SCALED_WEIGHTS, SOFTEN)
+
+
+# ---------------------------------------------------------------- predictions
 
 PREDICTIONS = (
     Prediction(
         id="05.p1",
-        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default start "
-        "(its weights start with variance 1/(3 · 32)). "
+        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default initialisation "
+        "(its weights have variance 1/(3 · 32)). "
         "What variance do the raw scores have?",
         choices={
             "a": Choice(
@@ -415,7 +305,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "about 1",
-                "That would be after scaling, if queries and keys had variance 1. They have ⅓ here, and no one has scaled yet.",
+                "That would be after scaling, if queries and keys had variance 1. They have ⅓ here, and the scores are not scaled yet.",
             ),
             "c": Choice(
                 "about 1.8",
@@ -449,7 +339,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="05.p3",
-        question="A head forgets the root. It is trained for a long time, from PyTorch's default start. What will you see?",
+        question="A head does not divide its scores by √d. It is trained for a long time, from PyTorch's default initialisation. What will you see?",
         choices={
             "a": Choice(
                 "an error, or nan",
@@ -457,7 +347,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "it cannot learn at all",
-                "With unit-variance queries and keys and a large d it would have a hard start. Default weights are small, so its scores start near 1.9.",
+                "With unit-variance queries and keys and a large d training would begin badly. Default weights are small, so the variance of its scores is 1.9 at initialisation.",
             ),
             "c": Choice(
                 "probably nothing: W_query can learn the missing factor",

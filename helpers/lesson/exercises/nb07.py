@@ -3,9 +3,11 @@
 import torch
 from torch import nn
 
-from helpers.clinic.wiring import WIRING_BUGS as MISWIRINGS
-from helpers.clinic.wiring import block_output as wired
-from helpers.lesson.grading import Choice, Exercise, Mistake, Prediction
+from helpers.attention import FeedForward, MultiHeadAttention
+from helpers.clinic.wiring import WIRING_BUGS, block_output
+from helpers.lesson.grading import Exercise, Mistake
+from helpers.lesson.question import Choice, Prediction
+from helpers.torch_settings import seed_all
 
 # ---------------------------------------------------------------- 07.1
 
@@ -15,175 +17,9 @@ def feed_forward(x, W_1, b_1, W_2, b_2):
     return torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2
 
 
-def _no_relu(x, W_1, b_1, W_2, b_2):
-    return (x @ W_1.T + b_1) @ W_2.T + b_2
-
-
-def _relu_at_the_end(x, W_1, b_1, W_2, b_2):
-    return torch.relu(torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2)
-
-
-def _relu_last_only(x, W_1, b_1, W_2, b_2):
-    return torch.relu((x @ W_1.T + b_1) @ W_2.T + b_2)
-
-
-def _not_projected(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ W_1.T + b_1)
-
-
-def _not_transposed(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ W_1 + b_1) @ W_2 + b_2
-
-
-def _no_biases(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ W_1.T) @ W_2.T
-
-
-def _no_first_bias(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ W_1.T) @ W_2.T + b_2
-
-
-def _no_second_bias(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ W_1.T + b_1) @ W_2.T
-
-
-def _matrices_exchanged(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ W_2 + b_1) @ W_1 + b_2
-
-
-def _poured(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ W_1.reshape(W_2.shape) + b_1) @ W_2.reshape(W_1.shape) + b_2
-
-
-def _bias_after_relu(x, W_1, b_1, W_2, b_2):
-    return (torch.relu(x @ W_1.T) + b_1) @ W_2.T + b_2
-
-
-def _with_road(x, W_1, b_1, W_2, b_2):
-    return x + torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2
-
-
 def _by_linear(x, W_1, b_1, W_2, b_2):
     linear = nn.functional.linear
     return linear(linear(x, W_1, b_1).clamp(min=0), W_2, b_2)
-
-
-# ---------------------------------------------------------------- 07.2
-
-
-def layer_norm(x, eps=1e-5):
-    """(..., C) -> (..., C): each token's channels with mean 0 and variance 1."""
-    mean = x.mean(dim=-1, keepdim=True)
-    variance = x.var(dim=-1, unbiased=False, keepdim=True)
-    return (x - mean) / torch.sqrt(variance + eps)
-
-
-def _unbiased(x, eps=1e-5):
-    return (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True) + eps)
-
-
-def _eps_outside(x, eps=1e-5):
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / (x.var(-1, unbiased=False, keepdim=True).sqrt() + eps)
-
-
-def _no_eps(x, eps=1e-5):
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / x.var(-1, unbiased=False, keepdim=True).sqrt()
-
-
-def _divided_by_variance(x, eps=1e-5):
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / (x.var(-1, unbiased=False, keepdim=True) + eps)
-
-
-def _over_time(x, eps=1e-5):
-    centred = x - x.mean(-2, keepdim=True)
-    return centred / torch.sqrt(x.var(-2, unbiased=False, keepdim=True) + eps)
-
-
-def _over_sequence(x, eps=1e-5):
-    centred = x - x.mean((-2, -1), keepdim=True)
-    return centred / torch.sqrt(x.var((-2, -1), unbiased=False, keepdim=True) + eps)
-
-
-def _over_batch(x, eps=1e-5):
-    centred = x - x.mean(0, keepdim=True)
-    return centred / torch.sqrt(x.var(0, unbiased=False, keepdim=True) + eps)
-
-
-def _over_everything(x, eps=1e-5):
-    return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps)
-
-
-def _no_keepdim(x, eps=1e-5):
-    return (x - x.mean(-1)) / torch.sqrt(x.var(-1, unbiased=False) + eps)
-
-
-def _std_plus_eps(x, eps=1e-5):
-    return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)
-
-
-def _std(x, eps=1e-5):
-    return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
-
-
-def _only_centred(x, eps=1e-5):
-    return x - x.mean(-1, keepdim=True)
-
-
-def _no_brackets(x, eps=1e-5):
-    variance = x.var(-1, unbiased=False, keepdim=True)
-    return x - x.mean(-1, keepdim=True) / torch.sqrt(variance + eps)
-
-
-def _not_centred(x, eps=1e-5):
-    return x / torch.sqrt(x.var(-1, unbiased=False, keepdim=True) + eps)
-
-
-def _root_mean_square(x, eps=1e-5):
-    return x / torch.sqrt((x**2).mean(-1, keepdim=True) + eps)
-
-
-def _by_squares(x, eps=1e-5):
-    centred = x - x.mean(-1, keepdim=True)
-    return centred * torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
-
-
-# ---------------------------------------------------------------- 07.3
-
-
-def block(x, attention, feed_forward, norm_1, norm_2):
-    """(B, T, C) -> (B, T, C): a pre-norm transformer block from its four parts."""
-    x = x + attention(norm_1(x))
-    return x + feed_forward(norm_2(x))
-
-
-def _miswired(changed):
-    """A block put together with a known mistake, as an answer to 07.3."""
-
-    def block(x, attention, feed_forward, norm_1, norm_2):
-        return wired(x, attention, feed_forward, norm_1, norm_2, **changed)
-
-    return block
-
-
-def _post_norm(x, attention, feed_forward, norm_1, norm_2):
-    x = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x))
-
-
-def _first_road_lost(x, attention, feed_forward, norm_1, norm_2):
-    return x + feed_forward(norm_2(x + attention(norm_1(x))))
-
-
-def _second_norm_on_the_road(x, attention, feed_forward, norm_1, norm_2):
-    z = norm_2(x + attention(norm_1(x)))
-    return z + feed_forward(z)
-
-
-def _norm_at_the_end(x, attention, feed_forward, norm_1, norm_2):
-    return norm_2(block(x, attention, feed_forward, norm_1, norm_2))
 
 
 def _layers():
@@ -198,6 +34,103 @@ def _layers():
     ]
 
 
+FEED_FORWARD = Exercise(
+    id="07.1",
+    title="Feed-forward",
+    reference=feed_forward,
+    cases=_layers,
+    accepted=(_by_linear,),
+    checked="two sizes: widen, ReLU, project back, with both biases",
+    mistakes=(
+        Mistake(
+            "no ReLU",
+            change=("torch.relu", ""),
+            message="Without the ReLU two matrices in a row are one matrix: nothing new can be computed.",
+        ),
+        Mistake(
+            "ReLU at the end too",
+            change=(
+                "torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2",
+                "torch.relu(torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2)",
+            ),
+            message="The output went through a ReLU as well, so it can only push channels up. The ReLU stands between the two layers.",
+        ),
+        Mistake(
+            "ReLU at the end only",
+            change=(
+                "torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2",
+                "torch.relu((x @ W_1.T + b_1) @ W_2.T + b_2)",
+            ),
+            message="The ReLU stands after the second layer. It belongs between the two, or they are one matrix.",
+        ),
+        Mistake(
+            "not projected back",
+            change=(" @ W_2.T + b_2", ""),
+            message="The result has 4C channels. Project back to C, so that it can be added to x.",
+        ),
+        Mistake(
+            "not transposed",
+            change=(("W_1.T", "W_1"), ("W_2.T", "W_2")),
+            message="nn.Linear stores (out, in): W_1 is (4C, C). Multiply by W_1.T.",
+        ),
+        Mistake(
+            "reshaped instead of transposed",
+            change=(("W_1.T", "W_1.reshape(W_2.shape)"), ("W_2.T", "W_2.reshape(W_1.shape)")),
+            message="The shapes fit, the numbers are in the wrong places: view and reshape keep the reading order, .T turns rows into columns.",
+        ),
+        Mistake(
+            "W_1 and W_2 exchanged",
+            change=(("W_1.T", "W_2"), ("W_2.T", "W_1")),
+            message="It runs, since W_2 is stored as (C, 4C), but the matrices changed places. First x @ W_1.T, then W_2.T.",
+        ),
+        Mistake(
+            "no biases",
+            change=((" + b_1", ""), (" + b_2", "")),
+            message="The two biases are missing.",
+        ),
+        Mistake(
+            "b_1 missing",
+            change=(" + b_1", ""),
+            message="b_1 is missing: it is added before the ReLU, where it moves the point of the cut.",
+        ),
+        Mistake(
+            "b_2 missing",
+            change=(" + b_2", ""),
+            message="b_2 is missing: it is added last of all.",
+        ),
+        Mistake(
+            "bias after the ReLU",
+            change=("torch.relu(x @ W_1.T + b_1)", "(torch.relu(x @ W_1.T) + b_1)"),
+            message="b_1 belongs inside: it moves the point where the ReLU cuts.",
+        ),
+        Mistake(
+            "x added",
+            change=("return ", "return x + "),
+            message="You added x. The block does that (exercise 07.3); here only the residual branch is wanted.",
+        ),
+    ),
+    hints=(
+        "Three steps: to 4C, ReLU, back to C.",
+        "A Linear layer is x @ W.T + b.",
+    ),
+)
+
+
+# ---------------------------------------------------------------- 07.2
+
+
+def layer_norm(x, eps=1e-5):
+    """(..., C) -> (..., C): each token's channels with mean 0 and variance 1."""
+    mean = x.mean(dim=-1, keepdim=True)
+    variance = x.var(dim=-1, unbiased=False, keepdim=True)
+    return (x - mean) / torch.sqrt(variance + eps)
+
+
+def _by_squares(x, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred * torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+
+
 def _tokens():
     """Two batches; one token of each is tiny, where the place of eps shows."""
     generator = torch.Generator().manual_seed(0)
@@ -210,13 +143,130 @@ def _tokens():
     return [(x,) for x in batches]
 
 
-def _parts():
-    """A batch and four parts. The norms have random gains: fresh ones would all be alike."""
-    from helpers.attention import FeedForward, MultiHeadAttention
+LAYER_NORM = Exercise(
+    id="07.2",
+    title="Layer norm",
+    reference=layer_norm,
+    cases=_tokens,
+    accepted=(_by_squares,),
+    atol=1e-4,
+    checked="two batches, each with one tiny token, where the place of ε shows",
+    properties=(("each token has mean 0", lambda out, x: bool(out.mean(-1).abs().max() < 1e-4)),),
+    mistakes=(
+        Mistake(
+            "variance divided by C - 1",
+            change=("unbiased=False, ", ""),
+            message="Tensor.var divides by C - 1 unless told otherwise. Here the C channels are all there is: unbiased=False.",
+        ),
+        Mistake(
+            "ε outside the square root",
+            change=("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)"),
+            message="ε was added after the square root. For ordinary tokens it does not show; for a tiny one the result is three times too large. sqrt(var + ε).",
+        ),
+        Mistake(
+            "standard deviation plus ε",
+            change=(
+                ("unbiased=False, ", ""),
+                ("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)"),
+            ),
+            message="Two things: Tensor.std divides by C - 1, not C, and ε was added after the square root. Take the variance with unbiased=False: sqrt(var + ε).",
+        ),
+        Mistake(
+            "standard deviation without ε",
+            change=(("unbiased=False, ", ""), ("variance + eps", "variance")),
+            message="Two things: Tensor.std divides by C - 1, not C, and ε is missing. Take the variance with unbiased=False: sqrt(var + ε).",
+        ),
+        Mistake(
+            "no ε",
+            change=("variance + eps", "variance"),
+            message="ε is missing: tiny tokens are blown up to full size, and a constant token would be 0/0.",
+        ),
+        Mistake(
+            "divided by the variance",
+            change=("torch.sqrt(variance + eps)", "(variance + eps)"),
+            message="You divided by the variance. Its square root is the size of the numbers.",
+        ),
+        Mistake(
+            "over time",
+            change=(("mean(dim=-1", "mean(dim=-2"), ("var(dim=-1", "var(dim=-2")),
+            message="The mean ran over the tokens, dim=-2: tokens were mixed, future ones included. Each token for itself: dim=-1.",
+        ),
+        Mistake(
+            "over the whole sequence",
+            change=(("mean(dim=-1", "mean(dim=(-2, -1)"), ("var(dim=-1", "var(dim=(-2, -1)")),
+            message="Mean and variance were taken over tokens and channels: tokens were mixed. Each token for itself: dim=-1.",
+        ),
+        Mistake(
+            "over the batch",
+            change=(("mean(dim=-1", "mean(dim=0"), ("var(dim=-1", "var(dim=0")),
+            message="That is the idea of batch norm: statistics over the batch. Layer norm takes each token for itself: dim=-1.",
+        ),
+        Mistake(
+            "over everything",
+            change=(
+                ("mean(dim=-1, keepdim=True)", "mean()"),
+                ("var(dim=-1, unbiased=False, keepdim=True)", "var(unbiased=False)"),
+            ),
+            message="One mean and one variance for the whole batch: all tokens were mixed. Each token for itself: dim=-1, keepdim=True.",
+        ),
+        Mistake(
+            "axis not kept",
+            change=(
+                ("mean(dim=-1, keepdim=True)", "mean(dim=-1)"),
+                ("unbiased=False, keepdim=True", "unbiased=False"),
+            ),
+            message="Mean and variance are (B, T): one number for each token, and the axis of channels is gone. Sizes line up from the right, so T meets C. "
+            "keepdim=True keeps the axis, (B, T, 1), in the mean and in the variance.",
+        ),
+        Mistake(
+            "only the mean",
+            change=(" / torch.sqrt(variance + eps)", ""),
+            message="The mean is subtracted and the size left as it was. Divide by the square root of the variance plus ε.",
+        ),
+        Mistake(
+            "brackets missing",
+            change=("(x - mean)", "x - mean"),
+            message="Division goes before subtraction: only the mean was divided. Put x - mean in brackets.",
+        ),
+        Mistake(
+            "mean not subtracted",
+            change=("(x - mean)", "x"),
+            message="The size is right, the mean is still in.",
+        ),
+        Mistake(
+            "root mean square",
+            change=(
+                ("(x - mean)", "x"),
+                (
+                    "x.var(dim=-1, unbiased=False, keepdim=True)",
+                    "(x**2).mean(dim=-1, keepdim=True)",
+                ),
+            ),
+            message="This is RMS norm, which leaves the mean in and divides by the square root of the mean square. A good norm, but another one.",
+        ),
+    ),
+    hints=(
+        "Mean and variance over the channels of one token, kept as an axis of length 1.",
+        "x.var(dim=-1, unbiased=False, keepdim=True)",
+        "(x - mean) / torch.sqrt(variance + eps)",
+    ),
+)
 
+
+# ---------------------------------------------------------------- 07.3
+
+
+def block(x, attention, feed_forward, norm_1, norm_2):
+    """(B, T, C) -> (B, T, C): a pre-norm transformer block from its four parts."""
+    x = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(x))
+
+
+def _parts():
+    """A batch and four parts. At initialisation all norms are equal, so these are changed."""
     cases = []
     for seed, (B, T, C, n_head) in enumerate([(3, 5, 8, 2), (2, 4, 6, 3)]):
-        torch.manual_seed(seed)
+        seed_all(seed)
         norms = [nn.LayerNorm(C) for _ in range(2)]
         for norm in norms:
             nn.init.uniform_(norm.weight, 0.5, 2.0)
@@ -226,207 +276,67 @@ def _parts():
     return cases
 
 
-EXERCISES = (
-    Exercise(
-        id="07.1",
-        title="Feed-forward",
-        reference=feed_forward,
-        cases=_layers,
-        accepted=(_by_linear,),
-        checked="two sizes: widen, ReLU, project back, with both biases",
-        mistakes=(
-            Mistake(
-                "no ReLU",
-                _no_relu,
-                "Without the ReLU two matrices in a row are one matrix: nothing new can be computed.",
-            ),
-            Mistake(
-                "ReLU at the end too",
-                _relu_at_the_end,
-                "The output went through a ReLU as well, so it can only push channels up. The ReLU stands between the two layers.",
-            ),
-            Mistake(
-                "ReLU at the end only",
-                _relu_last_only,
-                "The ReLU stands after the second layer. It belongs between the two, or they are one matrix.",
-            ),
-            Mistake(
-                "not projected back",
-                _not_projected,
-                "The result has 4C channels. Project back to C, so that it can be added to x.",
-            ),
-            Mistake(
-                "not transposed",
-                _not_transposed,
-                "nn.Linear stores (out, in): W_1 is (4C, C). Multiply by W_1.T.",
-            ),
-            Mistake(
-                "poured instead of transposed",
-                _poured,
-                "The shapes fit, the numbers are in the wrong places: view and reshape keep the reading order, .T turns rows into columns.",
-            ),
-            Mistake(
-                "W_1 and W_2 exchanged",
-                _matrices_exchanged,
-                "It runs, since W_2 is stored as (C, 4C), but the matrices changed places. First x @ W_1.T, then W_2.T.",
-            ),
-            Mistake("no biases", _no_biases, "The two biases are missing."),
-            Mistake(
-                "b_1 missing",
-                _no_first_bias,
-                "b_1 is missing: it is added before the ReLU, where it moves the point of the cut.",
-            ),
-            Mistake("b_2 missing", _no_second_bias, "b_2 is missing: it is added last of all."),
-            Mistake(
-                "bias after the ReLU",
-                _bias_after_relu,
-                "b_1 belongs inside: it moves the point where the ReLU cuts.",
-            ),
-            Mistake(
-                "x added",
-                _with_road,
-                "You added x. That is the block's business (exercise 07.3); here only the branch is wanted.",
-            ),
+def _with_bug(bug):
+    """A block with a wiring bug as an answer to 07.3."""
+
+    def block(x, attention, feed_forward, norm_1, norm_2):
+        return block_output(x, attention, feed_forward, norm_1, norm_2, **bug.changed)
+
+    return block
+
+
+BLOCK = Exercise(
+    id="07.3",
+    title="The block",
+    reference=block,
+    cases=_parts,
+    checked="two blocks with random norms: both residual connections, both norms, in the right order",
+    mistakes=(
+        *(
+            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
+            for bug in WIRING_BUGS
+            if bug.changed != {"norms": (1, 1)}  # "one norm for both" is there already
         ),
-        hints=(
-            "Three steps: to 4C, ReLU, back to C.",
-            "A Linear layer is x @ W.T + b.",
+        Mistake(
+            "post-norm",
+            change=(
+                ("x + attention(norm_1(x))", "norm_1(x + attention(x))"),
+                ("x + feed_forward(norm_2(x))", "norm_2(x + feed_forward(x))"),
+            ),
+            message="This is the block of 2017: norm(x + f(x)), the norm on the residual stream. Pre-norm is x + f(norm(x)).",
+        ),
+        Mistake(
+            "the first sum is not kept",
+            change=(("x = x + attention", "z = x + attention"), ("norm_2(x)", "norm_2(z)")),
+            message="The feed-forward reads x + attention(…), but its output is added to the old x, so the residual stream lacks the output of the attention. "
+            "Two lines, each x = x + ….",
+        ),
+        Mistake(
+            "norm_2 on the residual stream",
+            change=(
+                ("x + attention(norm_1(x))", "norm_2(x + attention(norm_1(x)))"),
+                ("feed_forward(norm_2(x))", "feed_forward(x)"),
+            ),
+            message="The first line is right. In the second the norm replaced x on the residual stream: only the feed-forward reads norm_2(x), and x itself is added.",
+        ),
+        Mistake(
+            "a norm at the end",
+            change=("x + feed_forward(norm_2(x))", "norm_2(x + feed_forward(norm_2(x)))"),
+            message="The block is right, and then goes through a norm once more. The residual stream keeps x as it is: no norm after the last sum.",
         ),
     ),
-    Exercise(
-        id="07.2",
-        title="Layer norm",
-        reference=layer_norm,
-        cases=_tokens,
-        accepted=(_by_squares,),
-        atol=1e-4,
-        checked="two batches, each with one tiny token, where the place of ε shows",
-        properties=(
-            ("each token has mean 0", lambda out, x: bool(out.mean(-1).abs().max() < 1e-4)),
-        ),
-        mistakes=(
-            Mistake(
-                "variance divided by C - 1",
-                _unbiased,
-                "Tensor.var divides by C - 1 unless told otherwise. Here the C channels are all there is: unbiased=False.",
-            ),
-            Mistake(
-                "ε outside the root",
-                _eps_outside,
-                "ε was added after the root. For ordinary tokens nobody sees it; for a tiny one the result is three times too large. sqrt(var + ε).",
-            ),
-            Mistake(
-                "standard deviation plus ε",
-                _std_plus_eps,
-                "Two things: Tensor.std divides by C - 1, not C, and ε was added after the root. Take the variance with unbiased=False: sqrt(var + ε).",
-            ),
-            Mistake(
-                "standard deviation without ε",
-                _std,
-                "Two things: Tensor.std divides by C - 1, not C, and ε is missing. Take the variance with unbiased=False: sqrt(var + ε).",
-            ),
-            Mistake(
-                "no ε",
-                _no_eps,
-                "ε is missing: tiny tokens are blown up to full size, and a constant token would be 0/0.",
-            ),
-            Mistake(
-                "divided by the variance",
-                _divided_by_variance,
-                "You divided by the variance. Its root is the size of the numbers.",
-            ),
-            Mistake(
-                "over time",
-                _over_time,
-                "The mean ran over the tokens, dim=-2: tokens were mixed, future ones included. Each token for itself: dim=-1.",
-            ),
-            Mistake(
-                "over the whole sequence",
-                _over_sequence,
-                "Mean and variance were taken over tokens and channels: tokens were mixed. Each token for itself: dim=-1.",
-            ),
-            Mistake(
-                "over the batch",
-                _over_batch,
-                "That is the idea of batch norm: statistics over the batch. Layer norm takes each token for itself: dim=-1.",
-            ),
-            Mistake(
-                "over everything",
-                _over_everything,
-                "One mean and one variance for the whole batch: all tokens were mixed. Each token for itself: dim=-1, keepdim=True.",
-            ),
-            Mistake(
-                "axis not kept",
-                _no_keepdim,
-                "Mean and variance are (B, T): one number for each token, and the axis of channels is gone. Sizes line up from the right, so T meets C. "
-                "keepdim=True keeps the axis, (B, T, 1), in the mean and in the variance.",
-            ),
-            Mistake(
-                "only the mean",
-                _only_centred,
-                "The mean is subtracted and the size left as it was. Divide by the root of the variance plus ε.",
-            ),
-            Mistake(
-                "brackets missing",
-                _no_brackets,
-                "Division goes before subtraction: only the mean was divided. Put x - mean in brackets.",
-            ),
-            Mistake(
-                "mean not subtracted", _not_centred, "The size is right, the mean is still in."
-            ),
-            Mistake(
-                "root mean square",
-                _root_mean_square,
-                "This is RMS norm, which leaves the mean in and divides by the root of the mean square. A good norm, but another one.",
-            ),
-        ),
-        hints=(
-            "Mean and variance over the channels of one token, kept as an axis of length 1.",
-            "x.var(dim=-1, unbiased=False, keepdim=True)",
-            "(x - mean) / torch.sqrt(variance + eps)",
-        ),
-    ),
-    Exercise(
-        id="07.3",
-        title="The block",
-        reference=block,
-        cases=_parts,
-        checked="two blocks with random norms: both roads, both norms, in the right order",
-        mistakes=(
-            *(
-                Mistake(one.name, _miswired(one.changed), one.message)
-                for one in MISWIRINGS
-                if one.changed != {"norms": (1, 1)}  # "one norm for both" is there already
-            ),
-            Mistake(
-                "post-norm",
-                _post_norm,
-                "This is the block of 2017: norm(x + f(x)), the norm on the road. Pre-norm is x + f(norm(x)).",
-            ),
-            Mistake(
-                "the first sum is not kept",
-                _first_road_lost,
-                "The feed-forward reads x + attention(…), but its answer is added to the old x, so what the attention brought is lost on the road. "
-                "Two lines, each x = x + ….",
-            ),
-            Mistake(
-                "norm_2 on the road",
-                _second_norm_on_the_road,
-                "The first line is right. In the second the norm took the place of x on the road: only the feed-forward reads norm_2(x), and x itself is added.",
-            ),
-            Mistake(
-                "a norm at the end",
-                _norm_at_the_end,
-                "The block is right, and then goes through a norm once more. The road keeps x as it is: no norm after the last sum.",
-            ),
-        ),
-        hints=(
-            "Two lines, each of the form x = x + something.",
-            "The first something is attention(norm_1(x)).",
-            "The second is feed_forward(norm_2(x)), with the x that the first line made.",
-        ),
+    hints=(
+        "Two lines, each of the form x = x + something.",
+        "The first something is attention(norm_1(x)).",
+        "The second is feed_forward(norm_2(x)), with the x that the first line made.",
     ),
 )
+
+
+EXERCISES = (FEED_FORWARD, LAYER_NORM, BLOCK)
+
+
+# ---------------------------------------------------------------- predictions
 
 PREDICTIONS = (
     Prediction(
@@ -435,7 +345,7 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "all outputs: order matters",
-                "To whom? The layer takes one token at a time and never sees a neighbour.",
+                "The layer takes one token at a time and never sees a neighbour.",
             ),
             "b": Choice("nothing", "Each token goes through alone. Only attention mixes tokens."),
             "c": Choice(
@@ -447,7 +357,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p2",
-        question="24 blocks on the road, no norm. Each branch gives back numbers about as large as those it reads. "
+        question="24 blocks with residual connections, no norm. Each branch gives back numbers about as large as those it reads. "
         "x begins at size 1. How large is it at the end?",
         choices={
             "a": Choice(
@@ -456,7 +366,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "about 1: attention averages",
-                "The branch may average, but its result is added to a road that only grows.",
+                "The branch may average, but its result is added to a residual stream that only grows.",
             ),
             "c": Choice(
                 "more than 100 000",

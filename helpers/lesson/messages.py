@@ -1,0 +1,355 @@
+"""What is wrong with an answer, and what is right about it, in the words that a learner reads.
+
+`grading` finds out what came back, and chooses from these texts.
+"""
+
+import inspect
+import math
+import sysconfig
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.numbers import told_apart
+
+# Where a line of a traceback is not the learner's own.
+HELPERS = str(Path(__file__).resolve().parents[1])
+LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
+
+# A part of what torch or Python says of a mistake that beginners make, and what to do about it.
+REMEDIES = {
+    "must match the size of tensor": "Sizes line up from the right, and each must be equal or 1. "
+    "Print the .shape of both tensors.",
+    "mat1 and mat2 shapes cannot be": "a @ b needs as many columns in a as b has rows. Print the "
+    ".shape of both.",
+    "Expected size for first two dimensions": "a @ b needs as many columns in a as b has rows. "
+    "Print the .shape of both.",
+    "expand(": "What is stored or expanded has more axes than its place. Print the .shape "
+    "of both sides.",
+    "expanded size of the tensor": "What is stored or expanded does not fit its place. Print "
+    "the .shape of both sides.",
+    "Boolean value of Tensor": "`and`, `or`, `not` and chains such as 0 <= a < b want one True or "
+    "False. For tensors: & | ~, with brackets around each comparison.",
+    "operator.invert": "~ wants True and False. A comparison, such as == 1, makes them.",
+    "only supports boolean masks": "A mask is True and False. A comparison, such as == 0, makes "
+    "them.",
+    "return_types": "max, min and others return two tensors when they get a dim: take .values.",
+    "'int' object is not iterable": "To count from 0 to n - 1, write range(n).",
+    "values to unpack": "If this is a shape: it has one number for each axis, as in "
+    "B, T, C = x.shape.",
+}
+
+
+# ---------------------------------------------------------------- it could not be run
+
+
+def not_callable(candidate: Any, reference: Callable, arguments: tuple) -> str:
+    """Say why a candidate cannot be called in the place of the reference; "" when it can."""
+    name = reference.__name__
+    if inspect.isclass(candidate):
+        instance = f"{candidate.__name__}(…)"
+        return f"You handed over a class; give a function, or an instance: {instance}."
+    if not callable(candidate):
+        return (
+            f"Expected a function, got {_describe(candidate)}.\n"
+            f"Hand over the function itself, without brackets after its name: {name}."
+        )
+    try:
+        signature = inspect.signature(candidate)
+    except (TypeError, ValueError):  # built-in functions have none
+        return ""
+    wanted = inspect.signature(reference)
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        names = ", ".join(list(wanted.parameters)[: len(arguments)])
+        return (
+            f"Your function takes {signature}, but it is called as {name}({names}).\n"
+            f"Its first line should read: def {name}{wanted}:"
+        )
+    return ""
+
+
+def not_attempted(candidate: Callable) -> str:
+    """Say that the stub is still there, and, where there is code too, which line to remove."""
+    code = getattr(candidate, "__code__", None)
+    if code and (len(code.co_names) > 1 or code.co_nlocals > code.co_argcount):
+        return "not attempted yet: it still says `raise NotImplementedError`. Take that line out."
+    return "not attempted yet."
+
+
+def raised(error: Exception, candidate: Callable) -> str:
+    """Repeat an exception, with the learner's line that led to it, and say what to do."""
+    text = _shorten(" ".join(str(error).split()), 300)
+    message = f"Your function raised {type(error).__name__}{': ' + text if text else ''}"
+    frame = _learners_line(error, candidate)
+    if frame and frame.line:
+        message += f"\nIt happened in line {frame.lineno}: `{_shorten(frame.line, 100)}`"
+    remedy = next((remedy for part, remedy in REMEDIES.items() if part in text), "")
+    return f"{message}\n{remedy}" if remedy else message
+
+
+def _learners_line(error: Exception, candidate: Callable) -> traceback.FrameSummary | None:
+    """Find the innermost line in the candidate's own cell, else in any code but libraries'."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is our own call
+    code = getattr(inspect.unwrap(candidate), "__code__", None)
+    own = [frame for frame in frames if code and frame.filename == code.co_filename]
+    others = [frame for frame in frames if not frame.filename.startswith((HELPERS, *LIBRARIES))]
+    return (own or others or [None])[-1]
+
+
+# ---------------------------------------------------------------- what came back is wrong
+
+
+def changed_input(name: str) -> str:
+    """Say that an argument was written into."""
+    return (
+        f"Your function changed its input `{name}`, which its caller still needs.\n"
+        f"Make a new tensor: write nothing into `{name}` or what it holds, call no "
+        "method that ends in _ on it, or work on a .clone()."
+    )
+
+
+def forbidden_call(word: str) -> str:
+    """Say that the work was left to torch."""
+    return f"Your function calls torch's own {word}. Here you write it yourself."
+
+
+def nothing_returned() -> str:
+    """Say that None came back."""
+    return "Your function returned None. Is its `return` missing?"
+
+
+def not_a_tensor(value: Any, expected: Tensor, several: bool) -> str:
+    """Say what came back in the place of a tensor, and how to make one of it."""
+    message = f"Expected {_describe_expected(expected, several)}, got {_describe(value)}."
+    name = type(value).__name__
+    if several:
+        return message
+    if isinstance(value, tuple | list) and tensor_shapes(value):
+        return f"{message} {_how_to_join(value, expected)}"
+    if type(value).__module__ == "numpy":
+        way = "from_numpy" if name == "ndarray" else "tensor"
+        return (
+            f"{message} Return a tensor: torch.{way}(…) makes one; staying with torch is simpler."
+        )
+    return f"{message} torch.tensor(…) takes plain numbers." if name == "list" else message
+
+
+def wrong_number_of_tensors(value: Tensor, expected: Tensor) -> str:
+    """Compare tensors that came as one stack: how many there are, and their shape."""
+    got = f"{len(value)} of shape {_shape(value)[1:]}"
+    return f"Expected {_describe_expected(expected, several=True)}, got {got}."
+
+
+def wrong_shape(value: Tensor, expected: Tensor) -> str:
+    """Compare two shapes; say so where the sizes are right and only their order is not."""
+    if not expected.dim():
+        return f"Expected one number, got a tensor of shape {_shape(value)}."
+    message = f"Wrong shape: expected {_shape(expected)}, got {_shape(value)}"
+    wanted, got = list(expected.shape), list(value.shape)
+    if not got:
+        return f"{message}, a single number."
+    if sorted(got) == sorted(wanted):
+        return f"{message}. The sizes are right; their order is not."
+    if [n for n in got if n != 1] == [n for n in wanted if n != 1]:
+        if len(got) > len(wanted):
+            return f"{message}. An axis of size 1 is left over."
+        return f"{message}. An axis of size 1 is missing: keepdim=True keeps it."
+    return f"{message}."
+
+
+def wrong_kind(value: Tensor, expected: Tensor) -> str:
+    """Say that the numbers are of another kind, such as whole numbers for floats."""
+    remedies = {
+        "floats": " Start from floats, or use .float().",
+        "True and False": " A comparison, such as == 1, makes them.",
+    }
+    wanted = kind(expected)
+    return f"Expected {wanted}, got {kind(value)} ({value.dtype}).{remedies.get(wanted, '')}"
+
+
+def wrong_dtype(value: Tensor, expected: Tensor) -> str:
+    """Say that the right floats have too many or too few digits."""
+    return (
+        f"The numbers are right, but they are {value.dtype}; expected {expected.dtype}.\n"
+        "PyTorch refuses @ and allclose between two dtypes, so cells below would fail. Leave out "
+        f"dtype=… and .double(), or end with .to({expected.dtype})."
+    )
+
+
+def wrong_numbers(value: Tensor, expected: Tensor, close: Callable[..., Tensor]) -> str:
+    """Show the first difference, and what the numbers point to.
+
+    `close` says of two tensors where they agree.
+    """
+    index = tuple((~close(value, expected)).nonzero()[0].tolist())
+    wanted, got = told_apart(expected[index].item(), value[index].item())
+    where = f"First difference at out{list(index)}: e" if index else "E"
+    message = f"{where}xpected {wanted}, got {got}."
+    lost = ~value.isfinite() & expected.isfinite()
+    if lost.any():
+        message += f"\n{int(lost.sum())} of {value.numel()} numbers are nan or inf."
+        if value.isnan().any():
+            message += " nan comes of 0 / 0, inf - inf or 0 * inf, and then spreads."
+        return message
+    square = value.dim() > 1 and value.shape[-1] == value.shape[-2]
+    if square and close(value.mT, expected).all():
+        return f"{message}\nThe numbers are right, but rows and columns are swapped."
+    ratio, name = _simple_ratio(value, expected)
+    if name and close(value / ratio, expected).all():
+        message += f"\nEvery number is {name} times what it should be."
+    return message
+
+
+def _simple_ratio(value: Tensor, expected: Tensor) -> tuple[float, str]:
+    """Guess what all numbers are multiplied by, and name it: 3, 1/4, √2, 1/√2 or their negative.
+
+    The name is empty when it is another number, or when one number alone is to be compared.
+    """
+    # Flat, since torch.unravel_index imports sympy, which takes a quarter of a second.
+    largest = expected.abs().argmax()
+    got, wanted = value.flatten()[largest].item(), expected.flatten()[largest].item()
+    if value.numel() < 2 or not expected.is_floating_point() or wanted == 0:
+        return 0.0, ""
+    ratio = got / wanted
+    for n in range(1, 101):
+        for factor, name in (
+            (n, f"{n}"),
+            (1 / n, f"1/{n}"),
+            (n**0.5, f"√{n}"),
+            (n**-0.5, f"1/√{n}"),
+        ):
+            if factor != 1 and math.isclose(ratio, factor, rel_tol=1e-5):
+                return ratio, name
+            if math.isclose(ratio, -factor, rel_tol=1e-5):
+                return ratio, f"-{name}"
+    return 0.0, ""
+
+
+# ---------------------------------------------------------------- what it was given, and what holds
+
+
+def inputs(names: Sequence[str], arguments: tuple) -> str:
+    """Write the arguments of a call: tensors by their shapes, all else as it is."""
+    texts = [
+        f"{name} of shape {_shape(argument)}"
+        if isinstance(argument, Tensor)
+        else f"{name} = {_write(argument)}"
+        for name, argument in zip(names, arguments, strict=False)
+    ]
+    return f"Input: {', '.join(texts)}."
+
+
+def what_holds(
+    value: Tensor, right: Tensor, holds: Sequence[str], fails: Sequence[str], extra: Sequence[str]
+) -> str:
+    """Say what is right about a wrong answer of the right shape, which narrows the search.
+
+    `right` says which numbers are. The rest are names of properties: those that the answer shares
+    with the right one, those that it lacks, and those that it should not have.
+    """
+    holds = [
+        f"the shape {_shape(value)}",
+        *(["all numbers finite"] if value.isfinite().all() else []),
+        *holds,
+    ]
+    message = f"{_right_numbers(right)} What holds: {', '.join(holds)}."
+    if fails:
+        message += f" What does not: {', '.join(fails)}."
+    if extra:
+        message += f" What should not hold: {', '.join(extra)}."
+    return message
+
+
+def _right_numbers(right: Tensor) -> str:
+    """Say how many numbers are right, and at which positions all of them are."""
+    count, total = int(right.sum()), right.numel()
+    if count in (0, total):
+        verb = "are" if count else "is"
+        return f"{'All' if count else 'None'} of the {total} numbers {verb} right."
+    message = f"{count} of the {total} numbers {'is' if count == 1 else 'are'} right"
+    if right.dim() < 2:
+        return f"{message}."
+    positions = right.movedim(-2, 0).flatten(1).all(1).nonzero().flatten().tolist()
+    names = [f"out[{':, ' * (right.dim() - 2)}{i}]" for i in positions]
+    if len(names) > 2 and positions[-1] - positions[0] == len(positions) - 1:
+        names = [f"{names[0]} to {names[-1]}"]
+    listed = " and ".join(names) if len(names) < 3 else ", ".join(names)
+    return f"{message}, all of {listed} among them." if names else f"{message}."
+
+
+# ---------------------------------------------------------------- what a value is
+
+
+def kind(tensor: Tensor) -> str:
+    """Say what the numbers of a tensor are: floats, whole numbers, …."""
+    if tensor.dtype == torch.bool:
+        return "True and False"
+    if tensor.is_complex():
+        return "complex numbers"
+    return "floats" if tensor.is_floating_point() else "whole numbers"
+
+
+def tensor_shapes(value: Any) -> set[tuple[int, ...]]:
+    """The different shapes of the tensors in a tuple or list; none if it is anything else."""
+    if not isinstance(value, tuple | list) or not all(isinstance(v, Tensor) for v in value):
+        return set()
+    return {_shape(tensor) for tensor in value}
+
+
+def _describe(value: Any) -> str:
+    """Say what came back in the place of what was expected."""
+    if value is None:
+        return "None"
+    if len(shapes := tensor_shapes(value)) > 1:
+        return f"{len(value)} tensors of shape {' and '.join(map(str, sorted(shapes)))}"
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {_shape(value)}, which looks like a result"
+    name = type(value).__name__
+    if shapes and name in ("list", "tuple"):
+        return f"a {name} of {len(value)} tensors of shape {next(iter(shapes))}"
+    if type(value).__module__ == "numpy":
+        return "a numpy array" if name == "ndarray" else f"a number of numpy ({name})"
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _describe_expected(expected: Tensor, several: bool) -> str:
+    if several:
+        return f"{len(expected)} tensors of shape {_shape(expected[0])}"
+    return f"a tensor of shape {_shape(expected)}" if expected.dim() else "one number"
+
+
+def _how_to_join(tensors: tuple | list, expected: Tensor) -> str:
+    """Say how tensors become the one that is expected, where that can be seen from shapes."""
+    wanted = _shape(expected)
+    for join, axis in ((torch.cat, "an axis that they have"), (torch.stack, "a new axis")):
+        for dim in range(len(wanted)):
+            try:
+                fits = _shape(join(tuple(tensors), dim)) == wanted
+            except (RuntimeError, IndexError):
+                continue
+            if fits:
+                return f"torch.{join.__name__}(…) joins them along {axis}."
+    return "Return one tensor."
+
+
+def _write(argument: Any) -> str:
+    """Write an argument that is no tensor within a line."""
+    if isinstance(argument, list):
+        return f"[{', '.join(map(_write, argument))}]"
+    if isinstance(argument, nn.Module) and not isinstance(argument, nn.Linear):
+        return f"{type(argument).__name__}(…)"
+    return repr(argument)
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + " …"
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(tensor.shape)

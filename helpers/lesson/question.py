@@ -1,0 +1,123 @@
+"""A prediction: a question with choices, answered before the code runs, by a button or in code."""
+
+import html
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from helpers.show import wrap_text
+
+if TYPE_CHECKING:
+    import ipywidgets
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One choice of a prediction: its text, and why it is right or wrong."""
+
+    text: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A question to answer before running the code: choices by letter, and the right letter."""
+
+    id: str
+    question: str
+    choices: dict[str, Choice]
+    answer: str
+
+
+class Question:
+    """A prediction on the screen: buttons and text, or text alone once answered in code."""
+
+    def __init__(self, prediction: Prediction, answer: str | None = None) -> None:
+        self.prediction = prediction
+        self.answer = answer
+        self.answered_in_code = answer is not None
+
+    def __str__(self) -> str:
+        p = self.prediction
+        lines = [f"Prediction {p.id}", wrap_text(p.question), ""]
+        for letter, choice in p.choices.items():
+            lines.append(wrap_text(f"{letter}) {choice.text}", hanging="   "))
+        lines.append("")
+        if self.answer is None:
+            first = next(iter(p.choices))
+            lines.append(f'Answer with a button, or in code: predict("{p.id}", "{first}")')
+        else:
+            lines.append(wrap_text(f"Your answer: {self.answer}) {p.choices[self.answer].text}"))
+            lines.append(wrap_text(self.feedback()))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def feedback(self) -> str:
+        """Whether the chosen answer is right, and why."""
+        choice = self.prediction.choices[self.answer]
+        if self.answer == self.prediction.answer:
+            return f"✓ {choice.explanation}"
+        return f"✗ {choice.explanation} Try another answer."
+
+    def _repr_mimebundle_(self, **_) -> dict:
+        if self.answered_in_code:  # text is saved with the notebook; nothing is left to click
+            return {"text/plain": str(self)}
+        return self.box._repr_mimebundle_() | {"text/plain": str(self)}
+
+    # ipywidgets is imported where it is needed: checking exercises and running tests do without.
+
+    @cached_property
+    def box(self) -> "ipywidgets.VBox":
+        """The widget: the question, a button for each choice, and the feedback."""
+        from ipywidgets import HTML, VBox
+
+        p = self.prediction
+        question = HTML(f"{STYLE}<div><b>Prediction {p.id}</b></div>{as_html(p.question)}")
+        return VBox([question, *self.buttons.values(), self.shown_feedback])
+
+    @cached_property
+    def buttons(self) -> "dict[str, ipywidgets.Button]":
+        """The buttons by the letters of their choices."""
+        from ipywidgets import Button, Layout
+
+        buttons = {}
+        for letter, choice in self.prediction.choices.items():
+            text = choice.text.replace("`", "")  # a button shows plain text
+            button = Button(
+                description=f"{letter}) {text}", layout=Layout(width="auto", height="auto")
+            )
+            button.add_class("lesson-choice")
+            button.on_click(lambda _, letter=letter: self.choose(letter))
+            buttons[letter] = button
+        return buttons
+
+    @cached_property
+    def shown_feedback(self) -> "ipywidgets.HTML":
+        """The feedback below the buttons; empty before the first answer."""
+        from ipywidgets import HTML
+
+        return HTML("")
+
+    def choose(self, letter: str) -> None:
+        """Take an answer, as a button does."""
+        self.answer = letter
+        for other, button in self.buttons.items():
+            chosen = other == letter
+            right = letter == self.prediction.answer
+            button.icon = ("check" if right else "times") if chosen else ""
+        self.shown_feedback.value = f'<div role="alert">{as_html(self.feedback())}</div>'
+
+
+# Buttons keep their text on one line and crop it; a choice needs several.
+STYLE = (
+    "<style>.lesson-choice.jupyter-button{white-space:normal;text-align:left;"
+    "line-height:1.4;padding:6px 10px;overflow:visible;max-width:60em}</style>"
+)
+
+
+def as_html(text: str) -> str:
+    """Escape a text for HTML; what stands in backticks becomes code."""
+    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+    return f'<div style="max-width:60em;line-height:1.4;white-space:pre-wrap">{escaped}</div>'

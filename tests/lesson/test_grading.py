@@ -1,0 +1,174 @@
+"""How an answer is judged: by what it does, and without a trace left behind."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from helpers.lesson.exercises import EXERCISES
+from helpers.lesson.grading import Exercise, Mistake
+from tests.lesson.examples import EXERCISE, failure, in_place
+
+
+def test_a_raise_left_behind_is_pointed_out():
+    def stub(x):
+        total = x.sum(1)
+        raise NotImplementedError("write me")
+        return total
+
+    verdict = EXERCISE.check(stub)
+    assert verdict.status == "not attempted" and "Take that line out" in verdict.message
+
+
+def test_pytorchs_own_not_implemented_is_an_error_not_a_stub():
+    assert "raised NotImplementedError: " in failure(lambda x: x.long().softmax(-1))
+
+
+def test_a_known_mistake_is_recognised_by_what_it_does_not_by_its_text():
+    def mine(x):
+        return torch.stack([x[..., : c + 1].sum(-1) for c in range(x.shape[-1])], dim=-1)
+
+    verdict = EXERCISE.check(mine)
+    assert (verdict.mistake, verdict.message) == (
+        "over the channels",
+        "You summed over the channels.",
+    )
+    assert "Input: x of shape (2, 5, 3)" in verdict.details and "expected" in verdict.details
+
+
+def test_a_known_mistake_that_changes_its_input_is_told_from_one_that_does_not():
+    mistake = Mistake("in place", function=in_place, message="x is overwritten.")
+    exercise = replace(EXERCISE, mistakes=(mistake,))
+    assert exercise.check(in_place).mistake == "in place"
+
+    def same_numbers(x):
+        return in_place(x.clone())
+
+    assert exercise.check(same_numbers).mistake is None
+
+
+def test_a_known_mistake_that_raises_is_named():
+    verdict = EXERCISE.check(lambda tokens: tokens @ tokens)
+    assert verdict.mistake == "a product"
+    assert "raised RuntimeError" in verdict.details
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        lambda x: x.cumsum(dim=1),
+        lambda x: torch.cumsum(x, 1),
+        lambda x: x.clone().cumsum_(1),
+        lambda x: 2 * x.cumsum(1),  # wrong numbers too
+        lambda x: x.logcumsumexp(1),
+    ],
+)
+def test_what_an_exercise_does_without_is_noticed_however_it_is_called(candidate):
+    exercise = replace(EXERCISE, without="cumsum", mistakes=())
+    assert "calls torch's own cumsum. Here you write it yourself." in failure(candidate, exercise)
+    own = torch.tril(torch.ones(5, 5))
+    exercise = replace(exercise, reference=lambda x: own[: x.shape[1], : x.shape[1]] @ x)
+    assert exercise.check(exercise.reference).status == "passed"
+    assert exercise.check(candidate).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        lambda scores: torch.softmax(scores, -1),
+        lambda scores: scores.softmax(-1),
+        lambda scores: torch.nn.functional.softmax(scores, dim=-1),
+        torch.nn.Softmax(dim=-1),
+        lambda scores: torch.nn.functional.log_softmax(scores, dim=-1).exp(),
+        lambda scores: torch.special.softmax(scores, -1),
+    ],
+)
+def test_03_3_takes_no_softmax_of_torch(candidate):
+    assert EXERCISES["03.3"].check(candidate).mistake == "torch's softmax"
+
+
+def test_harmless_ways_pass():
+    def with_gradient(x):
+        return x.cumsum(dim=1).requires_grad_()
+
+    buffer = torch.zeros(3, 5, 3)
+
+    def in_one_buffer(x):  # each call writes over the last one's answer
+        out = buffer[: x.shape[0], : x.shape[1], : x.shape[2]]
+        return torch.cumsum(x, dim=1, out=out)
+
+    def by_view_of_its_input(x):
+        return x[:, :, :]
+
+    for candidate in (with_gradient, in_one_buffer):
+        assert EXERCISE.check(candidate).status == "passed"
+    same = Exercise("99.5", "Same", lambda x: x, lambda: [(torch.ones(2, 3),)], (), ("",))
+    assert same.check(lambda x: x[:, :]).status == "passed"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_passes_through_and_the_random_state_is_restored(error):
+    def mine(x):
+        torch.manual_seed(1)
+        raise error
+
+    before = torch.get_rng_state()
+    with pytest.raises(error):
+        EXERCISE.check(mine)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_global_random_state_stays():
+    def mine(x):
+        torch.manual_seed(7)
+        print("thinking")
+        return x.cumsum(dim=1)
+
+    before = torch.get_rng_state()
+    assert EXERCISE.check(mine).status == "passed"
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_what_the_learner_prints_is_seen(capsys):
+    EXERCISE.check(lambda x: print("thinking") or x.cumsum(dim=1))
+    assert "thinking" in capsys.readouterr().out
+
+
+def test_an_answer_runs_on_one_thread_and_the_number_of_threads_is_restored():
+    threads = []
+
+    def mine(x):
+        threads.append(torch.get_num_threads())
+        torch.set_num_threads(3)
+        return x.cumsum(dim=1)
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        assert EXERCISE.check(mine).status == "passed"
+        assert threads == [1, 1] and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_reference_and_the_mistakes_run_once():
+    ran = []
+
+    def counted(x):
+        ran.append("reference")
+        return x.cumsum(dim=1)
+
+    def a_mistake(x):
+        ran.append("mistake")
+        return x.cumsum(dim=-1)
+
+    def cases():
+        ran.append("cases")
+        return EXERCISE.cases()
+
+    mistake = Mistake("over the channels", function=a_mistake, message="Another axis.")
+    exercise = replace(EXERCISE, reference=counted, cases=cases, mistakes=(mistake,))
+    for _ in range(3):
+        failure(lambda x: x, exercise)
+        assert exercise.check(lambda x: x.cumsum(-1)).mistake == "over the channels"
+    assert ran == ["cases", "reference", "reference", "mistake", "mistake"], "two inputs each"

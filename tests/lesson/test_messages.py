@@ -1,0 +1,192 @@
+"""What the learner reads: every way to be wrong, in words."""
+
+import inspect
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from helpers.lesson.grading import Exercise
+from tests.lesson.examples import EXERCISE, failure, in_place, running_sum
+
+
+def whole_numbers(x):
+    return x.cumsum(dim=1).round().long()
+
+
+def test_an_unknown_difference_tells_place_numbers_and_what_held():
+    def from_token_2_on(x):
+        out = x.cumsum(dim=1)
+        out[0, 2:, 1] += 1
+        return out
+
+    message = failure(from_token_2_on)
+    expected = EXERCISE.run(running_sum)[0].value[0, 2, 1].item()
+    assert f"at out[0, 2, 1]: expected {expected:.4g}, got {expected + 1:.4g}." in message
+    assert "Input: x of shape (2, 5, 3)." in message
+    assert "27 of the 30 numbers are right, all of out[:, 0] and out[:, 1] among them" in message
+    assert "What holds: the shape (2, 5, 3), all numbers finite, first token unchanged." in message
+    assert "What does not: last is the total." in message
+
+
+def test_a_property_that_the_right_answer_lacks_is_told_as_such():
+    total = (
+        "every token is the total",
+        lambda out, x: torch.equal(out, out[:, -1:].expand_as(out)),
+    )
+    exercise = replace(EXERCISE, properties=(total,))
+    message = failure(lambda x: x.sum(1, keepdim=True).expand_as(x), exercise)
+    assert "What should not hold: every token is the total." in message
+    assert "total" not in failure(lambda x: x, exercise)
+
+
+def test_a_difference_in_a_later_digit_is_shown():
+    message = failure(lambda x: x.cumsum(dim=1) * 1.0001)
+    expected, got = message.split("expected ")[1].split(".\n")[0].split(", got ")
+    assert expected != got
+    assert "Every number" not in message
+
+
+GUESSES = [
+    (lambda x: 3 * x.cumsum(dim=1), "Every number is 3 times what it should be."),
+    (lambda x: x.cumsum(dim=1)[..., :1], "Wrong shape: expected (2, 5, 3), got (2, 5, 1)."),
+    (lambda x: x.cumsum(dim=1).mT, "got (2, 3, 5). The sizes are right; their order is not."),
+    (lambda x: x.cumsum(dim=1)[None], "got (1, 2, 5, 3). An axis of size 1 is left over."),
+    (lambda x: x.sum(), "expected (2, 5, 3), got (), a single number."),
+    (lambda x: None, "returned None. Is its `return` missing?"),
+    (lambda x: x.cumsum(dim=1) / 4, "Every number is 1/4 times what it should be."),
+    (lambda x: x.cumsum(dim=1) * 2**0.5, "Every number is √2 times what it should be."),
+    (lambda x: x.cumsum(dim=1) / 3**0.5, "Every number is 1/√3 times what it should be."),
+    (lambda x: -x.cumsum(dim=1), "Every number is -1 times what it should be."),
+    (lambda x: x.numpy(), "got a numpy array. Return a tensor: torch.from_numpy"),
+    (lambda x: x.numpy().sum(), "got a number of numpy (float32). Return a tensor: torch.tensor"),
+    (lambda x: list(x), "got a list of 2 tensors of shape (5, 3). torch.stack(…) joins"),
+    (
+        lambda x: x.split(1, dim=2),
+        "got a tuple of 3 tensors of shape (2, 5, 1). torch.cat(…) joins",
+    ),
+    (lambda x: (x, x), "got a tuple of 2 tensors of shape (2, 5, 3). Return one tensor."),
+    (lambda x: (x, x.mT), "got 2 tensors of shape (2, 3, 5) and (2, 5, 3). Return one tensor."),
+    (lambda x: x.tolist(), "got a list. torch.tensor"),
+    (lambda x: 1.5, "Expected a tensor of shape (2, 5, 3), got a float."),
+    (lambda x: running_sum, "got a function."),
+    (whole_numbers, "Expected floats, got whole numbers (torch.int64)."),
+    (lambda x: x > 0, "Expected floats, got True and False (torch.bool)."),
+    (lambda x: x.double().cumsum(dim=1), "they are torch.float64; expected torch.float32."),
+    (lambda x: 2 * x.double().cumsum(dim=1), "Every number is 2 times"),
+    (lambda x: x.cumsum(dim=1) + 0j, "Expected floats, got complex numbers"),
+    (in_place, "Your function changed its input `x`"),
+    (lambda x: x.cumsum_(dim=1), "Your function changed its input `x`"),
+    (lambda x: x.cumsum(dim=1).to_sparse() * 2, "Every number is 2 times"),
+]
+
+
+@pytest.mark.parametrize(("candidate", "words"), GUESSES)
+def test_what_came_back_is_told_in_words(candidate, words):
+    assert words in failure(candidate)
+
+
+def test_nan_is_told_with_its_place_and_number():
+    message = failure(lambda x: torch.where(torch.arange(3) == 1, math.nan, x.cumsum(dim=1)))
+    assert "First difference at out[0, 0, 1]: expected" in message and "got nan" in message
+    assert "10 of 30 numbers are nan or inf. nan comes of 0 / 0" in message
+    assert "all numbers finite" not in message
+
+
+def test_swapped_rows_and_columns_are_told():
+    square = Exercise("99.2", "Square", lambda a: a, lambda: [(torch.randn(4, 4),)], (), ("",))
+    assert "rows and columns are swapped" in failure(lambda a: a.mT, square)
+
+
+def test_one_number_may_come_as_a_float_or_a_tensor():
+    dot = Exercise(
+        "99.3",
+        "Dot",
+        lambda a, b: float(a @ b),
+        lambda: [(torch.ones(3), torch.ones(3))],
+        (),
+        ("",),
+    )
+    assert dot.check(lambda a, b: 3.0).status == "passed"
+    assert dot.check(lambda a, b: (a * b).sum()).status == "passed"
+    assert dot.check(lambda a, b: (a * b).double().sum()).status == "passed"
+    assert "Expected 3, got 4." in failure(lambda a, b: 4.0, dot)
+    assert "Every number" not in failure(lambda a, b: 6.0, dot)
+    assert "Expected one number, got a tensor of shape (3,)." in failure(lambda a, b: a * b, dot)
+    assert "Expected one number, got a str." in failure(lambda a, b: "3", dot)
+    text = failure(lambda a, b: (a @ b).numpy()[()], dot)
+    assert "Expected one number, got a number of numpy (float32). Return a tensor" in text
+
+
+def test_numbers_among_the_arguments_are_told():
+    eye = Exercise("99.4", "Eye", lambda T: torch.eye(T), lambda: [(3,)], (), ("",))
+    assert "Input: T = 3." in failure(lambda T: torch.ones(T, T), eye)
+
+
+def test_a_class_is_told_from_its_instance():
+    message = failure(torch.nn.Tanh)
+    assert message == "You handed over a class; give a function, or an instance: Tanh(…)."
+    assert "First difference" in failure(torch.nn.Tanh())
+
+
+def test_what_is_no_function_is_told(capsys):
+    message = failure(torch.ones(2, 3))
+    assert "got a tensor of shape (2, 3), which looks like a result" in message
+    assert "without brackets after its name: running_sum" in message
+    assert "got None." in failure(None)
+
+
+@pytest.mark.parametrize("candidate", [lambda: 1, lambda x, y: x, lambda *, x: x])
+def test_a_wrong_number_of_arguments_is_told(candidate):
+    message = failure(candidate)
+    assert f"takes {inspect.signature(candidate)}, but it is called as running_sum(x)" in message
+    assert "Its first line should read: def running_sum(x):" in message
+
+
+def test_an_exception_is_told_with_the_learners_line():
+    def inner(x):
+        return x[:, 7]
+
+    def mine(x):
+        y = x + 1
+        return inner(y)  # the line below is not ours
+
+    message = failure(mine)
+    assert "Your function raised IndexError: index 7 is out of bounds" in message
+    assert "`return x[:, 7]`" in message and "Input: x of shape (2, 5, 3)" in message
+
+
+def test_an_exception_inside_torch_names_the_learners_line_not_torchs():
+    def mine(x):
+        return torch.nn.functional.softmax(x, dim="last")
+
+    assert '`return torch.nn.functional.softmax(x, dim="last")`' in failure(mine)
+
+
+REMEDIES_MET = [
+    (lambda x: x + x.mT, "Sizes line up from the right"),
+    (lambda x: x[0] @ x[0], "as many columns in a as b has rows"),
+    (lambda x: x @ x, "as many columns in a as b has rows"),
+    (lambda x: torch.zeros(3).copy_(x), "does not fit its place"),
+    (lambda x: torch.zeros(2).fill_(0).__setitem__(0, x[0]), "more axes than its place"),
+    (lambda x: x > 0 and x < 1, "For tensors: & | ~"),
+    (lambda x: x[~x], "~ wants True and False"),
+    (lambda x: x.masked_fill(x, 0), "A mask is True and False"),
+    (lambda x: x - x.max(dim=1), "take .values"),
+    (lambda x: [x for _ in x.shape[1]], "write range(n)"),
+    (lambda x: [T for B, T in [x.shape]], "one number for each axis"),
+]
+
+
+@pytest.mark.parametrize(("candidate", "remedy"), REMEDIES_MET)
+def test_a_common_exception_is_told_with_what_to_do(candidate, remedy):
+    message = failure(candidate, replace(EXERCISE, mistakes=()))
+    assert "Your function raised" in message and remedy in message
+
+
+def test_a_long_exception_is_shortened():
+    def mine(x):
+        raise ValueError("long " * 500)
+
+    assert len(failure(mine)) < 600
