@@ -76,7 +76,7 @@ class HeadsExplorer(Explorer):
         note = (
             f"Beside a head: {names}, as queries (left) and as keys (above). Row {row} is framed."
         )
-        return side_by_side(tables) + sentences(note, *self._judge(row, skip))
+        return side_by_side(tables) + sentences(note, *self._reach_in_words(row, skip))
 
     def describe(self, row: int, skip: bool) -> str:
         """Say the largest weight of this row in each head, and which tokens reach its output."""
@@ -85,9 +85,9 @@ class HeadsExplorer(Explorer):
             f"head {h} most to token {token} ({weight})"
             for h, (token, weight) in enumerate(head.most(row) for head in self._heads[skip])
         ]
-        return f"row {row}, {how}: {', '.join(most)}. {' '.join(self._judge(row, skip))}"
+        return f"row {row}, {how}: {', '.join(most)}. {' '.join(self._reach_in_words(row, skip))}"
 
-    def _judge(self, row: int, skip: bool) -> list[str]:
+    def _reach_in_words(self, row: int, skip: bool) -> list[str]:
         # In each head, the output of a row depends on the owners of the rows 0 … row.
         reached = sorted({int(t) for head in self._heads[skip] for t in head.owner[: row + 1]})
         future = [t for t in reached if t > row]

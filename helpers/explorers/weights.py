@@ -10,7 +10,14 @@ import ipywidgets as widgets
 import numpy as np
 import traitlets
 
-from helpers.explorers.explorer import Explorer, checkbox, dropdown, in_a_row, sentences
+from helpers.explorers.explorer import (
+    Explorer,
+    checkbox,
+    coloured_cells,
+    dropdown,
+    in_a_row,
+    sentences,
+)
 from helpers.numbers import narrow, number
 from helpers.pictures.checks import as_matrix
 from helpers.pictures.colours import fills, paint
@@ -101,20 +108,13 @@ class WeightsExplorer(Explorer):
         weights, out = self._mix(painter, normalise)
         T, C = self.x.shape
         largest = max(1.0, float(np.nan_to_num(weights).max()))
-        weight_fills = fills(paint(weights, 0, largest, None))
+        weight_cells = coloured_cells(weights, 0, largest)
         reach = max(float(np.abs(self.x).max()), 1e-9)
-        out_fills = fills(paint(out, -reach, reach, 0.0))
+        out_cells = coloured_cells(out, -reach, reach, 0.0)
         rows = []
         for t in range(T):
-            cells = [
-                *(
-                    Cell(number(w), fill=f)
-                    for w, f in zip(weights[t], weight_fills[t], strict=True)
-                ),
-                Cell(number(weights[t].sum()), "bold"),
-                *(Cell(number(o), fill=f) for o, f in zip(out[t], out_fills[t], strict=True)),
-            ]
-            rows.append((str(t), cells))
+            row_sum = Cell(number(weights[t].sum()), "bold")
+            rows.append((str(t), [*weight_cells[t], row_sum, *out_cells[t]]))
         columns = [*map(str, range(T)), "row sum", *(f"out {c}" for c in range(C))]
         table = Table(columns, rows, "weights, and out = weights @ x", corner="query")
         warnings = [f"⚠ {warning}" for warning in _warnings(painter, normalise)]
