@@ -1,4 +1,4 @@
-"""From a slider's step to the changed picture, in real JupyterLab; wanted: 95 of 100 within 50 ms.
+"""From a slider's step to the changed picture, in real JupyterLab; wanted: p95 at most 35 ms.
 
 Every slider of every notebook is moved by arrow keys. A step's time ends with the first frame that
 shows the changed picture. At the end of the range the slider turns round; one that changes nothing
@@ -15,30 +15,30 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tools import browser, notebooks
 
 STEPS = 40
-WANTED = 50  # ms
+WANTED, WANTED_WORST = 35, 45  # ms: 95 of 100 steps, over all sliders and of the slowest one
 MOVE = """async ([number, steps]) => {
   const handle = document.querySelectorAll('.jp-Notebook .noUi-handle')[number];
   const pictures = [...handle.closest('.jp-Cell').querySelectorAll('.widget-html-content')];
   const frame = () => new Promise(done => requestAnimationFrame(done));
+  const change = () => new Promise(done => {
+    const watch = new MutationObserver(() => { watch.disconnect(); done(true); });
+    for (const picture of pictures) watch.observe(picture, {childList: true, subtree: true});
+    setTimeout(() => { watch.disconnect(); done(false); }, 1000);
+  });
   const times = [], frames = [];
   let key = 'ArrowRight';
   for (let step = 0; step < steps; step++) {
     const idle = performance.now();
     await frame();
     frames.push(performance.now() - idle);
-    let changed = null;
-    const watch = new MutationObserver(() => { changed ??= performance.now(); });
-    for (const picture of pictures) watch.observe(picture, {childList: true, subtree: true});
-    const at = handle.getAttribute('aria-valuenow'), start = performance.now();
+    const changed = change(), at = handle.getAttribute('aria-valuenow'), start = performance.now();
     handle.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
     if (handle.getAttribute('aria-valuenow') === at) {
       key = key === 'ArrowRight' ? 'ArrowLeft' : 'ArrowRight';
-    } else {
-      while (changed === null && performance.now() - start < 1000)
-        await new Promise(done => setTimeout(done, 1));
-      if (changed !== null) { await frame(); times.push(performance.now() - start); }
+    } else if (await changed) {
+      await frame();
+      times.push(performance.now() - start);
     }
-    watch.disconnect();
     await new Promise(done => setTimeout(done, 60));
   }
   return {times, frames};
@@ -50,7 +50,7 @@ def p95(times):
 
 
 def main():
-    everything, idle, dead = [], [], []
+    everything, worst, idle, dead = [], 0, [], []
     with browser.lab() as lab, browser.chromium() as chromium:
         for path in notebooks.names():
             page = chromium.new_page(viewport={"width": 1300, "height": 1000})
@@ -66,6 +66,7 @@ def main():
                 if len(times) < STEPS / 2:
                     dead.append(f"{path.name} slider {number}")
                     continue
+                worst = max(worst, p95(times))
                 told = f"median {statistics.median(times):.0f} ms, p95 {p95(times):.0f} ms"
                 print(f"{path.name} slider {number}: {len(times)} steps, {told}")
             page.close()
@@ -74,8 +75,9 @@ def main():
     print(f"machine: an idle frame takes {statistics.median(idle):.0f} ms, p95 {p95(idle):.0f} ms,")
     print(f"         load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"all: median {statistics.median(everything):.0f} ms, p95 {p95(everything):.0f} ms")
-    print(f"wanted: p95 at most {WANTED} ms")
-    raise SystemExit(p95(everything) > WANTED)
+    print(f"worst slider: p95 {worst:.0f} ms")
+    print(f"wanted: p95 at most {WANTED} ms, of the worst slider at most {WANTED_WORST} ms")
+    raise SystemExit(p95(everything) > WANTED or worst > WANTED_WORST)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ every number that a notebook shows goes through `number`, which rounds to few de
 
 - `number`: fixed decimals, 0.07. `texts`: a whole array of them.
 - `small`: fixed decimals, but never 0.00 for what is not 0: 3e-05.
+- `narrow`: for a cell with room for three characters: .25, 1, .00.
 - `brief`, `briefs`: two figures that count, 0.0052 or 2.5e+05.
 - `told_apart`: two numbers with as many digits as it takes to tell them apart.
 - `power`: a power of ten as a tick label, 10⁻³.
@@ -121,6 +122,18 @@ def small(value: float) -> str:
     from_tie = abs(abs(value) * 100 % 1 - 0.5) / 100
     text = number(value, 3 if TIE < from_tie < 2 * EDGE else 2)
     return f"{value:.0e}" if text == "0.00" and value else text
+
+
+def narrow(value: float) -> str:
+    """Write a weight for a narrow cell: without the zero before the point, whole as 1 and 2.
+
+    Examples
+    --------
+    >>> narrow(0.25), narrow(1.0), narrow(0.001), narrow(0.0)
+    ('.25', '1', '.00', '0')
+    """
+    text = number(value)
+    return text.removesuffix(".00") if value >= 1 else text.removeprefix("0") or text
 
 
 def brief(value: float) -> str:

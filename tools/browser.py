@@ -61,7 +61,8 @@ def lab() -> Iterator[Lab]:
             **os.environ,
             "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
             "JUPYTER_CONFIG_DIR": str(home / "config"),
-            "PYTHONPATH": folder,
+            # The helpers of this tree, wherever the environment has installed others.
+            "PYTHONPATH": os.pathsep.join([folder, str(notebooks.ROOT)]),
             "WATCH_LOG": str(home / "hosts"),
         }
         start = notebooks.names(root)[0].name

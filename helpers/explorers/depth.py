@@ -1,150 +1,154 @@
-"""Notebook 07: signal, gradient and token similarity by depth."""
+"""Notebook 07: signal, gradient and token similarity by depth, for four ways to stack blocks."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helpers.explorers.explorer import (
-    GLOW,
-    SKY,
-    Explorer,
-    abreast,
-    controls_in_a_row,
-    dropdown,
-    say,
-    slider,
-)
+from helpers.explorers.explorer import Explorer, dropdown, sentences, slider, svg
 from helpers.numbers import brief, number, power
+from helpers.pictures.colours import GLOW, SKY
 from helpers.pictures.lines import decades
+from helpers.pictures.table import side_by_side
 from helpers.stack import AT_ONCE, INITS, WAYS, signal_by_depth
 
-if TYPE_CHECKING:
-    pass
-
-
-WHAT = ("signal", "gradient", "similarity")
-
-
-WIDE, TALL = 212, 150  # of one of the three charts
+QUANTITIES = {"signal": brief, "gradient": brief, "similarity": number}  # and how they are written
+WIDTH, HEIGHT = 212, 150  # of a chart, in CSS pixels
 
 
 def explore_depth() -> Explorer:
-    """Choose depth, way and start of a stack; see its signal, gradient and token similarity."""
-    controls = {
-        "depth": slider("depth, in blocks", 4, 1, AT_ONCE),
-        "way": dropdown("way", WAYS, WAYS[0]),
-        "start": dropdown("start", INITS, INITS[0]),
-    }
-    # Every depth of every way, measured once: a move of the slider only looks it up.
-    found = {
-        (way, init): [signal_by_depth(way, d, init=init) for d in range(1, AT_ONCE + 1)]
-        for way in WAYS
-        for init in INITS
-    }
-    charts = {
-        (init, what): _Chart(
-            {way: [getattr(f, what) for f in found[way, init]] for way in WAYS}, what
-        )
-        for init in INITS
-        for what in WHAT
-    }
+    """Choose depth, way and initialisation of a stack; see signal, gradient and similarity."""
+    return DepthExplorer()
 
-    def judge(depth: int, way: str, start: str) -> str:
-        stack = found[way, start][depth - 1]
-        told = []
-        if stack.signal < 0.1 or stack.signal > 10:
-            told.append("the signal fades" if stack.signal < 1 else "the signal explodes")
-        if stack.gradient < 0.1 or stack.gradient > 10:
-            told.append("the gradient fades" if stack.gradient < 1 else "the gradient explodes")
-        if stack.similarity > 0.9:
-            told.append("all tokens point nearly the same way")
-        if not told:
-            return "✓ Signal and gradient stay within a factor of 10, and tokens stay apart."
-        return f"⚠ {told[0][0].upper()}{', '.join(told)[1:]}."
 
-    def draw(depth: int, way: str, start: str) -> str:
-        parts = [charts[start, what].draw(way, depth) for what in WHAT]
-        return abreast(parts) + say(
-            "The thick line is the way you chose, the thin ones are the other three.",
-            judge(depth, way, start),
-        )
+class DepthExplorer(Explorer):
+    """Three charts by depth; the chosen way is drawn thick, with a dot at the chosen depth.
 
-    def tell(depth: int, way: str, start: str) -> str:
-        stack = found[way, start][depth - 1]
-        told = ", ".join(f"{what} {_size(what, getattr(stack, what))}" for what in WHAT)
-        return f"{way}, {start} start, depth {depth}: {told}. {judge(depth, way, start)}"
+    Every depth of every way is measured once: a move of the slider only looks it up.
+    """
 
-    return Explorer(
-        "choose depth, way and start of a stack of fresh blocks; see what reaches its ends.",
-        controls,
-        draw,
-        tell,
-        controls_in_a_row,
+    about = (
+        "choose depth, way and initialisation of a stack of fresh blocks; "
+        "see what reaches its ends."
     )
 
+    def __init__(self) -> None:
+        depths = range(1, AT_ONCE + 1)
+        self._stacks = {
+            (way, init): [signal_by_depth(way, depth, init=init) for depth in depths]
+            for way in WAYS
+            for init in INITS
+        }
+        self._charts = {
+            (init, quantity): _Chart(
+                quantity,
+                {way: [getattr(s, quantity) for s in self._stacks[way, init]] for way in WAYS},
+            )
+            for init in INITS
+            for quantity in QUANTITIES
+        }
+        super().__init__(
+            {
+                "depth": slider("depth, in blocks", 4, 1, AT_ONCE),
+                "way": dropdown("way", WAYS, WAYS[0]),
+                "initialisation": dropdown("initialisation", INITS, INITS[0]),
+            }
+        )
 
-def _size(what: str, value: float) -> str:
-    return number(value) if what == "similarity" else brief(value)
+    def draw(self, depth: int, way: str, initialisation: str) -> str:
+        """Draw the three charts, and say what is wrong with the stack."""
+        charts = [self._charts[initialisation, name].draw(way, depth) for name in QUANTITIES]
+        return side_by_side(charts) + sentences(
+            "The thick line is the way you chose, the thin ones are the other three.",
+            self._judge(depth, way, initialisation),
+        )
+
+    def describe(self, depth: int, way: str, initialisation: str) -> str:
+        """Say the three numbers, and what is wrong with the stack."""
+        stack = self._stacks[way, initialisation][depth - 1]
+        values = ", ".join(
+            f"{name} {write(getattr(stack, name))}" for name, write in QUANTITIES.items()
+        )
+        verdict = self._judge(depth, way, initialisation)
+        return f"{way}, {initialisation} initialisation, depth {depth}: {values}. {verdict}"
+
+    def _judge(self, depth: int, way: str, initialisation: str) -> str:
+        stack = self._stacks[way, initialisation][depth - 1]
+        faults = []
+        for name, value in (("signal", stack.signal), ("gradient", stack.gradient)):
+            if not 0.1 <= value <= 10:
+                faults.append(f"the {name} {'fades' if value < 1 else 'explodes'}")
+        if stack.similarity > 0.9:
+            faults.append("all tokens point nearly the same way")
+        if not faults:
+            return "✓ Signal and gradient stay within a factor of 10, and tokens stay apart."
+        fault = ", ".join(faults)
+        return f"⚠ {fault[0].upper()}{fault[1:]}."
 
 
 class _Chart:
-    """One quantity by depth, four ways: all that does not move is drawn once."""
+    """One quantity by depth, for all ways.
 
-    def __init__(self, lines: dict[str, list[float]], what: str) -> None:
-        self.lines, self.what = lines, what
-        values = np.array(list(lines.values()))
-        if what == "similarity":
-            marks, self.low, self.high = {0.0: "0", 0.5: "0.5", 1.0: "1"}, -0.04, 1.04
+    Parameters
+    ----------
+    quantity : str
+        "signal" and "gradient" are drawn on a logarithmic axis, "similarity" from 0 to 1.
+    values : dict of way -> values at depth 1, 2, 3, …
+    """
+
+    def __init__(self, quantity: str, values: dict[str, list[float]]) -> None:
+        self.quantity, self.values = quantity, values
+        if quantity == "similarity":
+            self._heights = values
+            ticks, self._limits = {0.0: "0", 0.5: "0.5", 1.0: "1"}, (-0.04, 1.04)
         else:
-            powers, limits = decades(float(values.min()), float(values.max()))
-            marks = {float(p): power(p) for p in powers}
-            self.low, self.high = map(math.log10, limits)
-        self.paths = {
-            way: " ".join(f"{self._x(d):.1f},{self._y(y):.1f}" for d, y in enumerate(ys, 1))
-            for way, ys in lines.items()
+            self._heights = {way: np.log10(line).tolist() for way, line in values.items()}
+            everything = np.array(list(values.values()))
+            powers, limits = decades(float(everything.min()), float(everything.max()))
+            ticks = {float(p): power(p) for p in powers}
+            self._limits = math.log10(limits[0]), math.log10(limits[1])
+        self._paths = {
+            way: " ".join(f"{_x(depth):.1f},{self._y(h):.1f}" for depth, h in enumerate(line, 1))
+            for way, line in self._heights.items()
         }
-        grid = [
-            f'<path d="M0,{y:.1f}H{WIDE}" stroke="currentColor" opacity=".15"/>'
-            f'<text x="-6" y="{y + 4:.1f}" text-anchor="end" opacity=".85">{mark}</text>'
-            for y, mark in ((self._place(p), mark) for p, mark in marks.items())
-        ]
-        grid += [
-            f'<text x="{self._x(d):.1f}" y="{TALL + 16}" text-anchor="middle" opacity=".85">{d}'
-            "</text>"
-            for d in (1, 6, 12, 18, 24)
-        ]
-        grid.append(
-            f'<text x="{WIDE / 2}" y="{TALL + 31}" text-anchor="middle" opacity=".85">depth</text>'
-        )
-        grid += [
-            f'<polyline points="{path}" fill="none" stroke="currentColor" opacity=".3"/>'
-            for path in self.paths.values()
-        ]
-        self.still = "".join(grid)
-
-    def _x(self, depth: int) -> float:
-        return 6 + (depth - 1) / (AT_ONCE - 1) * (WIDE - 12)
-
-    def _place(self, value: float) -> float:
-        return TALL * (1 - (value - self.low) / (self.high - self.low))
-
-    def _y(self, value: float) -> float:
-        return self._place(value if self.what == "similarity" else math.log10(value))
+        self._background = self._draw_axes(ticks) + self._draw_thin_lines()
 
     def draw(self, way: str, depth: int) -> str:
         """Draw the chart with one way thick, and a dot at this depth."""
-        value = self.lines[way][depth - 1]
-        x, text = self._x(depth), _size(self.what, value)
+        text = QUANTITIES[self.quantity](self.values[way][depth - 1])
+        x, y = _x(depth), self._y(self._heights[way][depth - 1])
+        return svg(
+            f'<text y="-9">{self.quantity}: <tspan font-weight="bold">{text}</tspan></text>'
+            f'{self._background}<path d="M{x:.1f},0V{HEIGHT}" stroke="{GLOW}" opacity=".5"/>'
+            f'<polyline points="{self._paths[way]}" fill="none" stroke="{SKY}" stroke-width="3"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{GLOW}"/>',
+            f"{self.quantity} at depth {depth}: {text}", -44, -22, WIDTH + 52, HEIGHT + 58,
+        )  # fmt: skip
+
+    def _y(self, height: float) -> float:
+        low, high = self._limits
+        return HEIGHT * (1 - (height - low) / (high - low))
+
+    def _draw_axes(self, ticks: dict[float, str]) -> str:
+        heights = {self._y(value): text for value, text in ticks.items()}
+        grid = [f"M0,{y:.1f}H{WIDTH}" for y in heights]
+        left = [f'<text x="-6" y="{y + 4:.1f}">{text}</text>' for y, text in heights.items()]
+        below = [
+            f'<text x="{_x(depth):.1f}" y="{HEIGHT + 16}">{depth}</text>'
+            for depth in (1, 6, 12, 18, 24)
+        ]
         return (
-            f'<svg width="{WIDE + 52}" height="{TALL + 58}" '
-            f'viewBox="-44 -22 {WIDE + 52} {TALL + 58}" role="img" '
-            f'aria-label="{self.what} at depth {depth}: {text}" '
-            'style="font:12px sans-serif;fill:currentColor">'
-            f'<text x="0" y="-9">{self.what}: <tspan font-weight="bold">{text}</tspan></text>'
-            f'{self.still}<path d="M{x:.1f},0V{TALL}" stroke="{GLOW}" opacity=".5"/>'
-            f'<polyline points="{self.paths[way]}" fill="none" stroke="{SKY}" stroke-width="3"/>'
-            f'<circle cx="{x:.1f}" cy="{self._y(value):.1f}" r="6" fill="{GLOW}"/></svg>'
+            f'<path d="{"".join(grid)}" stroke="currentColor" opacity=".15"/>'
+            f'<g opacity=".85"><g text-anchor="end">{"".join(left)}</g>'
+            f'<g text-anchor="middle">{"".join(below)}'
+            f'<text x="{WIDTH / 2}" y="{HEIGHT + 31}">depth</text></g></g>'
         )
+
+    def _draw_thin_lines(self) -> str:
+        lines = [f'<polyline points="{path}" opacity=".3"/>' for path in self._paths.values()]
+        return f'<g fill="none" stroke="currentColor">{"".join(lines)}</g>'
+
+
+def _x(depth: int) -> float:
+    return 6 + (depth - 1) / (AT_ONCE - 1) * (WIDTH - 12)

@@ -1,86 +1,99 @@
-"""Live explorers: a few controls and one drawing that follows them.
+"""What all explorers share: controls, a picture that follows them, and the same state in words.
 
-An `Explorer` watches its controls and writes HTML into one widget. A drawing takes a millisecond,
-so the picture moves with the slider. Tests drive it as a hand would: ``explorer.controls["t"].value
-= 3``, then read ``explorer.view.value`` or ``str(explorer)``. Where widgets cannot be shown (a page
-on the web, a saved notebook) the text stands for it.
+An `Explorer` watches its controls and writes HTML into one widget. Drawing takes about a
+millisecond, so the picture moves with the slider. The style sheet stands beside the picture and
+never changes: what travels at each step are numbers and class names.
+
+Tests drive an explorer as a hand would: ``explorer.controls["t"].value = 3``, then read
+``explorer.view.value`` or ``str(explorer)``. Where widgets cannot be shown (a page on the web, a
+saved notebook) the words stand for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import ipywidgets as widgets
 
 from helpers.numbers import any_rounding
-from helpers.pictures.table import text_html
+from helpers.pictures.table import STYLESHEET, text_html
 
-if TYPE_CHECKING:
-    pass
-
-
-GLOW = "#e8792b"  # orange that is seen on light and on dark
-
-
-SKY = "#4a90c8"  # blue that is seen on light and on dark
+CLASS = "attention-explorer"
+STYLES = f"""{STYLESHEET}<style>
+.{CLASS} p {{margin: 4px 0; line-height: 1.4}}
+.{CLASS} svg {{font: 12px sans-serif; fill: currentColor; display: block}}
+.{CLASS}.tall-rows td {{height: 20px}}
+.{CLASS} .error {{border-left: 4px solid #d6006c; padding: 6px 10px}}
+</style>"""
 
 
 class Explorer:
-    """Controls, a drawing that follows them, and a text that says what it shows.
+    """Controls, a picture that follows them, and a text that says what it shows.
+
+    A subclass names itself in `about`, hands its controls to ``super().__init__`` when it is ready
+    to draw, and has the methods `draw` and `describe`. Both get the values of all controls by
+    name, with _ for a space.
 
     Parameters
     ----------
-    what : str
-        One line on what can be explored.
     controls : dict of name -> widget
-        Whatever has a `value`; `draw` and `tell` get these values by name.
-    draw : (**values) -> str
-        The picture as HTML.
-    tell : (**values) -> str
-        The state in words and numbers.
-    layout : (controls, view) -> widget
-        How they are arranged; without: the controls above the view.
+        Whatever has a `value`.
+
+    Attributes
+    ----------
+    about : str
+        What can be explored, in one line.
+    view : widgets.HTML
+        The picture.
+    box : widgets.Widget
+        All of it.
     """
 
-    def __init__(
-        self,
-        what: str,
-        controls: dict[str, widgets.Widget],
-        draw: Callable[..., str],
-        tell: Callable[..., str],
-        layout: Callable[[dict[str, widgets.Widget], widgets.Widget], widgets.Widget] | None = None,
-    ) -> None:
-        self.what, self.controls = what, controls
-        self._draw, self._tell = draw, tell
+    about: str
+
+    def __init__(self, controls: dict[str, widgets.Widget]) -> None:
+        self.controls = controls
         self.view = widgets.HTML()
-        arrange = layout or (lambda c, view: widgets.VBox([*c.values(), view]))
-        self.box = arrange(controls, self.view)
+        self.view.add_class(CLASS)
+        styles = widgets.HTML(STYLES, layout={"display": "none"})
+        self.box = widgets.VBox([styles, self.arrange()])
         for control in controls.values():
-            control.observe(self._follow, names="value")
-        self._follow()
+            control.observe(self._redraw, names="value")
+        self._redraw()
+
+    def draw(self, **values: Any) -> str:
+        """Draw the picture as HTML."""
+        raise NotImplementedError
+
+    def describe(self, **values: Any) -> str:
+        """Say in words and numbers what the picture shows."""
+        raise NotImplementedError
+
+    def arrange(self) -> widgets.Widget:
+        """Put `controls` and `view` in their places: the controls in a row above the view."""
+        return widgets.VBox([in_a_row(*self.controls.values()), self.view])
 
     def _values(self) -> dict[str, Any]:
-        return {name: control.value for name, control in self.controls.items()}
+        return {name.replace(" ", "_"): widget.value for name, widget in self.controls.items()}
 
-    def _follow(self, change: Any = None) -> None:
+    def _redraw(self, change: Any = None) -> None:
         try:
             with any_rounding():
-                self.view.value = self._draw(**self._values())
+                self.view.value = self.draw(**self._values())
         except Exception as error:  # a callback's traceback would vanish: say it where the eyes are
             self.view.value = (
-                '<div role="alert" style="border-left:4px solid #d6006c;padding:6px 10px">'
-                f"<b>This setting cannot be drawn.</b> {text_html(_in_words(error))}. "
-                "Move a control back to go on.</div>"
+                '<div role="alert" class="error"><b>This setting cannot be drawn.</b> '
+                f"{text_html(_in_words(error))}. Move a control back to go on.</div>"
             )
 
     def __str__(self) -> str:
         try:
             with any_rounding():
-                now = self._tell(**self._values())
+                now = self.describe(**self._values())
         except Exception as error:
             now = f"this setting cannot be drawn, {_in_words(error)}"
-        return f"Live: {self.what}\nControls: {', '.join(self.controls)}.\nNow: {now}"
+        return f"Live: {self.about}\nControls: {', '.join(self.controls)}.\nNow: {now}"
 
     __repr__ = __str__
 
@@ -93,7 +106,7 @@ def _in_words(error: Exception) -> str:
 
 
 def slider(name: str, value: float, low: float, high: float, step: float = 1) -> widgets.Widget:
-    """A slider with its name in front; of whole numbers if `step` is whole."""
+    """Make a slider with its name in front; of whole numbers if `step` is whole."""
     kind = widgets.IntSlider if isinstance(step, int) else widgets.FloatSlider
     more = {} if kind is widgets.IntSlider else {"readout_format": ".1f"}
     return kind(
@@ -103,12 +116,12 @@ def slider(name: str, value: float, low: float, high: float, step: float = 1) ->
 
 
 def checkbox(name: str, value: bool = False) -> widgets.Checkbox:
-    """A box to tick, with its name behind it."""
+    """Make a box to tick, with its name behind it."""
     return widgets.Checkbox(value=value, description=name, indent=False, layout={"width": "auto"})
 
 
 def dropdown(name: str, options: Sequence[str], value: str) -> widgets.Dropdown:
-    """A list to choose from, with its name in front."""
+    """Make a list to choose from, with its name in front."""
     return widgets.Dropdown(
         options=list(options), value=value, description=name,
         style={"description_width": "initial"},
@@ -116,22 +129,19 @@ def dropdown(name: str, options: Sequence[str], value: str) -> widgets.Dropdown:
     )  # fmt: skip
 
 
-def say(*sentences: str) -> str:
-    """Sentences as HTML, one a line; empty ones are left out."""
-    return "".join(
-        f'<p style="margin:4px 0;line-height:1.4">{text_html(s)}</p>' for s in sentences if s
+def in_a_row(*parts: widgets.Widget) -> widgets.HBox:
+    """Put widgets next to each other, and below where there is no room."""
+    return widgets.HBox(parts, layout={"flex_flow": "row wrap", "align_items": "center"})
+
+
+def sentences(*texts: str) -> str:
+    """Write sentences as HTML, one a line; empty ones are left out."""
+    return "".join([f"<p>{text_html(text)}</p>" for text in texts if text])
+
+
+def svg(content: str, label: str, left: float, top: float, width: float, height: float) -> str:
+    """Make an SVG picture of the rectangle from (left, top), in CSS pixels."""
+    return (
+        f'<svg width="{width}" height="{height}" viewBox="{left} {top} {width} {height}" '
+        f'role="img" aria-label="{text_html(label)}">{content}</svg>'
     )
-
-
-def abreast(parts: Sequence[str]) -> str:
-    """Put pieces of HTML close to each other, so that they fit into a notebook's line."""
-    style = "display:flex;flex-wrap:wrap;gap:8px 14px;align-items:flex-start"
-    return f'<div style="{style}">{"".join(parts)}</div>'
-
-
-def controls_in_a_row(controls: dict[str, widgets.Widget], view: widgets.Widget) -> widgets.Widget:
-    """Put the controls in a row above the view."""
-    row = widgets.HBox(
-        list(controls.values()), layout={"flex_flow": "row wrap", "align_items": "center"}
-    )
-    return widgets.VBox([row, view])

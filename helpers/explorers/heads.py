@@ -1,34 +1,23 @@
-"""Notebook 06: heads side by side, split right and wrong."""
+"""Notebook 06: attention weights of several heads, with the channels split right and wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from helpers.attention import attention, causal_mask
-from helpers.explorers.explorer import (
-    GLOW,
-    Explorer,
-    abreast,
-    checkbox,
-    controls_in_a_row,
-    say,
-    slider,
-)
-from helpers.numbers import listed, number
+from helpers.explorers.explorer import Explorer, checkbox, sentences, slider
+from helpers.numbers import listed, narrow, number
 from helpers.pictures.checks import as_matrix
-from helpers.pictures.colours import css, paint
-from helpers.pictures.table import HATCH
-
-if TYPE_CHECKING:
-    pass
+from helpers.pictures.colours import fills, paint
+from helpers.pictures.table import Cell, Table, side_by_side
 
 
 def explore_heads(x: Any, n_head: int = 4) -> Explorer:
-    """Choose the row that reads; compare what the heads give it, split right or by `view` alone.
+    """Choose a row; compare its weights in all heads, split right or by `view` alone.
 
     Queries, keys and values come from random matrices with a fixed seed. The heads are merged
     right in both cases.
@@ -55,107 +44,125 @@ def explore_heads(x: Any, n_head: int = 4) -> Explorer:
         raise ValueError(f"C must be divisible by n_head, got C={C} channels and {n_head} heads")
     source = torch.Generator().manual_seed(0)
     matrices = torch.randn(3, C, C, generator=source).double() / C**0.5
-    q, k, v = tokens @ matrices
-    mask = causal_mask(T)
+    return HeadsExplorer(*(tokens @ matrices), n_head)
 
-    def split(z: torch.Tensor, skip: bool) -> torch.Tensor:
-        return z.reshape(n_head, T, -1) if skip else z.reshape(T, n_head, -1).transpose(0, 1)
 
-    whose = torch.arange(T)[:, None].expand(T, C)  # the token that a channel belongs to
-    states = {}
-    for skip in (False, True):
-        _, weights = attention(split(q, skip), split(k, skip), split(v, skip), mask)
-        states[skip] = weights.numpy(), split(whose, skip)[..., 0].numpy()  # (n_head, T)
+class HeadsExplorer(Explorer):
+    """One heatmap a head, the chosen row framed and with its numbers.
 
-    controls = {
-        "row": slider("row that reads", min(5, T - 1), 0, T - 1),
-        "skip": checkbox("skip the transpose (split by view alone)"),
-    }
-    colours = {skip: paint(weights, 0, 1, None) for skip, (weights, _) in states.items()}
+    Parameters
+    ----------
+    q, k, v : (T, C)
+        Queries, keys and values before they are split into heads.
+    n_head : int
+    """
 
-    def heard(row: int, skip: bool) -> list[int]:
-        """List the tokens that output `row` hears: in each head, those of its rows 0 … row."""
-        owner = states[skip][1]
-        return sorted({int(t) for t in owner[:, : row + 1].ravel()})
+    about = "choose the row that reads; compare what the heads give it, split right and wrong."
 
-    def verdict(row: int, skip: bool) -> list[str]:
-        tokens_ = heard(row, skip)
-        future = [t for t in tokens_ if t > row]
-        missing = [t for t in range(row + 1) if t not in tokens_]
-        told = [f"Output {row} hears {_tokens(tokens_)}."]
+    def __init__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, n_head: int) -> None:
+        T = len(q)
+        self._heads = {skip: _attend(q, k, v, n_head, skip) for skip in (False, True)}
+        super().__init__(
+            {
+                "row": slider("row that reads", min(5, T - 1), 0, T - 1),
+                "skip": checkbox("skip the transpose (split by view alone)"),
+            }
+        )
+
+    def draw(self, row: int, skip: bool) -> str:
+        """Draw the heads, and say which tokens reach the output of this row."""
+        tables = [head.draw(f"head {h}", row) for h, head in enumerate(self._heads[skip])]
+        names = "whose channels these are" if skip else "tokens"
+        note = (
+            f"Beside a head: {names}, as queries (left) and as keys (above). Row {row} is framed."
+        )
+        return side_by_side(tables) + sentences(note, *self._judge(row, skip))
+
+    def describe(self, row: int, skip: bool) -> str:
+        """Say the largest weight of this row in each head, and which tokens reach its output."""
+        how = "split by view alone" if skip else "split right"
+        most = [
+            f"head {h} most to token {token} ({weight})"
+            for h, (token, weight) in enumerate(head.most(row) for head in self._heads[skip])
+        ]
+        return f"row {row}, {how}: {', '.join(most)}. {' '.join(self._judge(row, skip))}"
+
+    def _judge(self, row: int, skip: bool) -> list[str]:
+        # In each head, the output of a row depends on the owners of the rows 0 … row.
+        reached = sorted({int(t) for head in self._heads[skip] for t in head.owner[: row + 1]})
+        future = [t for t in reached if t > row]
+        missing = [t for t in range(row + 1) if t not in reached]
+        told = [f"Output {row} hears {_tokens(reached)}."]
         if future:
-            told.append(f"⚠ It sees the future: {_tokens(future)}. The mask is in place, but row "
-                        f"{row} of most heads is not token {row}.")  # fmt: skip
+            told.append(
+                f"⚠ It sees the future: {_tokens(future)}. The mask is in place, but row {row} of "
+                f"most heads is not token {row}."
+            )
         else:
             told.append("✓ It does not see the future.")
         if missing:
             told.append(f"⚠ It does not hear {_tokens(missing)}.")
         return told
 
-    def draw(row: int, skip: bool) -> str:
-        weights, owner = states[skip]
-        paints = colours[skip]
-        panels = []
-        for h in range(n_head):
-            best = int(weights[h, row].argmax())
-            most = f"most: {owner[h, best]} ({number(weights[h, row, best])})"
-            panels.append(_head(f"head {h}", weights[h], paints[h], owner[h], row, most))
-        says = "whose channels these are" if skip else "tokens"
-        note = f"Beside a head: {says}, as queries (left) and as keys (above). Row {row} is framed."
-        return abreast(panels) + say(note, *verdict(row, skip))
-
-    def tell(row: int, skip: bool) -> str:
-        weights, owner = states[skip]
-        how = "split by view alone" if skip else "split right"
-        most = [
-            f"head {h} most to token {owner[h, w.argmax()]} ({number(w.max())})"
-            for h, w in enumerate(weights[:, row])
-        ]
-        return f"row {row}, {how}: {', '.join(most)}. {' '.join(verdict(row, skip))}"
-
-    return Explorer(
-        "choose the row that reads; compare what the heads give it, split right and wrong.",
-        controls,
-        draw,
-        tell,
-        controls_in_a_row,
-    )
-
 
 def _tokens(tokens: Sequence[int]) -> str:
     return f"token{'s' * (len(tokens) > 1)} {listed(tokens)}"
 
 
-def _head(
-    name: str, weights: np.ndarray, colours: np.ndarray, owner: np.ndarray, row: int, most: str
-) -> str:
-    """Draw one head as a small HTML heatmap: numbers in the chosen row, colours in all."""
-    T = len(weights)
-    cell = "width:21px;min-width:21px;height:20px;padding:0;text-align:center;font-size:10px;"
-    body = []
-    for t in range(T):
-        frame = f"border:2px solid {GLOW};border-width:2px 0;" if t == row else ""
-        cells = []
-        for weight, colour in zip(weights[t, : t + 1], colours[t], strict=False):
-            note = number(weight)
-            word = (note.removeprefix("0") or "0") if t == row else ""
-            cells.append(f'<td style="{cell}{css(colour)}{frame}" title="{note}">{word}</td>')
-        if t + 1 < T:  # one long cell for all that is masked
-            look = f"padding:0;{HATCH}{frame}"
-            cells.append(f'<td colspan="{T - 1 - t}" title="masked" style="{look}"></td>')
-        look = "font-weight:bold" if t == row else "font-weight:normal;opacity:.75"
-        head = f'<th scope="row" style="padding:0 5px 0 0;font-size:11px;{look}">{owner[t]}</th>'
-        body.append(f'<tr style="background:none">{head}{"".join(cells)}</tr>')
-    top = "".join(
-        f'<th scope="col" style="padding:0;font-size:11px;font-weight:normal;text-align:center;'
-        f'opacity:.75">{owner[j]}</th>'
-        for j in range(T)
-    )
-    return (
-        '<table style="border-collapse:separate;border-spacing:1px;border:none;color:inherit;'
-        'margin:2px 0;line-height:1.3;font-variant-numeric:tabular-nums">'
-        '<caption style="caption-side:top;'
-        f'text-align:left;color:inherit;font-size:12px;padding:0 0 2px"><b>{name}</b> · {most}'
-        f'</caption><thead><tr style="background:none"><td></td>{top}</tr></thead><tbody>'
-        f"{''.join(body)}</tbody></table>"
-    )
+class _Head(NamedTuple):
+    """The attention weights of one head, as numbers and as cells of a heatmap."""
+
+    weights: np.ndarray  # (T, T)
+    owner: np.ndarray  # (T,): the token whose channels stand in each row
+    cells: list[list[Cell]]  # (T, T) colours
+    cells_with_numbers: list[list[Cell]]  # (T, T)
+
+    def most(self, row: int) -> tuple[int, str]:
+        """Find the token with the largest weight in a row, and that weight."""
+        key = self.weights[row].argmax()
+        return self.owner[key], number(self.weights[row, key])
+
+    def draw(self, name: str, row: int) -> str:
+        """Draw a small heatmap: numbers in the chosen row, colours in all."""
+        cells = [*self.cells[:row], self.cells_with_numbers[row], *self.cells[row + 1 :]]
+        names = [str(token) for token in self.owner]
+        token, weight = self.most(row)
+        return Table(
+            columns=names,
+            rows=list(zip(names, cells, strict=True)),
+            caption=f"{name} · most: {token} ({weight})",
+            size="small",
+            framed_row=row,
+        ).html(classes=True)
+
+
+def _attend(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, n_head: int, skip: bool
+) -> list[_Head]:
+    """Split queries, keys and values (T, C) into heads, and let each head attend."""
+    T, C = q.shape
+
+    def split(z: torch.Tensor) -> torch.Tensor:  # (T, C) -> (n_head, T, head_size)
+        return z.reshape(n_head, T, -1) if skip else z.reshape(T, n_head, -1).transpose(0, 1)
+
+    _, weights = attention(split(q), split(k), split(v), causal_mask(T))
+    token_of_channel = torch.arange(T)[:, None].expand(T, C)
+    owners = split(token_of_channel)[..., 0]  # (n_head, T): all channels of a row have one owner
+    return [
+        _Head(w, owner, _cells(w, numbers=False), _cells(w, numbers=True))
+        for w, owner in zip(weights.numpy(), owners.numpy(), strict=True)
+    ]
+
+
+def _cells(weights: np.ndarray, *, numbers: bool) -> list[list[Cell]]:
+    """Make the cells of a causal heatmap (T, T)."""
+    colours = fills(paint(weights, 0, 1, None))
+    return [
+        [
+            Cell(narrow(w) if numbers else "", fill=fill, note=number(w))
+            if j <= t
+            else Cell("", "masked", note="masked")
+            for j, (w, fill) in enumerate(zip(weights[t], colours[t], strict=True))
+        ]
+        for t in range(len(weights))
+    ]

@@ -1,107 +1,124 @@
-"""Notebook 01: the mean of a prefix, in the plane."""
+"""Notebook 01: the mean of tokens 0 … t of a sequence, in the plane."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from helpers.explorers.explorer import GLOW, Explorer, say, slider
+from helpers.explorers.explorer import Explorer, sentences, slider, svg
 from helpers.numbers import number
-from helpers.pictures.colours import BLUE
-from helpers.pictures.table import MARKED, PLAIN, html_table, side_by_side, td, text_html
+from helpers.pictures.colours import BLUE, GLOW
+from helpers.pictures.table import Cell, Table, side_by_side
 from helpers.pictures.tokens import points_and_mean, square_around
 
-if TYPE_CHECKING:
-    pass
-
-
+SIDE = 340  # of the plane, in CSS pixels
 STAR = "M0,-19L5,-6L18,-6L7,2L11,16L0,8L-11,16L-7,2L-18,-6L-5,-6Z"
 
 
 def explore_prefix(x: Any) -> Explorer:
     """Move t: see tokens 0 … t of a sequence x (T, 2) in the plane, and their running mean."""
     points, _ = points_and_mean(x, 0)
-    means = np.cumsum(points, 0) / np.arange(1, len(points) + 1)[:, None]
-    low, high = square_around(points)
-    side = 340
+    return PrefixExplorer(points)
 
-    def place(point: np.ndarray) -> tuple[float, float]:
-        a, b = (point - low) / (high - low) * side
-        return round(float(a), 1), round(side - float(b), 1)
 
-    lines_ = []
-    every = max(1, round(float(high[0] - low[0]) / 5))
-    for v in range(math.floor(low.min() / every) * every, math.ceil(high.max()), every):
-        a, b = place(np.array([v, v]))
-        weight = 0.45 if v == 0 else 0.15
-        if 8 < a < side - 8:
-            lines_.append(
-                f'<path d="M{a},0V{side}" stroke="currentColor" opacity="{weight}"/>'
-                f'<text x="{a}" y="{side + 15}" text-anchor="middle" opacity=".8">{v}</text>'
-            )
-        if 8 < b < side - 8:
-            lines_.append(
-                f'<path d="M0,{b}H{side}" stroke="currentColor" opacity="{weight}"/>'
-                f'<text x="-6" y="{b + 4}" text-anchor="end" opacity=".8">{v}</text>'
-            )
-    grid = "".join(lines_) + (
-        f'<text x="{side / 2}" y="{side + 32}" text-anchor="middle" opacity=".8">channel 0</text>'
-        f'<text transform="translate(-26,{side / 2}) rotate(-90)" text-anchor="middle" '
-        f'opacity=".8">channel 1</text>'
-        f'<rect width="{side}" height="{side}" fill="none" stroke="currentColor" opacity=".3"/>'
-    )
+class PrefixExplorer(Explorer):
+    """The tokens as points, those up to t filled; the path of their running mean; a table of both.
 
-    def draw(t: int) -> str:
-        path = " ".join(f"{a},{b}" for a, b in map(place, means[: t + 1]))
-        parts = [f'<polyline points="{path}" fill="none" stroke="{GLOW}" stroke-width="2.5"/>']
-        for mean in means[:t]:
-            a, b = place(mean)
-            parts.append(f'<circle cx="{a}" cy="{b}" r="3" fill="{GLOW}"/>')
-        a, b = place(means[t])
+    Parameters
+    ----------
+    points : (T, 2)
+        The tokens.
+    """
+
+    about = "move t; see the tokens 0…t, the path of their running mean, and the mean."
+
+    def __init__(self, points: np.ndarray) -> None:
+        T = len(points)
+        self.points = points
+        self.means = np.cumsum(points, 0) / np.arange(1, T + 1)[:, None]  # (T, 2)
+        self._low, high = square_around(points)
+        self._width = float(high[0] - self._low[0])  # of the plane, in the units of the tokens
+        self._grid = self._draw_grid()
+        super().__init__({"t": slider("t", min(3, T - 1), 0, T - 1)})
+
+    def draw(self, t: int) -> str:
+        """Draw the plane, and beside it the table."""
+        plane = svg(
+            self._grid + self._draw_path(t) + self._draw_tokens(t),
+            self.describe(t), -40, -2, SIDE + 42, SIDE + 40,
+        )  # fmt: skip
+        return side_by_side([plane, self._table(t)]) + sentences(f"{self.describe(t)}.")
+
+    def describe(self, t: int) -> str:
+        """Say where the mean lies."""
+        tokens = "token 0" if t == 0 else f"tokens 0…{t}"
+        spot = ", ".join(map(number, self.means[t]))
+        of = f"{t + 1} of {len(self.points)} tokens in it"
+        return f"t = {t}: the mean of {tokens} is ({spot}), {of}"
+
+    def _pixels(self, point: np.ndarray) -> tuple[float, float]:
+        """Find the place of a point: to the right and down from the upper left corner."""
+        a, b = (point - self._low) / self._width * SIDE
+        return round(float(a), 1), round(SIDE - float(b), 1)
+
+    def _draw_grid(self) -> str:
+        """Draw what never moves: a line for each whole number (or 2nd, 3rd, …), and the names."""
+        every = max(1, round(self._width / 5))
+        first = math.floor(self._low.min() / every) * every
+        last = math.ceil((self._low + self._width).max())
+        lines, left, below = [], [], []
+        for value in range(first, last, every):
+            x, y = self._pixels(np.array([value, value]))
+            opacity = 0.45 if value == 0 else 0.15
+            if 8 < x < SIDE - 8:
+                lines.append(f'<path d="M{x},0V{SIDE}" opacity="{opacity}"/>')
+                below.append(f'<text x="{x}" y="{SIDE + 15}">{value}</text>')
+            if 8 < y < SIDE - 8:
+                lines.append(f'<path d="M0,{y}H{SIDE}" opacity="{opacity}"/>')
+                left.append(f'<text x="-6" y="{y + 4}">{value}</text>')
+        half = SIDE / 2
+        return (
+            f'<g stroke="currentColor" fill="none">{"".join(lines)}'
+            f'<rect width="{SIDE}" height="{SIDE}" opacity=".3"/></g>'
+            f'<g opacity=".8"><g text-anchor="end">{"".join(left)}</g>'
+            f'<g text-anchor="middle">{"".join(below)}'
+            f'<text x="{half}" y="{SIDE + 32}">channel 0</text>'
+            f'<text transform="translate(-26,{half}) rotate(-90)">channel 1</text></g></g>'
+        )
+
+    def _draw_path(self, t: int) -> str:
+        """Draw the running mean: a path with a dot for each mean, and a star for the last one."""
+        places = [self._pixels(mean) for mean in self.means[: t + 1]]
+        path = " ".join(f"{a},{b}" for a, b in places)
+        dots = [f'<circle cx="{a}" cy="{b}" r="3"/>' for a, b in places[:-1]]
+        a, b = places[-1]
         # Pale, under the tokens, and wider than one: neither hides the other where they meet.
-        parts.append(
-            f'<path d="{STAR}" transform="translate({a},{b}) scale(1.4)" fill="{GLOW}" '
-            f'fill-opacity=".4" stroke="{GLOW}" stroke-width="2"/>'
+        star = f'<path d="{STAR}" transform="translate({a},{b}) scale(1.4)" fill-opacity=".4"/>'
+        return (
+            f'<polyline points="{path}" fill="none" stroke="{GLOW}" stroke-width="2.5"/>'
+            f'<g fill="{GLOW}">{"".join(dots)}</g>'
+            f'<g fill="{GLOW}" stroke="{GLOW}" stroke-width="2">{star}</g>'
         )
-        for i, point in enumerate(points):
-            a, b = place(point)
-            seen = i <= t
-            fill, letters = (BLUE, "white") if seen else ("none", "currentColor")
-            parts.append(
-                f'<g opacity="{1 if seen else 0.7}"><circle cx="{a}" cy="{b}" r="10" '
-                f'fill="{fill}" stroke="{"white" if seen else letters}"/>'
-                f'<text x="{a}" y="{b + 4}" text-anchor="middle" fill="{letters}">{i}</text></g>'
-            )
-        svg = (
-            f'<svg width="{side + 42}" height="{side + 40}" '
-            f'viewBox="-40 -2 {side + 42} {side + 40}" role="img" '
-            f'aria-label="{text_html(tell(t))}" '
-            f'style="font:12px sans-serif;fill:currentColor">{grid}{"".join(parts)}</svg>'
-        )
-        rows = [
-            (
-                str(i),
-                [
-                    *(td(number(v), PLAIN if i <= t else "opacity:.75") for v in point),
-                    *(td(number(v) if i <= t else "", MARKED if i == t else "") for v in mean),
-                ],
-            )
-            for i, (point, mean) in enumerate(zip(points.tolist(), means.tolist(), strict=True))
-        ]
+
+    def _draw_tokens(self, t: int) -> str:
+        seen = f'<circle r="10" fill="{BLUE}" stroke="white"/><text y="4" fill="white">'
+        unseen = '<circle r="10" fill="none" stroke="currentColor"/><text y="4">'
+        parts = []
+        for i, point in enumerate(self.points):
+            a, b = self._pixels(point)
+            opacity, token = ("", seen) if i <= t else (' opacity=".7"', unseen)
+            parts.append(f'<g transform="translate({a},{b})"{opacity}>{token}{i}</text></g>')
+        return f'<g text-anchor="middle">{"".join(parts)}</g>'
+
+    def _table(self, t: int) -> str:
+        rows = []
+        for i, (point, mean) in enumerate(zip(self.points, self.means, strict=True)):
+            look = "plain" if i <= t else "faint"
+            cells = [Cell(number(value), look) for value in point]
+            look = "marked" if i == t else ""
+            cells += [Cell(number(value) if i <= t else "", look) for value in mean]
+            rows.append((str(i), cells))
         columns = ["channel 0", "channel 1", "mean, ch. 0", "mean, ch. 1"]
-        table = html_table("", columns, rows, corner="token")
-        return side_by_side([svg, table]) + say(tell(t) + ".")
-
-    def tell(t: int) -> str:
-        who = "token 0" if t == 0 else f"tokens 0…{t}"
-        spot = f"({number(means[t, 0])}, {number(means[t, 1])})"
-        return f"t = {t}: the mean of {who} is {spot}, {t + 1} of {len(points)} tokens in it"
-
-    return Explorer(
-        "move t; see the tokens 0…t, the path of their running mean, and the mean.",
-        {"t": slider("t", min(3, len(points) - 1), 0, len(points) - 1)},
-        draw,
-        tell,
-    )
+        return Table(columns, rows, corner="token").html(classes=True)

@@ -1,32 +1,32 @@
-"""Notebook 04: one query in the plane."""
+"""Notebook 04: one query in the plane, its weights, and the output that they mix."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from helpers.explorers.explorer import GLOW, SKY, Explorer, checkbox, controls_in_a_row, say, slider
+from helpers.explorers.explorer import Explorer, checkbox, sentences, slider, svg
 from helpers.numbers import as_array, number
 from helpers.pictures import base
 from helpers.pictures.checks import as_matrix
-from helpers.pictures.table import MARKED, PLAIN, html_table, side_by_side, td, text_html
+from helpers.pictures.colours import GLOW, SKY
+from helpers.pictures.table import Cell, Table, side_by_side, text_html
 
-if TYPE_CHECKING:
-    pass
+EDGE = 150  # from the origin to the edge of the plane, in CSS pixels
 
 
 def explore_query(
     query: Any, keys: Any, values: Any, x: Any, *, words: Sequence[Any] | None = None
 ) -> Explorer:
-    """Turn and stretch one query in the plane; see who it listens to, and what comes out.
+    """Turn and stretch one query in the plane; see its attention weights, and the output.
 
     Parameters
     ----------
     query : (2,)
-        Where to start.
+        The query before it is turned and stretched.
     keys : (T, 2)
         At most 8.
     values : (T, d_v)
@@ -41,137 +41,173 @@ def explore_query(
     ValueError
         If query and keys are not in the plane, or the shapes do not fit together.
     """
-    start = as_array(query, "query").astype(float)
-    k, v, x_ = (
+    q = as_array(query, "query").astype(float)
+    k, v, x = (
         as_matrix(m, what).astype(float)
         for m, what in ((keys, "keys"), (values, "values"), (x, "x"))
     )
-    if start.shape != (2,) or k.shape[1] != 2:
+    if q.shape != (2,) or k.shape[1] != 2:
         raise ValueError(
-            f"the plane needs a query of shape (2,) and keys of shape (T, 2), got {start.shape} "
+            f"the plane needs a query of shape (2,) and keys of shape (T, 2), got {q.shape} "
             f"and {k.shape}"
         )
-    if not len(k) == len(v) == len(x_) or len(k) > 8 or max(v.shape[1], x_.shape[1]) > 6:
+    if not len(k) == len(v) == len(x) or len(k) > 8 or max(v.shape[1], x.shape[1]) > 6:
         raise ValueError(
             f"explore_query needs up to 8 tokens and 6 channels, equally many tokens in all: got "
-            f"keys {k.shape}, values {v.shape}, x {x_.shape}"
+            f"keys {k.shape}, values {v.shape}, x {x.shape}"
         )
     names = [str(word) for word in (range(len(k)) if words is None else words)]
     if len(names) != len(k):
         raise ValueError(f"words needs one word for each of the {len(k)} keys, got {len(names)}")
-    half = 1.2 * max(float(np.abs(k).max()), 1e-3)  # from the origin to the edge of the plane
-    controls = {
-        "angle": slider("turned by °", 0, -180, 180),
-        "length": slider("length ×", 1.0, 0, 4, 0.1),
-        "mix x": checkbox("mix x (not the values)"),
-    }
-    still = _plane_of_keys(k, names, half)
+    return QueryExplorer(q, k, v, x, names)
 
-    def listen(angle: float, length: float, mixed: np.ndarray) -> tuple[np.ndarray, ...]:
+
+class _Attention(NamedTuple):
+    """What one query gives."""
+
+    query: np.ndarray  # (2,)
+    scores: np.ndarray  # (T,), divided by √2
+    weights: np.ndarray  # (T,)
+    out: np.ndarray  # (d_v,) or (C,)
+
+
+class QueryExplorer(Explorer):
+    """The query and the keys as arrows; a table of scores, weights, values and the output.
+
+    Parameters
+    ----------
+    query : (2,)
+    keys : (T, 2)
+    values : (T, d_v)
+    x : (T, C)
+    words : sequence of str, (T,)
+    """
+
+    about = "turn one query in the plane; see who it listens to, and what comes out."
+
+    def __init__(
+        self,
+        query: np.ndarray,
+        keys: np.ndarray,
+        values: np.ndarray,
+        x: np.ndarray,
+        words: Sequence[str],
+    ) -> None:
+        self.query, self.keys, self.values, self.x, self.words = query, keys, values, x, words
+        self._scale = EDGE / (1.2 * max(float(np.abs(keys).max()), 1e-3))  # pixels for a 1
+        self._axes_and_keys = self._draw_axes_and_keys()
+        super().__init__(
+            {
+                "angle": slider("turned by °", 0, -180, 180),
+                "length": slider("length ×", 1.0, 0, 4, 0.1),
+                "mix x": checkbox("mix x (not the values)"),
+            }
+        )
+
+    def draw(self, angle: int, length: float, mix_x: bool) -> str:
+        """Draw the plane, and beside it the table."""
+        found = self._attend(angle, length, mix_x)
+        told = f"keys as arrows; the query {_say_query(angle, length)}"
+        plane = svg(
+            self._draw_query(found.query) + self._axes_and_keys,
+            told, -EDGE - 2, -EDGE - 2, 2 * EDGE + 4, 2 * EDGE + 22,
+        )  # fmt: skip
+        mixed = "x: nobody has agreed to say that" if mix_x else "the values"
+        return side_by_side([plane, self._table(found, mix_x)]) + sentences(
+            f"The output has {len(found.out)} channels: it mixes {mixed}. The weights come from "
+            f"the query and the keys alone."
+        )
+
+    def describe(self, angle: int, length: float, mix_x: bool) -> str:
+        """Say the weights and the output."""
+        found = self._attend(angle, length, mix_x)
+        pairs = zip(self.words, found.weights, strict=True)
+        weights = ", ".join(f"{word} {number(weight)}" for word, weight in pairs)
+        return (
+            f"query {_say_query(angle, length)}: weights {weights}. "
+            f"weights @ {'x' if mix_x else 'values'} = {' '.join(map(number, found.out))}"
+        )
+
+    def _attend(self, angle: int, length: float, mix_x: bool) -> _Attention:
         cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-        q = length * np.array([[cos, -sin], [sin, cos]]) @ start
-        scores = k @ q / math.sqrt(2)
+        query = length * np.array([[cos, -sin], [sin, cos]]) @ self.query
+        scores = self.keys @ query / math.sqrt(2)
         weights = np.exp(scores - scores.max())
         weights /= weights.sum()
-        return q, scores, weights, weights @ mixed
+        return _Attention(query, scores, weights, weights @ (self.x if mix_x else self.values))
 
-    def draw(**now: Any) -> str:
-        mixed, letter = (x_, "x") if now["mix x"] else (v, "v")
-        q, scores, weights, out = listen(now["angle"], now["length"], mixed)
-        best = int(weights.argmax())
+    def _table(self, found: _Attention, mix_x: bool) -> str:
+        mixed, letter = (self.x, "x") if mix_x else (self.values, "v")
+        best = found.weights.argmax()
         rows = []
-        for i, name in enumerate(names):
-            look = MARKED if i == best else PLAIN
-            bar = (
-                '<td style="text-align:left;padding:0;min-width:150px;white-space:nowrap">'
-                '<div style="display:inline-block;vertical-align:middle;height:16px;'
-                f'width:{110 * weights[i]:.1f}px;background:{GLOW if i == best else SKY}"></div>'
-                f'<span style="padding-left:5px">{number(weights[i])}</span></td>'
-            )
-            vector = [td(number(c), PLAIN) for c in mixed[i]]
-            rows.append((name, [td(number(scores[i]), look), bar, *vector]))
-        rows.append(("output", [td(""), td(""), *(td(number(o), MARKED) for o in out)]))
+        for i, word in enumerate(self.words):
+            cells = [
+                Cell(number(found.scores[i]), "marked" if i == best else "plain"),
+                Cell(number(found.weights[i]), "best" if i == best else "", bar=found.weights[i]),
+                *(Cell(number(value), "plain") for value in mixed[i]),
+            ]
+            rows.append((word, cells))
+        output = [Cell(number(value), "marked") for value in found.out]
+        rows.append(("output", [Cell(""), Cell(""), *output]))
         columns = ["q · k / √2", "weight", *(f"{letter}{c}" for c in range(mixed.shape[1]))]
-        what = "x: nobody has agreed to say that" if now["mix x"] else "the values"
-        table = html_table("", columns, rows)
-        told = (
-            f"The output has {len(out)} channels: it mixes {what}. The weights come from the "
-            f"query and the keys alone."
-        )
-        return side_by_side([_with_query(still, q, half, now), table]) + say(told)
+        return Table(columns, rows).html(classes=True)
 
-    def tell(**now: Any) -> str:
-        mixed, name = (x_, "x") if now["mix x"] else (v, "values")
-        _, _, weights, out = listen(now["angle"], now["length"], mixed)
-        told = ", ".join(f"{n} {number(w)}" for n, w in zip(names, weights, strict=True))
+    def _draw_axes_and_keys(self) -> str:
+        """Draw what never moves: the axes, and an arrow with its word for each key."""
+        parts = [
+            '<g fill="none" stroke="currentColor" opacity=".35">'
+            f'<path d="M{-EDGE},0H{EDGE}M0,{-EDGE}V{EDGE}"/>'
+            f'<rect x="{-EDGE}" y="{-EDGE}" width="{2 * EDGE}" height="{2 * EDGE}"/></g>'
+        ]
+        tips = [(float(x), float(-y)) for x, y in self.keys * self._scale]
+        taken: list[tuple[float, float, float]] = []  # left, middle and width of each word
+        for (x, y), word in sorted(zip(tips, self.words, strict=True), key=lambda tip: -tip[0][1]):
+            width = base.text_width(word, 12)
+            left, middle = (x + 7 if x >= 0 else x - 7 - width), y + math.copysign(3, y)
+            left = min(max(left, -EDGE + 3), EDGE - width - 3)
+            while any(_overlap(left, middle, width, *other) for other in taken):
+                middle -= 2
+            taken.append((left, middle, width))
+            text = f'<text x="{left:.1f}" y="{middle + 4:.1f}">{text_html(word)}</text>'
+            parts.append(_arrow(x, y, SKY, 2) + text)
+        return "".join(parts)
+
+    def _draw_query(self, query: np.ndarray) -> str:
+        """Draw the query as an arrow, with the key to the colours below the plane."""
+        x, y = query * self._scale * (1, -1)
+        beyond = max(abs(x), abs(y)) / (EDGE - 2)
+        if beyond > 1:  # too long for the plane: the arrow ends at its edge
+            x, y = x / beyond, y / beyond
+        note = " (reaches beyond the edge)" if beyond > 1 else ""
         return (
-            f"query turned by {now['angle']}°, {number(now['length'], 1)} times as long: weights "
-            f"{told}. weights @ {name} = {' '.join(map(number, out))}"
+            f'{_arrow(x, y, GLOW, 5)}<text x="{-EDGE}" y="{EDGE + 15}" font-weight="bold">'
+            f'<tspan fill="{GLOW}">query{note}</tspan>'
+            f'<tspan fill="{SKY}" dx="12">keys</tspan></text>'
         )
 
-    return Explorer(
-        "turn one query in the plane; see who it listens to, and what comes out.",
-        controls,
-        draw,
-        tell,
-        controls_in_a_row,
-    )
+
+def _say_query(angle: int, length: float) -> str:
+    return f"turned by {angle}°, {number(length, 1)} times as long"
 
 
-SIDE = 300  # of the plane, in CSS pixels
+def _overlap(
+    left: float, middle: float, width: float, left2: float, middle2: float, width2: float
+) -> bool:
+    """Whether two words in the plane overlap."""
+    return abs(middle - middle2) < 14 and left < left2 + width2 and left2 < left + width
 
 
-def _arrow(x: float, y: float, colour: str, thick: float) -> str:
+def _arrow(x: float, y: float, colour: str, width: float) -> str:
     """Draw an arrow from the origin to (x, y) pixels."""
-    reach = math.hypot(x, y)
-    if reach < 1:
-        return f'<circle r="{thick + 1}" fill="{colour}"/>'
-    head = min(4 * thick + 2, reach)
-    a, b = x / reach, y / reach  # along the arrow
-    foot = (x - head * a, y - head * b)
-    left, right = ((foot[0] - s * 0.45 * head * b, foot[1] + s * 0.45 * head * a) for s in (1, -1))
+    length = math.hypot(x, y)
+    if length < 1:
+        return f'<circle r="{width + 1}" fill="{colour}"/>'
+    head = min(4 * width + 2, length)
+    a, b = x / length, y / length  # along the arrow
+    neck = (x - head * a, y - head * b)
+    left, right = ((neck[0] - s * 0.45 * head * b, neck[1] + s * 0.45 * head * a) for s in (1, -1))
     return (
-        f'<path d="M0,0L{foot[0]:.1f},{foot[1]:.1f}" stroke="{colour}" stroke-width="{thick}"/>'
+        f'<path d="M0,0L{neck[0]:.1f},{neck[1]:.1f}" stroke="{colour}" stroke-width="{width}"/>'
         f'<path d="M{x:.1f},{y:.1f}L{left[0]:.1f},{left[1]:.1f}L{right[0]:.1f},{right[1]:.1f}Z" '
         f'fill="{colour}"/>'
-    )
-
-
-def _plane_of_keys(keys: np.ndarray, names: Sequence[str], half: float) -> str:
-    """Draw what never moves: the axes, and an arrow with its word for each key."""
-    edge = SIDE / 2
-    parts = [
-        f'<path d="M{-edge},0H{edge}M0,{-edge}V{edge}" stroke="currentColor" opacity=".35"/>',
-        f'<rect x="{-edge}" y="{-edge}" width="{SIDE}" height="{SIDE}" fill="none" '
-        'stroke="currentColor" opacity=".35"/>',
-    ]
-    tips = [(float(a), float(-b)) for a, b in keys / half * edge]
-    taken: list[tuple[float, float, float]] = []
-    for (a, b), name in sorted(zip(tips, names, strict=True), key=lambda tip: -tip[0][1]):
-        wide = base.text_width(name, 12)
-        x, y = (a + 7 if a >= 0 else a - 7 - wide), b + math.copysign(3, b)
-        x = min(max(x, -edge + 3), edge - wide - 3)
-        while any(abs(y - y2) < 14 and x < x2 + w2 and x2 < x + wide for x2, y2, w2 in taken):
-            y -= 2
-        taken.append((x, y, wide))
-        parts.append(
-            f'{_arrow(a, b, SKY, 2)}<text x="{x:.1f}" y="{y + 4:.1f}">{text_html(name)}</text>'
-        )
-    return "".join(parts)
-
-
-def _with_query(still: str, query: np.ndarray, half: float, now: dict[str, Any]) -> str:
-    edge = SIDE / 2
-    x, y = query / half * edge * (1, -1)
-    over = max(abs(x), abs(y)) / (edge - 2)
-    if over > 1:  # too long for the plane: it ends at its edge
-        x, y = x / over, y / over
-    note = "query" + (" (reaches beyond the edge)" if over > 1 else "")
-    told = f"keys as arrows; the query turned by {now['angle']}°, {now['length']:.1f} times as long"
-    return (
-        f'<svg width="{SIDE + 4}" height="{SIDE + 22}" role="img" aria-label="{told}" '
-        f'viewBox="{-edge - 2} {-edge - 2} {SIDE + 4} {SIDE + 22}" '
-        f'style="font:12px sans-serif;fill:currentColor">{_arrow(x, y, GLOW, 5)}{still}'
-        f'<text x="{-edge}" y="{edge + 15}"><tspan fill="{GLOW}" font-weight="bold">{note}'
-        f'</tspan><tspan fill="{SKY}" font-weight="bold" dx="12">keys</tspan></text></svg>'
     )

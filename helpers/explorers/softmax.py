@@ -1,81 +1,92 @@
-"""Notebook 03: from scores to weights."""
+"""Notebook 03: from scores to weights, by a softmax with a temperature and a mask."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 import numpy as np
 
-from helpers.explorers.explorer import Explorer, checkbox, say, slider
+from helpers.explorers.explorer import Explorer, checkbox, in_a_row, sentences, slider
 from helpers.numbers import number
-from helpers.pictures.table import HATCH, PLAIN, html_table, td
+from helpers.pictures.table import Cell, Table
 
-if TYPE_CHECKING:
-    pass
+SCORES = (1.0, 0.0, 2.0, -1.0, 3.0)  # at first
+MASKED = 3  # the first token that the mask hides
 
 
 def explore_softmax() -> Explorer:
     """Five scores, a temperature and a mask: see the weights, and how spread out they are."""
-    start = (1.0, 0.0, 2.0, -1.0, 3.0)
-    controls = {f"token {j}": slider(f"token {j}", s, -4, 4, 0.1) for j, s in enumerate(start)}
-    controls["temperature"] = slider("temperature", 1.0, 0.1, 5, 0.1)
-    controls["mask"] = checkbox("mask: tokens 3 and 4 are the future")
+    return SoftmaxExplorer()
 
-    def steps(values: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        scores = np.array([values[f"token {j}"] for j in range(5)])
-        divided = scores / values["temperature"]
-        if values["mask"]:
-            divided[3:] = -np.inf
-        weights = np.exp(divided - divided.max())
-        weights /= weights.sum()
-        alive = weights[weights > 0]
-        return scores, divided, weights, float(-(alive * np.log2(alive)).sum()) + 0.0
 
-    def draw(**values: Any) -> str:
-        _, divided, weights, bits = steps(values)
+class SoftmaxExplorer(Explorer):
+    """A row of scores, each beside its weight as a bar; below them the entropy of the weights."""
+
+    about = "move five scores, the temperature and the mask; see the weights."
+
+    def __init__(self) -> None:
+        scores = {
+            f"token {j}": slider(f"token {j}", score, -4, 4, 0.1) for j, score in enumerate(SCORES)
+        }
+        self._score_sliders = list(scores.values())
+        options = {
+            "temperature": slider("temperature", 1.0, 0.1, 5, 0.1),
+            "mask": checkbox("mask: tokens 3 and 4 are the future"),
+        }
+        super().__init__(scores | options)
+
+    def arrange(self) -> widgets.Widget:
+        """Put the slider of each score to the left of its weight."""
+        self.view.add_class("tall-rows")  # as tall as a slider
+        title = widgets.HTML('<div style="font-size:12px">scores</div>', layout={"height": "28px"})
+        scores = widgets.VBox([title, *self._score_sliders])
+        options = in_a_row(self.controls["temperature"], self.controls["mask"])
+        below = widgets.HBox([scores, self.view], layout={"flex_flow": "row wrap"})
+        return widgets.VBox([options, below])
+
+    def draw(self, temperature: float, mask: bool, **scores: float) -> str:
+        """Draw the scores that go into the softmax, and the weights that come out, as bars."""
+        divided = _divide(list(scores.values()), temperature, mask)
+        weights = _softmax(divided)
         rows = []
-        for j in range(5):
-            hidden = values["mask"] and j >= 3
-            look = "text-align:left;padding:0;min-width:320px;height:30px;white-space:nowrap"
-            bar = (
-                f'<td style="{look}"><div style="display:inline-block;vertical-align:middle;'
-                f'height:20px;width:{260 * weights[j]:.1f}px;background:#4a90c8"></div>'
-                f'<span style="padding-left:6px;vertical-align:middle">{number(weights[j])}'
-                f"{' (masked)' * hidden}</span></td>"
-            )
-            cells = [td(number(divided[j]), HATCH if hidden else PLAIN)]
-            rows.append((f"token {j}", [*cells, bar]))
-        over = "score / temperature" + (", then the mask" if values["mask"] else "")
-        table = html_table("", [over, "weight"], rows)
-        return table + say(entropy(values, bits))
+        for j, (score, weight) in enumerate(zip(divided, weights, strict=True)):
+            masked = mask and j >= MASKED
+            cells = [
+                Cell(number(score), "masked" if masked else "plain"),
+                Cell(number(weight) + " (masked)" * masked, bar=weight),
+            ]
+            rows.append((f"token {j}", cells))
+        over = "score / temperature" + ", then the mask" * mask
+        table = Table([over, "weight"], rows, bar_width=210)
+        return table.html(classes=True) + sentences(_say_entropy(weights, mask))
 
-    def entropy(values: dict[str, Any], bits: float) -> str:
-        n = 3 if values["mask"] else 5
+    def describe(self, temperature: float, mask: bool, **scores: float) -> str:
+        """Say the scores and the weights."""
+        weights = _softmax(_divide(list(scores.values()), temperature, mask))
         return (
-            f"Entropy {number(bits)} bits of at most {number(np.log2(n))}: as spread out as "
-            f"{number(2**bits, 1)} equal weights."
+            f"scores {' '.join(number(score, 1) for score in scores.values())}, "
+            f"temperature {number(temperature, 1)}, mask {'on' if mask else 'off'}: "
+            f"weights {' '.join(map(number, weights))}. {_say_entropy(weights, mask)}"
         )
 
-    def tell(**values: Any) -> str:
-        scores, _, weights, bits = steps(values)
-        return (
-            f"scores {' '.join(number(s, 1) for s in scores)}, "
-            f"temperature {number(values['temperature'], 1)}, "
-            f"mask {'on' if values['mask'] else 'off'}: weights "
-            f"{' '.join(map(number, weights))}. {entropy(values, bits)}"
-        )
 
-    def arrange(c: dict[str, widgets.Widget], view: widgets.Widget) -> widgets.Widget:
-        first = widgets.HTML('<div style="font-size:12px">scores</div>', layout={"height": "22px"})
-        left = widgets.VBox([first, *(c[f"token {j}"] for j in range(5))])
-        top = widgets.HBox([c["temperature"], c["mask"]], layout={"flex_flow": "row wrap"})
-        return widgets.VBox([top, widgets.HBox([left, view], layout={"flex_flow": "row wrap"})])
+def _divide(scores: list[float], temperature: float, mask: bool) -> np.ndarray:
+    """Divide the scores by the temperature, and put -inf where the mask hides a token."""
+    divided = np.array(scores) / temperature
+    if mask:
+        divided[MASKED:] = -np.inf
+    return divided
 
-    return Explorer(
-        "move five scores, the temperature and the mask; see the weights.",
-        controls,
-        draw,
-        tell,
-        arrange,
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    weights = np.exp(scores - scores.max())
+    return weights / weights.sum()
+
+
+def _say_entropy(weights: np.ndarray, mask: bool) -> str:
+    positive = weights[weights > 0]
+    bits = -float((positive * np.log2(positive)).sum()) + 0.0
+    most = np.log2(MASKED if mask else len(weights))
+    return (
+        f"Entropy {number(bits)} bits of at most {number(most)}: as spread out as "
+        f"{number(2**bits, 1)} equal weights."
     )

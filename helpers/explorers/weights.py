@@ -1,25 +1,21 @@
-"""Notebook 02: a matrix of weights, painted by hand."""
+"""Notebook 02: a matrix of weights, painted by hand, and the outputs that it gives."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 import traitlets
 
-from helpers.explorers.explorer import Explorer, checkbox, say
-from helpers.numbers import number
+from helpers.explorers.explorer import Explorer, checkbox, dropdown, in_a_row, sentences
+from helpers.numbers import narrow, number
 from helpers.pictures.checks import as_matrix
-from helpers.pictures.colours import css, ink, paint
-from helpers.pictures.table import html_table, td
+from helpers.pictures.colours import fills, paint
+from helpers.pictures.table import Cell, Table
 from helpers.show import align_columns
-
-if TYPE_CHECKING:
-    pass
-
 
 PRESETS: dict[str, Callable[[int, int], float]] = {
     "causal": lambda t, j: float(j <= t),
@@ -27,6 +23,7 @@ PRESETS: dict[str, Callable[[int, int], float]] = {
     "last token": lambda t, j: float(j == t),
     "decay": lambda t, j: 0.5 ** (t - j) if j <= t else 0.0,
 }
+Matrix = tuple[tuple[float, ...], ...]  # (T, T) as painted: row = query, column = key
 
 
 def explore_weights(x: Any) -> Explorer:
@@ -49,107 +46,127 @@ def explore_weights(x: Any) -> Explorer:
             f"explore_weights has room for 8 tokens and 4 channels, got shape {values.shape}; "
             f"pass a slice such as x[:8, :2]"
         )
-    controls = {
-        "preset": widgets.Dropdown(
-            options=[*PRESETS, "painted"], value="causal", description="preset",
-            style={"description_width": "initial"}, layout={"width": "190px"},
-        ),
-        "normalise": checkbox("normalise: divide every row by its sum", True),
-        "painter": Painter(_preset("causal", T)),
-    }  # fmt: skip
+    return WeightsExplorer(values)
 
-    choices = {name: _preset(name, T) for name in PRESETS}  # and "painted", once something is
 
-    def repaint(change: Any) -> None:
-        if change["new"] in choices:
-            controls["painter"].value = choices[change["new"]]
+class WeightsExplorer(Explorer):
+    """A square of buttons to paint weights; a table of the weights, their row sums and the outputs.
 
-    def rename(change: Any) -> None:
-        names = [name for name in PRESETS if choices[name] == change["new"]]
-        if not names:  # kept, to come back to from a preset
-            names, choices["painted"] = ["painted"], change["new"]
-        if controls["preset"].value not in names:
-            controls["preset"].value = names[0]
+    Parameters
+    ----------
+    x : (T, C)
+    """
 
-    controls["preset"].observe(repaint, names="value")
-    controls["painter"].observe(rename, names="value")
-
-    def weigh(painter: tuple, normalise: bool) -> tuple[np.ndarray, np.ndarray]:
-        raw = np.array(painter)
-        sums = raw.sum(1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            weights = raw / sums if normalise else raw
-        return weights, weights @ values
-
-    def warn(painter: tuple, normalise: bool) -> list[str]:
-        raw = np.array(painter)
-        sums = raw.sum(1)
-        empty = np.flatnonzero(sums == 0)
-        odd = np.flatnonzero((sums != 0) & (np.abs(sums - 1) > 1e-9))
-        future = np.flatnonzero(np.triu(raw, 1).any(1))
-        notes = []
-        if len(empty):
-            why = "and 0/0 is nan" if normalise else "so the output is 0"
-            notes.append(f"{_rows(empty, 'sum', 'sums')} to 0: nothing to average, {why}.")
-        if len(odd) and not normalise:
-            rows = _rows(odd, "do not sum", "does not sum")
-            notes.append(f"{rows} to 1: a weighted sum, not an average.")
-        if len(future):
-            rows = _rows(future, "see", "sees")
-            notes.append(f"{rows} the future: weight on a token after its own.")
-        return notes
-
-    def draw(preset: str, normalise: bool, painter: tuple) -> str:
-        weights, out = weigh(painter, normalise)
-        colours = paint(weights, 0, max(1.0, float(np.nan_to_num(weights).max())), None)
-        reach = max(float(np.abs(values).max()), 1e-9)
-        tints = paint(out, -reach, reach, 0.0)
-        rows = []
-        for t in range(T):
-            cells = [td(number(w), css(c)) for w, c in zip(weights[t], colours[t], strict=True)]
-            cells.append(td(number(weights[t].sum()), "font-weight:bold;"))
-            cells += [td(number(o), css(c)) for o, c in zip(out[t], tints[t], strict=True)]
-            rows.append((str(t), cells))
-        columns = [*map(str, range(T)), "row sum", *(f"out {c}" for c in range(C))]
-        table = html_table("weights, and out = weights @ x", columns, rows, corner="query")
-        notes = [f"⚠ {note}" for note in warn(painter, normalise)]
-        return table + say(*(notes or ["✓ Every row sums to 1, and no row sees the future."]))
-
-    def tell(preset: str, normalise: bool, painter: tuple) -> str:
-        weights, out = weigh(painter, normalise)
-        told = [["", "painted", "row sum", *(f"out {c}" for c in range(C))]]
-        for t in range(T):
-            raw = " ".join(_brief(w) for w in painter[t])
-            told.append([f"row {t}", raw, number(weights[t].sum()), *map(number, out[t])])
-        how = "each row divided by its sum" if normalise else "as painted"
-        return "\n".join([f"{preset}, {how}", *align_columns(told), *warn(painter, normalise)])
-
-    def arrange(c: dict[str, widgets.Widget], view: widgets.Widget) -> widgets.Widget:
-        top = widgets.HBox([c["preset"], c["normalise"]], layout={"align_items": "center"})
-        below = widgets.HBox([c["painter"], view], layout={"flex_flow": "row wrap"})
-        return widgets.VBox([top, below])
-
-    return Explorer(
-        "paint a matrix of weights (a click on a cell: 0, 1, 2, 0, …); see outputs and row sums.",
-        controls,
-        draw,
-        tell,
-        arrange,
+    about = (
+        "paint a matrix of weights (a click on a cell: 0, 1, 2, 0, …); see outputs and row sums."
     )
 
+    def __init__(self, x: np.ndarray) -> None:
+        self.x = x
+        T = len(x)
+        self._matrices: dict[str, Matrix] = {
+            name: tuple(tuple(weight(t, j) for j in range(T)) for t in range(T))
+            for name, weight in PRESETS.items()
+        }  # and "painted", once something is
+        controls = {
+            "preset": dropdown("preset", [*PRESETS, "painted"], "causal"),
+            "normalise": checkbox("normalise: divide every row by its sum", True),
+            "painter": Painter(self._matrices["causal"]),
+        }
+        controls["preset"].observe(self._paint_preset, names="value")
+        controls["painter"].observe(self._name_painting, names="value")
+        super().__init__(controls)
 
-def _preset(name: str, T: int) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(PRESETS[name](t, j) for j in range(T)) for t in range(T))
+    def _paint_preset(self, change: Any) -> None:
+        if change["new"] in self._matrices:
+            self.controls["painter"].value = self._matrices[change["new"]]
+
+    def _name_painting(self, change: Any) -> None:
+        names = [name for name in PRESETS if self._matrices[name] == change["new"]]
+        if not names:  # kept, to come back to from a preset
+            names, self._matrices["painted"] = ["painted"], change["new"]
+        if self.controls["preset"].value not in names:
+            self.controls["preset"].value = names[0]
+
+    def arrange(self) -> widgets.Widget:
+        """Put the square of buttons to the left of the table."""
+        options = in_a_row(self.controls["preset"], self.controls["normalise"])
+        below = widgets.HBox(
+            [self.controls["painter"], self.view], layout={"flex_flow": "row wrap"}
+        )
+        return widgets.VBox([options, below])
+
+    def draw(self, preset: str, normalise: bool, painter: Matrix) -> str:
+        """Draw weights and outputs, and warn of what makes them no averages of the past."""
+        weights, out = self._mix(painter, normalise)
+        T, C = self.x.shape
+        largest = max(1.0, float(np.nan_to_num(weights).max()))
+        weight_fills = fills(paint(weights, 0, largest, None))
+        reach = max(float(np.abs(self.x).max()), 1e-9)
+        out_fills = fills(paint(out, -reach, reach, 0.0))
+        rows = []
+        for t in range(T):
+            cells = [
+                *(
+                    Cell(number(w), fill=f)
+                    for w, f in zip(weights[t], weight_fills[t], strict=True)
+                ),
+                Cell(number(weights[t].sum()), "bold"),
+                *(Cell(number(o), fill=f) for o, f in zip(out[t], out_fills[t], strict=True)),
+            ]
+            rows.append((str(t), cells))
+        columns = [*map(str, range(T)), "row sum", *(f"out {c}" for c in range(C))]
+        table = Table(columns, rows, "weights, and out = weights @ x", corner="query")
+        warnings = [f"⚠ {warning}" for warning in _warnings(painter, normalise)]
+        fine = "✓ Every row sums to 1, and no row sees the future."
+        return table.html(classes=True) + sentences(*(warnings or [fine]))
+
+    def describe(self, preset: str, normalise: bool, painter: Matrix) -> str:
+        """Say the painted weights, row sums and outputs as a table, and the warnings."""
+        weights, out = self._mix(painter, normalise)
+        lines = [["", "painted", "row sum", *(f"out {c}" for c in range(self.x.shape[1]))]]
+        for t, raw in enumerate(painter):
+            painted = " ".join(map(narrow, raw))
+            lines.append([f"row {t}", painted, number(weights[t].sum()), *map(number, out[t])])
+        how = "each row divided by its sum" if normalise else "as painted"
+        return "\n".join(
+            [f"{preset}, {how}", *align_columns(lines), *_warnings(painter, normalise)]
+        )
+
+    def _mix(self, painted: Matrix, normalise: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (T, T) and outputs (T, C)."""
+        weights = np.array(painted)
+        if normalise:
+            with np.errstate(invalid="ignore"):  # an empty row: 0 / 0 is nan, and shown as such
+                weights = weights / weights.sum(1, keepdims=True)
+        return weights, weights @ self.x
 
 
-def _rows(rows: np.ndarray, many: str, one: str) -> str:
-    names = ", ".join(str(r) for r in rows)
-    return f"row {names} {one}" if len(rows) == 1 else f"rows {names} {many}"
+def _warnings(painted: Matrix, normalise: bool) -> list[str]:
+    """What makes a row no average of the past."""
+    raw = np.array(painted)
+    sums = raw.sum(1)
+    empty = np.flatnonzero(sums == 0)
+    odd = np.flatnonzero((sums != 0) & (np.abs(sums - 1) > 1e-9))
+    future = np.flatnonzero(np.triu(raw, 1).any(1))
+    warnings = []
+    if len(empty):
+        why = "and 0/0 is nan" if normalise else "so the output is 0"
+        warnings.append(f"{_rows(empty, 'sum', 'sums')} to 0: nothing to average, {why}.")
+    if len(odd) and not normalise:
+        rows = _rows(odd, "do not sum", "does not sum")
+        warnings.append(f"{rows} to 1: a weighted sum, not an average.")
+    if len(future):
+        warnings.append(
+            f"{_rows(future, 'see', 'sees')} the future: weight on a token after its own."
+        )
+    return warnings
 
 
-def _brief(weight: float) -> str:
-    """Write a painted weight in three letters at most: 0, 1, 2, .5, .25, .13."""
-    return number(weight).removeprefix("0") if 0 < weight < 1 else f"{weight:g}"
+def _rows(rows: np.ndarray, plural: str, singular: str) -> str:
+    """Rows and their verb: "row 1 sees", "rows 1, 2 see"."""
+    names = ", ".join(map(str, rows))
+    return f"row {names} {singular}" if len(rows) == 1 else f"rows {names} {plural}"
 
 
 class Painter(widgets.GridBox):
@@ -160,7 +177,7 @@ class Painter(widgets.GridBox):
 
     value = traitlets.Tuple()
 
-    def __init__(self, value: tuple[tuple[float, ...], ...]) -> None:
+    def __init__(self, value: Matrix) -> None:
         T = len(value)
         size = widgets.Layout(width="34px", height="28px", padding="0", margin="0")
         self.buttons = {
@@ -168,9 +185,9 @@ class Painter(widgets.GridBox):
         }
         self._styles: dict[float, widgets.ButtonStyle] = {}
         for (t, j), button in self.buttons.items():
-            button.on_click(lambda _, t=t, j=j: self._cycle(t, j))
+            button.on_click(lambda _, t=t, j=j: self._paint(t, j))
         flat = widgets.Layout(margin="0", height="28px")
-        over = widgets.Layout(margin="0", height="28px", grid_area="1 / 1 / 2 / -1")
+        over = widgets.Layout(margin="0", grid_area="1 / 1 / 2 / -1")
         head = '<div style="text-align:center;line-height:28px;font-size:12px">{}</div>'
         note = "<b>paint</b>: row = query, column = key"
         cells = [widgets.HTML(head.format(note), layout=over), widgets.HTML(layout=flat)]
@@ -182,32 +199,31 @@ class Painter(widgets.GridBox):
             children=cells,
             layout={
                 "grid_template_columns": f"18px repeat({T}, 34px)",
+                "grid_template_rows": "min-content",  # the note may take two lines
                 "grid_auto_rows": "28px",
                 "grid_gap": "2px",
                 "margin": "4px 24px 4px 0",
             },
         )
-        self.observe(self._colour, names="value")
+        self.observe(self._show, names="value")
         self.value = value
 
-    def _cycle(self, t: int, j: int) -> None:
+    def _paint(self, t: int, j: int) -> None:
         rows = [list(row) for row in self.value]
         rows[t][j] = {0.0: 1.0, 1.0: 2.0}.get(rows[t][j], 0.0)
         self.value = tuple(map(tuple, rows))
 
-    def _colour(self, change: Any) -> None:
+    def _show(self, change: Any) -> None:
+        """Write and colour all buttons."""
         for (t, j), button in self.buttons.items():
             weight = self.value[t][j]
             with button.hold_sync():
-                button.description = _brief(weight)
+                button.description = narrow(weight)
                 button.style = self._style(weight)
                 button.tooltip = f"query {t}, key {j}: raw weight {weight:g}"
 
     def _style(self, weight: float) -> widgets.ButtonStyle:
         if weight not in self._styles:
-            colour = paint(np.array([weight]), 0, 2, None)[0]
-            code = "#" + "".join(f"{round(255 * float(part)):02x}" for part in colour)
-            self._styles[weight] = widgets.ButtonStyle(
-                button_color=code, text_color=str(ink(colour))
-            )
+            fill = fills(paint(np.array([weight]), 0, 2, None))[0]
+            self._styles[weight] = widgets.ButtonStyle(button_color=fill.code, text_color=fill.ink)
         return self._styles[weight]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    pass
-
 
 INK, QUIET, LINE = "#222222", "#666666", "#9a9a9a"  # text, axis names, thin lines
 
 
 BLUE, ORANGE, PALE = "#1f5f99", "#c2570c", "#c9d3dc"  # the two voices of a drawing, and silence
+
+
+GLOW, SKY = "#e8792b", "#4a90c8"  # the same two, to be seen on light and on dark pages
 
 
 GREY = (0.886, 0.886, 0.886)  # a masked cell, under its hatching
@@ -71,6 +70,25 @@ def ink(colours: np.ndarray) -> np.ndarray:
     """
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     return np.where(linear @ (0.2126, 0.7152, 0.0722) > 0.179, "black", "white")
+
+
+class Fill(NamedTuple):
+    """The background of a cell, and black or white letters on it."""
+
+    code: str  # "#1f5f99"
+    ink: str  # "black" or "white"
+
+
+def fills(colours: np.ndarray) -> Any:
+    """Make a `Fill` of each colour: (…, 3) numbers 0…1 -> lists, nested as the array is."""
+    codes = np.round(colours * 255).astype(int) @ (65536, 256, 1)
+    return _fills(codes.tolist(), ink(colours).tolist())
+
+
+def _fills(code: Any, letters: Any) -> Any:
+    if isinstance(code, list):
+        return [_fills(c, ls) for c, ls in zip(code, letters, strict=True)]
+    return Fill(f"#{code:06x}", letters)
 
 
 def css(colour: Any) -> str:

@@ -1,0 +1,75 @@
+import re
+
+import numpy as np
+import pytest
+
+from helpers.pictures.colours import Fill, fills
+from helpers.pictures.table import CSS, SIZES, STYLESHEET, Cell, Table
+
+BLUE = Fill("#1f5f99", "white")
+TABLE = Table(
+    ["key", "<b>"],
+    [
+        ("a", [Cell("1.00", "plain"), Cell("0.50", "best", bar=0.5)]),
+        ("bb", [Cell("–", "masked", note="a & b"), Cell("0.25", "framed", BLUE)]),
+    ],
+    caption="Two rows",
+    corner="query",
+)
+
+
+def test_a_corner_heads_the_names_of_the_rows():
+    assert TABLE.text().splitlines() == [
+        "query   key   <b>",
+        "    a  1.00  0.50",
+        "   bb     –  0.25",
+    ]
+
+
+def test_without_a_corner_of_their_own_names_are_aligned_left():
+    rows = [("1", [Cell("2")]), ("10", [Cell("3")])]
+    assert Table(["0"], rows, corner="row", over="column").text() == "    0\n1   2\n10  3"
+    assert Table(["0"], rows).text(headers=False) == "2\n3"
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_html_has_scoped_headers_and_safe_texts(classes):
+    html = Table(TABLE.columns, TABLE.rows, "a < b", "query", "key").html(classes=classes)
+    assert html.count('scope="row"') == 2
+    assert html.count('scope="col"') == 3
+    assert html.count('scope="colgroup"') == 1
+    assert "a &lt; b</caption>" in html
+    assert "&lt;b&gt;</th>" in html
+    assert 'title="a &amp; b"' in html
+    assert html.count("background:#1f5f99;color:white") == 1
+    assert html.count("width:55.0px") == 1
+
+
+def styled_by_classes(html: str, size: str) -> list[str]:
+    """The style of each element as the style sheet gives it, in the order of the document."""
+    found = []
+    for tag, attributes in re.findall(r"<(\w+)([^>]*)>", html):
+        looks = re.findall(r' class="([^"]*)"', attributes)
+        style = CSS.get(tag, "") + SIZES[size].get(tag, "")
+        if tag != "table":
+            style += "".join(CSS[f".{look}"] for look in "".join(looks).split())
+        found.append(style + "".join(re.findall(r' style="([^"]*)"', attributes)))
+    return [style for style in found if style]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_classes_and_styles_describe_the_same_looks(size):
+    table = Table(TABLE.columns, TABLE.rows, "title", "query", "key", size=size, framed_row=1)
+    inline, short = table.html(), table.html(classes=True)
+    styles = re.findall(r' style="([^"]*)"', inline)
+    assert styled_by_classes(short, size) == styles
+    assert len(short) < len(inline) / 2
+    for css in (CSS, SIZES[size]):
+        for declarations in css.values():
+            assert declarations in STYLESHEET
+
+
+def test_fills_have_letters_to_be_read():
+    assert fills(np.array([[[0, 0, 0.5], [1, 1, 0.5]]])) == [
+        [Fill("#000080", "white"), Fill("#ffff80", "black")]
+    ]
