@@ -270,3 +270,5 @@ PREDICTIONS = (
         answer="c",
     ),
 )
+
+TERMS = ()

@@ -377,3 +377,5 @@ PREDICTIONS = (
         answer="b",
     ),
 )
+
+TERMS = ()

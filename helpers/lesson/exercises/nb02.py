@@ -368,3 +368,5 @@ PREDICTIONS = (
         answer="b",
     ),
 )
+
+TERMS = ()

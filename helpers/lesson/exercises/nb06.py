@@ -417,3 +417,5 @@ PREDICTIONS = (
         answer="c",
     ),
 )
+
+TERMS = ()
