@@ -206,14 +206,14 @@ EXERCISES = (MEAN_OVER_TIME, NORMALISE_ROWS, SWAP_LAST_TWO)
 PREDICTIONS = (
     Prediction(
         id="00.p1",
-        question="In the picture above, how much of its attention does “dessert” give to “is”?",
+        question="In the picture above, how much does “dessert” attend to “is”?",
         choices={
             "a": Choice(
                 "0.31",
                 "The row is “dessert”, because “dessert” reads. The column is “is”, because “is” is read. Their cell holds 0.31.",
             ),
             "b": Choice(
-                "none, because the cell is hatched",
+                "not at all, because the cell is hatched",
                 "You looked at row “is” and column “dessert”. That cell says how much “is” takes from “dessert”, which comes "
                 "later. Find the word that reads first, on the left.",
             ),
@@ -259,12 +259,12 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "the matrix we want, in which every row sums to 1",
-                "For this, row 1 would have to be divided by sum 1, and row 2 by sum 2. But PyTorch lines up the three sums with "
-                "the last axis: column 1 is divided by sum 1, and column 2 by sum 2.",
+                "For this, the last row would have to be divided by its own sum, 3. But PyTorch lines up the three sums with "
+                "the last axis, so the columns are divided by 1, 2 and 3.",
             ),
             "c": Choice(
                 "wrong numbers, without an error",
-                "PyTorch lines up the three sums with the last axis, so each column is divided by one of them. The last row "
+                "PyTorch lines up the three sums with the last axis, so the columns are divided by 1, 2 and 3. The last row "
                 "becomes 1, 0.5 and 0.33, which sums to 1.83. No error is raised, because the lengths 3 and 3 fit.",
             ),
         },
