@@ -402,6 +402,11 @@ TERMS = (
         "A summary of tokens that depends on which tokens there are and not on their order, such as their mean.",
     ),
     Term(
+        "running sum",
+        "The sum of all values up to a position, for every position; PyTorch computes it with cumsum.",
+        also=("cumulative sum",),
+    ),
+    Term(
         "probe",
         "A test of one property of a function or of its weights, which reports what it found with numbers.",
         everyday=True,
