@@ -30,7 +30,7 @@ PRESETS: dict[str, Callable[[int, int], float]] = {
     "last token": lambda t, j: float(j == t),
     "decay": lambda t, j: 0.5 ** (t - j) if j <= t else 0.0,
 }
-Matrix = tuple[tuple[float, ...], ...]  # (T, T) as painted: row = query, column = key
+Matrix = tuple[tuple[float, ...], ...]  # (T, T) as painted: row = output, column = input
 
 
 def explore_weights(x: Any) -> Explorer:
@@ -64,9 +64,7 @@ class WeightsExplorer(Explorer):
     x : (T, C)
     """
 
-    about = (
-        "paint a matrix of weights (a click on a cell: 0, 1, 2, 0, …); see outputs and row sums."
-    )
+    about = "set the weights (a click on a cell: 0, 1, 2, 0, …); see the outputs and the row sums."
 
     def __init__(self, x: np.ndarray) -> None:
         self.x = x
@@ -76,9 +74,9 @@ class WeightsExplorer(Explorer):
             for name, weight in PRESETS.items()
         }  # and "painted", once something is
         controls = {
-            "preset": dropdown("preset", [*PRESETS, "painted"], "causal"),
+            "preset": dropdown("preset", [*PRESETS, "painted"], "decay"),
             "normalise": checkbox("normalise: divide every row by its sum", True),
-            "painter": Painter(self._matrices["causal"]),
+            "painter": Painter(self._matrices["decay"]),
         }
         controls["preset"].observe(self._paint_preset, names="value")
         controls["painter"].observe(self._name_painting, names="value")
@@ -116,7 +114,7 @@ class WeightsExplorer(Explorer):
             row_sum = Cell(number(weights[t].sum()), "bold")
             rows.append((str(t), [*weight_cells[t], row_sum, *out_cells[t]]))
         columns = [*map(str, range(T)), "row sum", *(f"out {c}" for c in range(C))]
-        table = Table(columns, rows, "weights, and out = weights @ x", corner="query")
+        table = Table(columns, rows, "weights, and out = weights @ x", corner="output")
         warnings = [f"⚠ {warning}" for warning in _warnings(painter, normalise)]
         fine = "✓ Every row sums to 1, and no row sees the future."
         return table.html(classes=True) + sentences(*(warnings or [fine]))
@@ -189,7 +187,7 @@ class Painter(widgets.GridBox):
         flat = widgets.Layout(margin="0", height="28px")
         over = widgets.Layout(margin="0", grid_area="1 / 1 / 2 / -1")
         head = '<div style="text-align:center;line-height:28px;font-size:12px">{}</div>'
-        note = "<b>paint</b>: row = query, column = key"
+        note = "<b>paint</b>: row = output, column = input"
         cells = [widgets.HTML(head.format(note), layout=over), widgets.HTML(layout=flat)]
         cells += [widgets.HTML(head.format(j), layout=flat) for j in range(T)]
         for t in range(T):
@@ -220,7 +218,7 @@ class Painter(widgets.GridBox):
             with button.hold_sync():
                 button.description = narrow(weight)
                 button.style = self._style(weight)
-                button.tooltip = f"query {t}, key {j}: raw weight {weight:g}"
+                button.tooltip = f"output {t}, input {j}: weight {weight:g}"
 
     def _style(self, weight: float) -> widgets.ButtonStyle:
         if weight not in self._styles:
