@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools import notebooks
+from tools import glossary, notebooks
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 IGNORED = "nbval-ignore-output"
@@ -155,6 +155,7 @@ def main() -> None:
         except CellFailed as error:
             failed = True
             print(f"not refreshed: {error}. The file is as it was: mend the cell, refresh again.")
+    glossary.main()
     raise SystemExit(failed)
 
 

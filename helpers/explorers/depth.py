@@ -41,7 +41,7 @@ class DepthExplorer(Explorer):
             for init in INITS
         }
         self._charts = {
-            (init, quantity): _Chart(
+            (init, quantity): _DepthChart(
                 quantity,
                 {way: [getattr(s, quantity) for s in self._stacks[way, init]] for way in WAYS},
             )
@@ -61,7 +61,7 @@ class DepthExplorer(Explorer):
         charts = [self._charts[initialisation, name].draw(way, depth) for name in QUANTITIES]
         return side_by_side(charts) + sentences(
             "The thick line is the way you chose, the thin ones are the other three.",
-            self._judge(depth, way, initialisation),
+            self._problems_in_words(depth, way, initialisation),
         )
 
     def describe(self, depth: int, way: str, initialisation: str) -> str:
@@ -70,24 +70,24 @@ class DepthExplorer(Explorer):
         values = ", ".join(
             f"{name} {write(getattr(stack, name))}" for name, write in QUANTITIES.items()
         )
-        verdict = self._judge(depth, way, initialisation)
-        return f"{way}, {initialisation} initialisation, depth {depth}: {values}. {verdict}"
+        problems = self._problems_in_words(depth, way, initialisation)
+        return f"{way}, {initialisation} initialisation, depth {depth}: {values}. {problems}"
 
-    def _judge(self, depth: int, way: str, initialisation: str) -> str:
+    def _problems_in_words(self, depth: int, way: str, initialisation: str) -> str:
         stack = self._stacks[way, initialisation][depth - 1]
-        faults = []
+        problems = []
         for name, value in (("signal", stack.signal), ("gradient", stack.gradient)):
             if not 0.1 <= value <= 10:
-                faults.append(f"the {name} {'fades' if value < 1 else 'explodes'}")
+                problems.append(f"the {name} {'fades' if value < 1 else 'explodes'}")
         if stack.similarity > 0.9:
-            faults.append("all tokens point nearly the same way")
-        if not faults:
+            problems.append("all tokens point nearly the same way")
+        if not problems:
             return "✓ Signal and gradient stay within a factor of 10, and tokens stay apart."
-        fault = ", ".join(faults)
-        return f"⚠ {fault[0].upper()}{fault[1:]}."
+        sentence = ", ".join(problems)
+        return f"⚠ {sentence[0].upper()}{sentence[1:]}."
 
 
-class _Chart:
+class _DepthChart:
     """One quantity by depth, for all ways.
 
     Parameters

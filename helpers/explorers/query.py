@@ -107,7 +107,7 @@ class QueryExplorer(Explorer):
     def draw(self, angle: int, length: float, mix_x: bool) -> str:
         """Draw the plane, and beside it the table."""
         found = self._attend(angle, length, mix_x)
-        told = f"keys as arrows; the query {_say_query(angle, length)}"
+        told = f"keys as arrows; the query {_query_in_words(angle, length)}"
         plane = svg(
             self._draw_query(found.query) + self._axes_and_keys,
             told, -EDGE - 2, -EDGE - 2, 2 * EDGE + 4, 2 * EDGE + 22,
@@ -124,7 +124,7 @@ class QueryExplorer(Explorer):
         pairs = zip(self.words, found.weights, strict=True)
         weights = ", ".join(f"{word} {number(weight)}" for word, weight in pairs)
         return (
-            f"query {_say_query(angle, length)}: weights {weights}. "
+            f"query {_query_in_words(angle, length)}: weights {weights}. "
             f"weights @ {'x' if mix_x else 'values'} = {' '.join(map(number, found.out))}"
         )
 
@@ -186,7 +186,7 @@ class QueryExplorer(Explorer):
         )
 
 
-def _say_query(angle: int, length: float) -> str:
+def _query_in_words(angle: int, length: float) -> str:
     return f"turned by {angle}°, {number(length, 1)} times as long"
 
 

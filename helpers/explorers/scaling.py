@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from helpers.explorers.explorer import Explorer, dropdown, sentences, slider, svg
+from helpers.explorers.explorer import Explorer, coloured_cells, dropdown, sentences, slider, svg
 from helpers.numbers import brief, number, texts
-from helpers.pictures.colours import GLOW, fills, paint
-from helpers.pictures.table import Cell, Table, side_by_side
+from helpers.pictures.colours import GLOW
+from helpers.pictures.table import Table, side_by_side
 
 T = 8  # tokens
 C = 32  # channels of the model that the head stands in
@@ -65,16 +65,16 @@ class ScalingExplorer(Explorer):
         )  # fmt: skip
         return side_by_side(
             [f"<div>{''.join(gauges)}</div>", _table(found.weights[0, :3])],
-            _say_divisor(2**log2_d, divisor),
-        ) + sentences(_judge(bits))
+            _divisor_in_words(2**log2_d, divisor),
+        ) + sentences(_softmax_in_words(bits))
 
     def describe(self, log2_d: int, divisor: str) -> str:
         """Say what the gauges show."""
         found = _measure(log2_d, divisor)
         return (
-            f"{_say_divisor(2**log2_d, divisor)}: variance {brief(found.variance)}, entropy "
+            f"{_divisor_in_words(2**log2_d, divisor)}: variance {brief(found.variance)}, entropy "
             f"{number(found.bits)} of at most 3 bits, a weight answers with "
-            f"{number(found.sensitivity, 3)} of at most 0.109. {_judge(found.bits)}"
+            f"{number(found.sensitivity, 3)} of at most 0.109. {_softmax_in_words(found.bits)}"
         )
 
 
@@ -104,13 +104,13 @@ def _dot_products() -> list[np.ndarray]:
     return [(q[..., : 2**p] @ k[..., : 2**p].mT).double().numpy() for p in range(11)]
 
 
-def _say_divisor(d: int, divisor: str) -> str:
+def _divisor_in_words(d: int, divisor: str) -> str:
     if divisor == "none":
         return f"d = {d}, scores as they are"
     return f"d = {d}, scores divided by {divisor} = {texts(np.array(DIVISORS[divisor](d)), 3)}"
 
 
-def _judge(bits: float) -> str:
+def _softmax_in_words(bits: float) -> str:
     if bits < 1:
         return "Most rows give nearly all to one token, and hardly a weight answers."
     if bits < 2.3:
@@ -121,11 +121,7 @@ def _judge(bits: float) -> str:
 
 
 def _table(weights: np.ndarray) -> str:
-    colours = fills(paint(weights, 0, 1, None))
-    rows = [
-        (str(t), [Cell(number(w), fill=fill) for w, fill in zip(*row, strict=True)])
-        for t, row in enumerate(zip(weights, colours, strict=True))
-    ]
+    rows = [(str(t), cells) for t, cells in enumerate(coloured_cells(weights, 0, 1))]
     columns = [str(j) for j in range(T)]
     table = Table(columns, rows, "three rows of weights", corner="query", over="key")
     return table.html(classes=True)

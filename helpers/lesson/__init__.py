@@ -1,9 +1,10 @@
-"""What a learner calls in a notebook: predict, check, hint and solution.
+"""What a learner calls in a notebook: predict, check, hint, solution and glossary.
 
-- `cells`: these four, and the errors that they raise. `question`: a prediction with its buttons.
+- `cells`: these five, and the errors that they raise. `question`: a prediction with its buttons.
 - `grading`: what an exercise and a mistake are, and how an answer is judged. `messages`: what is
   said about a wrong answer. `patches`: makes a mistake from a change of the reference.
-- `exercises`: one file for each notebook, with its solutions, known mistakes, hints, predictions.
+- `exercises`: one file for each notebook, with its solutions, known mistakes, hints, predictions
+  and the terms that it introduces (`terms`: what a term is).
 """
 
 from helpers.lesson.cells import (
@@ -11,21 +12,26 @@ from helpers.lesson.cells import (
     LessonError,
     NotAChoice,
     UnknownId,
+    UnknownTerm,
     check,
+    glossary,
     hint,
     predict,
     solution,
 )
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
+from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
 
 __all__ = [
     "EXERCISES",
     "PREDICTIONS",
+    "TERMS",
     "CheckFailed",
     "LessonError",
     "NotAChoice",
     "UnknownId",
+    "UnknownTerm",
     "check",
+    "glossary",
     "hint",
     "predict",
     "solution",

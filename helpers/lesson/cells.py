@@ -1,11 +1,11 @@
-"""What a learner calls in a cell: predict, check, hint, solution; and the errors they raise."""
+"""What a learner calls: predict, check, hint, solution, glossary; and the errors they raise."""
 
 import difflib
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable
 
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
+from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
 from helpers.lesson.grading import Exercise
 from helpers.lesson.question import Prediction, Question
 from helpers.show import wrap_text
@@ -27,6 +27,10 @@ class CheckFailed(LessonError):
 
 class UnknownId(LessonError, KeyError):
     """There is no exercise or prediction of this id; the text names the nearest."""
+
+
+class UnknownTerm(LessonError, KeyError):
+    """The glossary has no such term; the text names those that are near."""
 
 
 class NotAChoice(LessonError, ValueError):
@@ -141,6 +145,35 @@ def predict(id: str, answer: str | None = None) -> Question:
             f'predict("{prediction.id}", "{next(iter(prediction.choices))}").'
         )
     return Question(prediction, answer)
+
+
+def glossary(term: str = "") -> None:
+    """Print what a term means, its synonyms, and which notebook introduces it.
+
+    Parameters
+    ----------
+    term
+        A name or a synonym, such as "attention head" or "head". Left out, all names are listed.
+
+    Raises
+    ------
+    UnknownTerm
+        When the glossary has no such term.
+    """
+    if not term:
+        for notebook in sorted({known.notebook for known in TERMS.values()}):
+            names = [known.name for known in TERMS.values() if known.notebook == notebook]
+            print(wrap_text(f"{notebook}: {', '.join(names)}", hanging="    "))
+        return
+    by_name = {
+        name.lower(): known for known in TERMS.values() for name in (known.name, *known.also)
+    }
+    wanted = str(term).strip().lower()
+    if wanted not in by_name:
+        near = difflib.get_close_matches(wanted, by_name, n=3, cutoff=0.6)
+        remedy = f"The nearest: {_quoted(near)}." if near else "glossary() lists all of them."
+        raise UnknownTerm(f"The glossary has no term {term!r}. {remedy}")
+    print(wrap_text(str(by_name[wanted])))
 
 
 def _find(id: str, where: dict) -> Exercise | Prediction:

@@ -424,3 +424,5 @@ PREDICTIONS = (
         answer="c",
     ),
 )
+
+TERMS = ()

@@ -322,3 +322,5 @@ PREDICTIONS = (
         answer="b",
     ),
 )
+
+TERMS = ()

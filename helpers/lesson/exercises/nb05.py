@@ -358,3 +358,5 @@ PREDICTIONS = (
         answer="c",
     ),
 )
+
+TERMS = ()

@@ -419,3 +419,5 @@ PREDICTIONS = (
         answer="b",
     ),
 )
+
+TERMS = ()

@@ -1,0 +1,35 @@
+"""Write GLOSSARY.md from the terms that the exercise files define: ``python -m tools.glossary``."""
+
+from helpers.lesson.exercises import TERMS
+from tools import notebooks
+
+PATH = notebooks.ROOT / "GLOSSARY.md"
+HEAD = """# Glossary
+
+Every term that the notebooks define, with the synonyms that you will meet elsewhere and the
+notebook that introduces it. In a notebook, `glossary("attention head")` prints one of them.
+(Written by `make refresh` from `helpers/lesson/exercises/`.)
+
+| term | also | meaning | notebook |
+| --- | --- | --- | --- |
+"""
+
+
+def text() -> str:
+    """The whole file, terms in alphabetical order."""
+    files = {path.name[:2]: path.name for path in notebooks.names()}
+    rows = [
+        f"| **{term.name}** | {', '.join(term.also)} | {term.meaning} "
+        f"| [{term.notebook}](notebooks/{files[term.notebook]}) |\n"
+        for term in sorted(TERMS.values(), key=lambda term: term.name.lower())
+    ]
+    return HEAD + "".join(rows)
+
+
+def main() -> None:
+    """Write the file."""
+    PATH.write_text(text(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
