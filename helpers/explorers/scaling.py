@@ -35,12 +35,12 @@ def explore_scaling() -> Explorer:
 class ScalingExplorer(Explorer):
     """Gauges: variance of random scores, entropy and sensitivity of their softmax; some rows."""
 
-    about = "choose d and what scores are divided by; see what the softmax makes of them."
+    about = "choose d and what the scores are divided by; see what becomes of the weights."
 
     def __init__(self) -> None:
         super().__init__(
             {
-                "log2 d": slider("log₂ d", 5, 0, 10),
+                "log2 d": slider("log₂ d", 8, 0, 10),
                 "divisor": dropdown("divisor (T = 8, C = 32)", list(DIVISORS), "none"),
             }
         )
@@ -56,11 +56,11 @@ class ScalingExplorer(Explorer):
             ),
             _gauge(
                 "entropy of a row, in bits", number(bits),
-                bits / 3, ["0: one takes all", "3: all alike"],
+                bits / 3, ["0: one key has all", "3: all keys alike"],
             ),
             _gauge(
-                "how much a weight answers", number(sensitivity, 3),
-                sensitivity / (7 / 64), ["0: deaf", "0.109: most"],
+                "mean derivative of a weight", number(sensitivity, 3),
+                sensitivity / (7 / 64), ["0: none", "0.109: largest"],
             ),
         )  # fmt: skip
         return side_by_side(
@@ -73,7 +73,7 @@ class ScalingExplorer(Explorer):
         found = _measure(log2_d, divisor)
         return (
             f"{_divisor_in_words(2**log2_d, divisor)}: variance {brief(found.variance)}, entropy "
-            f"{number(found.bits)} of at most 3 bits, a weight answers with "
+            f"{number(found.bits)} of at most 3 bits, mean derivative of a weight "
             f"{number(found.sensitivity, 3)} of at most 0.109. {_softmax_in_words(found.bits)}"
         )
 
@@ -106,18 +106,24 @@ def _dot_products() -> list[np.ndarray]:
 
 def _divisor_in_words(d: int, divisor: str) -> str:
     if divisor == "none":
-        return f"d = {d}, scores as they are"
+        return f"d = {d}, scores not divided"
     return f"d = {d}, scores divided by {divisor} = {texts(np.array(DIVISORS[divisor](d)), 3)}"
 
 
 def _softmax_in_words(bits: float) -> str:
     if bits < 1:
-        return "Most rows give nearly all to one token, and hardly a weight answers."
+        return (
+            "In most rows one key has more than half of the weight. "
+            "A small change of a score changes hardly any weight."
+        )
     if bits < 2.3:
-        return "Sharper than it need be: the weights answer less than they could."
+        return (
+            "The rows are more one-sided than at variance 1, "
+            "and the weights change less when a score changes."
+        )
     if bits > 2.8:
-        return "Every row is nearly a plain average."
-    return "The weights choose, and still answer to their scores."
+        return "All keys get nearly the same weight, whatever the scores are."
+    return "Each row prefers some keys, and its weights still change when a score changes."
 
 
 def _table(weights: np.ndarray) -> str:
