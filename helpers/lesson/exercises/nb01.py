@@ -397,6 +397,7 @@ TERMS = (
         "A dependence of an output on a later token, by which a model sees what it should predict.",
         everyday=True,
     ),
+    Term("variance", "The mean squared distance of some numbers from their mean."),
     Term(
         "bag of words",
         "A summary of tokens that depends on which tokens there are and not on their order, such as their mean.",
