@@ -1,6 +1,14 @@
 """Pictures of attention: each is drawn, exists as an HTML table, and says its numbers in words."""
 
 from helpers.pictures.base import Picture, tables
+from helpers.pictures.diagrams import (
+    block_diagram,
+    gpt_map,
+    head_diagram,
+    lookup_diagram,
+    multi_head_diagram,
+    series_map,
+)
 from helpers.pictures.lines import curves
 from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.pictures.tensors import ribbon, row_times_column, sheets
@@ -9,12 +17,18 @@ from helpers.pictures.weights import softmax_steps, why_this_weight
 
 __all__ = [
     "Picture",
+    "block_diagram",
     "curves",
+    "gpt_map",
+    "head_diagram",
     "heatmap",
     "heatmaps",
+    "lookup_diagram",
+    "multi_head_diagram",
     "plane",
     "ribbon",
     "row_times_column",
+    "series_map",
     "sheets",
     "softmax_steps",
     "staircase",
