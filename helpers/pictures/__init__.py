@@ -1,4 +1,13 @@
-"""Pictures of attention: each is drawn, exists as an HTML table, and says its numbers in words."""
+"""Pictures of attention: each is drawn, exists as an HTML table, and says its numbers in words.
+
+- matrix: `heatmap`, `heatmaps`
+- tensors: `sheets`, `row_times_column`, `ribbon`
+- tokens: `staircase`, `plane`
+- weights: `softmax_steps`, `why_this_weight`
+- lines: `curves`
+- for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
+  for text, HTML and drawing), colours, checks (what is refused)
+"""
 
 from helpers.pictures.base import Picture, tables
 from helpers.pictures.diagrams import (

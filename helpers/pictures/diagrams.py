@@ -6,7 +6,7 @@ description, and writes it as a list of steps: what each box takes, does and giv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -207,6 +207,7 @@ class Step(NamedTuple):
     gives: str
     shape: str  # of what it gives
     note: str
+    accent: bool
 
 
 def steps(panel: Panel) -> list[Step]:
@@ -230,11 +231,19 @@ def steps(panel: Panel) -> list[Step]:
         # Several arrows may carry the same.
         takes = dict.fromkeys(carried(arrow) for arrow in panel.arrows if arrow.end == box.name)
         gives = dict.fromkeys(carried(arrow) for arrow in panel.arrows if arrow.start == box.name)
-        took = [f"{name} {shape}".strip() if len(takes) == 1 else name for name, shape in takes]
-        gave = [name for name, _ in gives]
         shapes = {shape for _, shape in gives}
-        shape = shapes.pop() if len(shapes) == 1 else ""
-        done.append(Step(", ".join(took), head + _one_line(box), ", ".join(gave), shape, box.note))
+        done.append(
+            Step(
+                takes=", ".join(
+                    f"{name} {shape}".strip() if len(takes) == 1 else name for name, shape in takes
+                ),
+                does=head + _one_line(box),
+                gives=", ".join(name for name, _ in gives),
+                shape=shapes.pop() if len(shapes) == 1 else "",
+                note=box.note,
+                accent=box.look == "accent",
+            )
+        )
     return done
 
 
@@ -245,7 +254,7 @@ def _one_line(box: Box) -> str:
 def as_text(panel: Panel) -> str:
     """Write the steps of a panel as lines: x (B, T, C) -> @ W_query -> q (B, T, head_size)."""
     lines = [panel.title] if panel.title else []
-    for takes, does, gives, shape, note in steps(panel):
+    for takes, does, gives, shape, note, _ in steps(panel):
         parts = [takes, f"{does} [{note}]" if note else does, f"{gives} {shape}".strip()]
         first, *rest = [part for part in parts if part]
         lines.append(first)
@@ -267,21 +276,22 @@ def as_html(panel: Panel, caption: str, kind: str, about: str) -> str:
         about: [step.note for step in done],
     }
     columns = {name: texts for name, texts in columns.items() if any(texts)}
-    cells = [[Cell(text, "plain") for text in row] for row in zip(*columns.values(), strict=True)]
-    rows = [(step.does, row) for step, row in zip(done, cells, strict=True)]
+    rows = [
+        (step.does, [Cell(text, "marked" if step.accent else "plain") for text in texts])
+        for step, *texts in zip(done, *columns.values(), strict=True)
+    ]
     table = Table([*columns], rows, caption=caption, corner=kind).html()
     return table + "".join(f"<p>{text_html(line)}</p>" for line in frame_lines(panel))
 
 
 def frame_lines(panel: Panel) -> list[str]:
     """Say of each frame which boxes it holds, and what stands above it."""
-    told = []
+    lines = []
     for frame in panel.frames:
-        first, *_, last = frame.boxes
-        between = " to " if len(frame.boxes) > 2 else ", "
-        names = first if first == last else f"{first}{between}{last}"
-        told.append(f"{names}: {frame.text}".replace("\n", "\n    "))
-    return told
+        names = list(frame.boxes)
+        held = f"{names[0]} to {names[-1]}" if len(names) > 2 else ", ".join(names)
+        lines.append(f"{held}: {frame.text}".replace("\n", "\n    "))
+    return lines
 
 
 # --- Where everything stands -------------------------------------------------------------------
@@ -345,9 +355,10 @@ class Layout:
             held = [self.boxes[name] for name in frame.boxes]
             held += [self.notes[name] for name in frame.boxes if name in self.notes]
             place = around(held, FRAME)
+            top = min(place.top, *(box.top for box in self.boxes.values()))
             width, high = _text_size(frame.text)
             self.frames.append(place)
-            self.frame_texts.append(centred(place.x, place.top - 4 - high / 2, width, high))
+            self.frame_texts.append(centred(place.x, top - 4 - high / 2, width, high))
         heads = self.columns if panel.heads else []
         parts = [*self.boxes.values(), *self.notes.values(), *self.frames, *self.frame_texts]
         self.all = around([*parts, *heads])
@@ -729,7 +740,7 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
     Parameters
     ----------
     n_head : int
-        How many heads, 1 to 6.
+        How many heads, 2 to 6.
     B, T, C : int or str
         The sizes to write into the shapes.
 
@@ -738,30 +749,36 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
     ValueError
         If a size is wrong, or if n_head does not divide C.
     """
-    if isinstance(n_head, bool) or not isinstance(n_head, int) or not 1 <= n_head <= 6:
-        raise ValueError(f"multi_head_diagram draws 1 to 6 heads, got n_head={n_head!r}")
+    if isinstance(n_head, bool) or not isinstance(n_head, int) or not 2 <= n_head <= 6:
+        raise ValueError(f"multi_head_diagram draws 2 to 6 heads, got n_head={n_head!r}")
     refuse_bad_sizes(B=B, T=T, C=C)
     if isinstance(C, int) and C % n_head:
         raise ValueError(f"C must be divisible by n_head, got C={C} and n_head={n_head}")
     head_size = C // n_head if isinstance(C, int) else "head_size"
     whole, part = shape_text(B, T, C), shape_text(B, T, head_size)
-    every, middle = [f"head {h}" for h in range(n_head)], (n_head - 1) / 2
-    rows = [(i + 0.5) * n_head / 3 - 0.5 for i in range(3)]  # three layers, as high as all heads
-    layers = ("query", "key", "value")
+    layers, heads = ("query", "key", "value"), [f"head {h}" for h in range(n_head)]
+    rows = max(3, n_head)
+    middle = (rows - 1) / 2
+
+    def spread(names: Sequence[str]) -> Iterator[tuple[str, float]]:
+        """Give each name its row, evenly over the whole height."""
+        for i, name in enumerate(names):
+            yield name, (i + 0.5) * rows / len(names) - 0.5
+
     boxes = [
-        Box("x", "x", 0, middle, n_head, shape=whole, data=True),
-        *(Box(name, f"{name}\nlayer", 1, row) for name, row in zip(layers, rows, strict=True)),
-        Box("split", f"split\nq, k, v into\n{n_head} slices", 2, middle, n_head),
-        *(Box(name, f"{name}:\nattention", 3, h, look="accent") for h, name in enumerate(every)),
-        Box("merge", "merge:\nput side\nby side", 4, middle, n_head),
+        Box("x", "x", 0, middle, rows, shape=whole, data=True),
+        *(Box(name, f"{name}\nlayer", 1, row) for name, row in spread(layers)),
+        Box("split", f"split\nq, k, v into\n{n_head} slices", 2, middle, rows),
+        *(Box(name, f"{name}:\nattention", 3, row, look="accent") for name, row in spread(heads)),
+        Box("merge", "merge:\nput side\nby side", 4, middle, rows),
         Box("proj", "proj", 5, middle),
         Box("out", "out", 6, middle, shape=whole, data=True),
     ]
     arrows = [
         *(Arrow("x", name) for name in layers),
         *(Arrow(name, "split", name[0], whole) for name in layers),
-        *(Arrow("split", name, f"slice {h}", part) for h, name in enumerate(every)),
-        *(Arrow(name, "merge", f"out {h}", part) for h, name in enumerate(every)),
+        *(Arrow("split", name, f"slice {h}", part) for h, name in enumerate(heads)),
+        *(Arrow(name, "merge", f"out {h}", part) for h, name in enumerate(heads)),
         Arrow("merge", "proj", "merged", whole),
         Arrow("proj", "out"),
     ]
@@ -771,7 +788,7 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
     )
     return diagram(
         "Multi-head attention: each head has its own slice of the channels",
-        [Panel(boxes, arrows, [Frame(together, every, accent=True)], row_height=50, gap=18)],
+        [Panel(boxes, arrows, [Frame(together, heads, accent=True)], row_height=50, gap=18)],
         alt=(
             f"Boxes and arrows from left to right: a query, a key and a value layer turn x {whole} "
             f"into q, k and v, which are split into {n_head} slices. {n_head} marked boxes, one "

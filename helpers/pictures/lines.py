@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from helpers.numbers import EDGE, as_array, briefs, power
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.colours import CURVES, INK, LINE, PALE, QUIET
-from helpers.pictures.table import Cell, Table, side_by_side
+from helpers.pictures.table import Table, plain_cells, side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,24 +65,18 @@ def curves(
         raise ValueError("curves needs at least one panel with at least one line in it")
     data = {
         panel: {
-            str(name): as_array(y, f"{name!r} in {panel!r}").astype(float)
-            for name, y in given.items()
+            str(name): _as_line(y, f"{name!r} in {panel!r}", across) for name, y in lines.items()
         }
-        for panel, given in panels.items()
+        for panel, lines in panels.items()
     }
     if unknown := [panel for panel in logy if panel not in data]:
         raise ValueError(f"logy names {unknown[0]!r}, but the panels are {list(data)}")
-    names = list(dict.fromkeys(name for given in data.values() for name in given))
+    names = list(dict.fromkeys(name for lines in data.values() for name in lines))
     if len(names) > len(CURVES):
         raise ValueError(f"curves tells {len(CURVES)} lines apart, got {len(names)}: {names}")
-    for panel, given in data.items():
-        for name, y in given.items():
-            if y.shape != across.shape:
-                raise ValueError(
-                    f"{name!r} in {panel!r} needs one number for each of the {len(across)} x, "
-                    f"got shape {y.shape}"
-                )
-            if panel in logy and (y <= 0).any():
+    for panel in logy:
+        for name, y in data[panel].items():
+            if (y <= 0).any():
                 raise ValueError(
                     f"{panel!r} has a logarithmic axis, which has no place for {y[y <= 0][0]:g}, "
                     f"in {name!r}; leave the panel out of logy, or write nan"
@@ -92,7 +86,7 @@ def curves(
     if columns not in (1, 2, 3):
         raise ValueError(f"columns must be 1, 2 or 3, got {columns!r}")
     columns = min(columns, len(data))
-    tables = [_table(panel, given, across, panel in logy, xlabel) for panel, given in data.items()]
+    tables = [_table(panel, lines, across, panel in logy, xlabel) for panel, lines in data.items()]
     twin = [titled("Curves", title), f"across: {xlabel}{' (logarithmic)' * logx}"]
     twin += [f"\n{table.caption}\n{table.text()}" for table in tables]
     first, *_, last = tables[0].columns
@@ -106,14 +100,23 @@ def curves(
     )
 
 
+def _as_line(y: Any, what: str, across: np.ndarray) -> np.ndarray:
+    values = as_array(y, what).astype(float)
+    if values.shape != across.shape:
+        raise ValueError(
+            f"{what} needs one number for each of the {len(across)} x, got shape {values.shape}"
+        )
+    return values
+
+
 def _table(
-    panel: str, given: dict[str, np.ndarray], across: np.ndarray, log: bool, xlabel: str
+    panel: str, lines: dict[str, np.ndarray], across: np.ndarray, log: bool, xlabel: str
 ) -> Table:
     rows = []
-    for name, y in given.items():
+    for name, y in lines.items():
         if not log:  # what is too small to be seen is written as 0
             y = np.where(np.abs(y) < EDGE, 0, y)
-        rows.append((name, [Cell(text, "plain") for text in briefs(y)]))
+        rows.append((name, *plain_cells([briefs(y)])))
     caption = f"{panel} (logarithmic)" if log else panel
     return Table(briefs(across), rows, caption, over=xlabel)
 
@@ -134,7 +137,7 @@ def _draw_curves(
     width = 2 * base.PAD + columns * (left + wide + gutter) - gutter
     titles = [base.heading(panel, left + wide, 11.5) for panel in data]
     over = max(high for _, high in titles)
-    lines, y = base.heading(title, width - 2 * base.PAD)
+    heading, y = base.heading(title, width - 2 * base.PAD)
     # Names stand side by side as long as there is room for the widest.
     abreast = int(width // (max(map(base.text_width, names)) + 60)) or 1
     legend = base.PAD + y
@@ -142,7 +145,7 @@ def _draw_curves(
     high = over + tall + 26
     n_line = -(-len(data) // columns)
     figure, page = base.empty_page(width, top + n_line * high + 20)
-    base.write_heading(page, lines)
+    base.write_heading(page, heading)
     styles = {
         name: {
             "label": name, "color": colour, "marker": marker, "linestyle": dashes, "linewidth": 2,
@@ -150,15 +153,15 @@ def _draw_curves(
         }
         for order, (name, (colour, marker, dashes)) in enumerate(zip(names, CURVES, strict=False))
     }  # fmt: skip
-    for i, (panel, given) in enumerate(data.items()):
+    for i, (panel, lines) in enumerate(data.items()):
         line, place = divmod(i, columns)
         x = base.PAD + place * (left + wide + gutter) + left
         ax = base.axes_at(figure, x, top + line * high + over, wide, tall)
         ax.set_xscale("log" if logx else "linear")
-        for name, y in given.items():
+        for name, y in lines.items():
             y = np.where(np.isfinite(y), y, np.nan)
             ax.plot(across, y, **styles[name], antialiased=False, clip_on=False)
-        _set_y_axis(ax, np.concatenate(list(given.values())), panel in logy)
+        _set_y_axis(ax, np.concatenate(list(lines.values())), panel in logy)
         _set_x_axis(ax, across, wide)
         ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=INK, labelfontfamily=base.FONT)
         ax.spines[["top", "right"]].set_visible(False)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,10 +52,14 @@ class Decided:
     limits: tuple[float, float]
     center: float | None  # a number: diverging colours around it
     colours: np.ndarray  # (n_row, n_col, 3), each 0…1
-    fills: list[list[Fill]]  # the same colours, with the letters to be read on them
     texts: list[list[str]]  # empty when not annotated
     decimals: int
     outline: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def fills(self) -> list[list[Fill]]:
+        """The colours once more, with letters that can be read on them."""
+        return fills(self.colours)
 
 
 class Heatmap(Picture):
@@ -66,7 +71,11 @@ class Heatmap(Picture):
         super().__init__(
             alt=_alt([decided], decided.title),
             text="\n".join(twin + _cells_in_words(decided)),
-            draw=lambda: _draw([decided], "") if ax is None else ax.get_figure(root=True),
+            draw=lambda: (
+                _draw([replace(decided, title="")], decided.title)
+                if ax is None
+                else ax.get_figure(root=True)
+            ),
             html=lambda: _html(decided),
         )
         if ax is not None:
@@ -239,7 +248,6 @@ def decide(
         limits=(low, high),
         center=center,
         colours=colours,
-        fills=fills(colours),
         texts=_texts(values, may, decimals) if annotate else [],
         decimals=decimals,
         outline=_outline(outline, values.shape),
@@ -435,6 +443,7 @@ def _html(d: Decided) -> str:
 
 # Heights of an axis name and of a label; from labels to cells; between two heatmaps.
 NAME, LABEL, GAP, GUTTER = 17, 13, 6, 24
+PANEL_TITLE = 11.5  # letter size of a title over one of several heatmaps
 
 
 @dataclass(frozen=True)
@@ -465,7 +474,7 @@ def _draw(panels: list[Decided], title: str) -> Figure:
     ]
     width = sum(widths) + GUTTER * (per_line - 1) + 2 * base.PAD
     if title:  # two lines over a narrow picture are better than six
-        width = max(width, min(base.text_width(title, base.TITLE, True) + 2 * base.PAD + 4, 420))
+        width = max(width, min(base.text_width(title, base.TITLE, True) + 2 * base.PAD + 4, 360))
     lines, y = base.heading(title, width - 2 * base.PAD)
     y += base.PAD
     figure = base.empty_figure(width, y + sum(heights) + GUTTER * (len(heights) - 1) + base.PAD)
@@ -476,7 +485,7 @@ def _draw(panels: list[Decided], title: str) -> Figure:
         line, place = divmod(i, per_line)
         left = base.PAD + sum(widths[:place]) + GUTTER * place
         top = y + sum(heights[:line]) + GUTTER * line
-        _draw_panel(figure, panel, size, left, top, 11.5 if len(panels) > 1 else base.TITLE)
+        _draw_panel(figure, panel, size, left, top)
     return figure
 
 
@@ -521,9 +530,8 @@ def _size(d: Decided, cell: float, many: bool) -> Size:
         last = base.text_width(d.labels[1][-1])
         right = max(right, (max(last, longest - cell_w) + 12) * 0.71 - cell_w / 2)
     width = left + max(grid_w + right, base.text_width(d.names[1])) + 2
-    title_size = 11.5 if many else base.TITLE
-    title, over = base.heading(d.title, width if many else max(width, 300), title_size)
-    width = max([width, *(base.text_width(t, title_size, True) + 4 for t in title.split("\n"))])
+    title, over = base.heading(d.title, width, PANEL_TITLE)
+    width = max([width, *(base.text_width(t, PANEL_TITLE, True) + 4 for t in title.split("\n"))])
     head = NAME + (round(longest * 0.71) + 14 if turned else 15) + GAP
     spill = max(0, base.text_width(d.names[0]) - grid_h) / 2  # of the rows' name, at either end
     top = round(over + max(head, spill))
@@ -542,9 +550,7 @@ def _step(cell: float, need: float) -> int:
     return next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if s * cell >= need or s == 1000)
 
 
-def _draw_panel(
-    figure: Figure, d: Decided, size: Size, left: float, top: float, title_size: float
-) -> None:
+def _draw_panel(figure: Figure, d: Decided, size: Size, left: float, top: float) -> None:
     """Draw one heatmap with its upper left corner at (left, top) CSS pixels."""
     n_row, n_col = d.values.shape
     grid_w, grid_h = n_col * size.cell[0], n_row * size.cell[1]
@@ -555,7 +561,7 @@ def _draw_panel(
     edge = -size.left / grid_w
     ax.set_title(
         size.title, loc="left", x=edge, y=1 + size.top / grid_h, pad=0, va="top",
-        **base.TITLE_STYLE | {"size": title_size},
+        **base.TITLE_STYLE | {"size": PANEL_TITLE},
     )  # fmt: skip
     style = base.TEXT_STYLE | {"color": QUIET, "va": "top"}
     middle = max(grid_w, base.text_width(d.names[1])) / 2 / grid_w
@@ -568,7 +574,7 @@ def _draw_panel(
 
 
 def _draw_cells(ax: Axes, d: Decided, size: Size | None = None) -> None:
-    """Draw cells, numbers and labels into any axes; without a size, every label and level."""
+    """Draw cells, numbers and labels into any axes; `size` says how large the cells are."""
     from matplotlib.collections import LineCollection, PolyCollection
     from matplotlib.patches import Rectangle
 
@@ -593,13 +599,17 @@ def _draw_cells(ax: Axes, d: Decided, size: Size | None = None) -> None:
         for r, c in np.argwhere(d.may).tolist():
             colour = d.fills[r][c].ink
             base.write(ax, c, r, d.texts[r][c], color=colour, va="center_baseline", **letters)
-    for r, c in d.outline:
-        for colour, width in (("white", 5), ("black", 2.5)):
-            frame = Rectangle(
-                (c - 0.5, r - 0.5), 1, 1, fill=False, edgecolor=colour, linewidth=width
-            )
-            ax.add_patch(frame)
-            frame.set_clip_on(False)
+    for colour, width in (("white", 5), ("black", 2.5)):
+        for r, c in d.outline:
+            frame = Rectangle((c - 0.5, r - 0.5), 1, 1, fill=False, edgecolor=colour)
+            frame.set(linewidth=width, zorder=2.5)  # over the white gaps
+            ax.add_patch(frame).set_clip_on(False)
+    _label_axes(ax, d, size)
+
+
+def _label_axes(ax: Axes, d: Decided, size: Size | None) -> None:
+    """Put labels and names to the left and above; without a size, every label and level."""
+    n_row, n_col = d.values.shape
     steps = size.steps if size else (1, 1)
     turned = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
     ax.set_yticks(range(0, n_row, steps[0]), d.labels[0][:: steps[0]], parse_math=False)

@@ -12,7 +12,7 @@ in an explorer, where a table travels at every step of a slider.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from html import escape
@@ -100,6 +100,16 @@ class Cell(NamedTuple):
     fill: Fill | None = None
     note: str = ""
     bar: float | None = None
+
+
+def plain_cells(
+    texts: Iterable[Iterable[str]], marked: Container[tuple[int, int]] = ()
+) -> list[list[Cell]]:
+    """Make rows of plain cells; those that `marked` names by (row, column) are marked."""
+    return [
+        [Cell(text, "marked" if (r, c) in marked else "plain") for c, text in enumerate(row)]
+        for r, row in enumerate(texts)
+    ]
 
 
 @dataclass(frozen=True)

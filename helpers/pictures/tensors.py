@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from helpers.numbers import as_array, bracketed, texts
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
-from helpers.pictures.checks import as_matrix
+from helpers.pictures.checks import as_matrix, is_whole
 from helpers.pictures.colours import BLUE, LINE, ORANGE, QUIET, TOKENS, Fill
-from helpers.pictures.table import Cell, Table, grid, side_by_side, text_html, widest
+from helpers.pictures.table import Cell, Table, grid, plain_cells, side_by_side, text_html, widest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
     b, t, c = names
     n_sheet, n_row, n_col = values.shape
     tables = [
-        _numbered(sheet, caption=f"{b} = {i}", corner=t, over=c)
+        _numbered(plain_cells(sheet), caption=f"{b} = {i}", corner=t, over=c)
         for i, sheet in enumerate(texts(values))
     ]
     twin = [
@@ -62,16 +63,10 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
     )
 
 
-def _numbered(
-    words: list[list[str]], marked: frozenset[tuple[int, int]] = frozenset(), **headers: str
-) -> Table:
-    """Make a table of plain cells, some of them marked, whose rows and columns have numbers."""
-    rows = [
-        [Cell(word, "marked" if (r, c) in marked else "plain") for c, word in enumerate(row)]
-        for r, row in enumerate(words)
-    ]
-    columns = [str(c) for c in range(len(words[0]))]
-    return Table(columns, [(str(r), row) for r, row in enumerate(rows)], **headers)
+def _numbered(cells: list[list[Cell]], **headers: str) -> Table:
+    """Make a table whose rows and columns are numbered."""
+    columns = [str(c) for c in range(len(cells[0]))]
+    return Table(columns, [(str(r), row) for r, row in enumerate(cells)], **headers)
 
 
 def _draw_sheets(tables: list[Table], title: str) -> Figure:
@@ -146,7 +141,7 @@ def row_times_column(
         left, right, out = (matrix.astype(int) for matrix in (left, right, out))  # 8, not 8.00
     length = range(left.shape[1])
     tables = [
-        _numbered(texts(matrix), frozenset(marked), caption=name)
+        _numbered(plain_cells(texts(matrix), marked), caption=name)
         for matrix, marked, name in (
             (left, [(row, c) for c in length], names[0]),
             (right, [(r, col) for r in length], names[1]),
@@ -233,7 +228,7 @@ def ribbon(T: int, n_head: int, head_size: int, *, title: str = "") -> Picture:
         If a size is out of range.
     """
     for name, size in (("T", T), ("n_head", n_head), ("head_size", head_size)):
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        if not is_whole(size, 1, math.inf):
             raise ValueError(f"{name} must be a whole number of at least 1, got {size!r}")
     C = n_head * head_size
     if max(T, n_head) > 8 or C > 16 or T * C > 64:
@@ -280,8 +275,7 @@ def _channels(cells: np.ndarray, C: int, caption: str) -> Table:
         [Cell(f"{i // C}.{i % C}", fill=Fill(TOKENS[i // C], "black")) for i in row]
         for row in cells.tolist()
     ]
-    columns = [str(c) for c in range(cells.shape[1])]
-    return Table(columns, [(str(r), row) for r, row in enumerate(rows)], caption, corner="row")
+    return _numbered(rows, caption=caption, corner="row")
 
 
 def _draw_ribbon(

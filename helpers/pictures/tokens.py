@@ -9,7 +9,7 @@ import numpy as np
 from helpers.numbers import as_array, number
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
-from helpers.pictures.checks import as_mask
+from helpers.pictures.checks import as_mask, is_whole
 from helpers.pictures.colours import BLUE, CELL, FAINT, INK, LINE, ORANGE, PALE, QUIET, Fill
 from helpers.pictures.table import Cell, Table
 
@@ -34,7 +34,7 @@ def staircase(T: int, *, mask: Any = None, title: str = "") -> Picture:
     ValueError, TypeError
         If T is out of range or the mask does not fit.
     """
-    if isinstance(T, bool) or not isinstance(T, int) or not 1 <= T <= 12:
+    if not is_whole(T, 1, 12):
         raise ValueError(f"staircase draws 1 to 12 tokens, got T={T!r}")
     may = np.tri(T, dtype=bool) if mask is None else as_mask(mask, (T, T), "mask")
     reads = [_inputs_in_words(may[t], t) for t in range(T)]
@@ -187,7 +187,7 @@ def points_and_mean(x: Any, t: int) -> tuple[np.ndarray, np.ndarray]:
         )
     if not np.isfinite(values).all():
         raise ValueError("the plane needs finite numbers; x holds nan or inf")
-    if isinstance(t, bool) or not isinstance(t, int) or not 0 <= t < len(values):
+    if not is_whole(t, 0, len(values) - 1):
         raise ValueError(f"t must be a position from 0 to {len(values) - 1}, got {t!r}")
     return values, values[: t + 1].mean(0)
 

@@ -1,9 +1,9 @@
-"""Attention weights, how they come about: one row through the softmax, one weight step by step."""
+"""How attention weights come about: one row through the softmax, one weight step by step."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,9 @@ import numpy as np
 from helpers.numbers import as_array, bracketed, number, texts
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
-from helpers.pictures.checks import as_mask, as_matrix
+from helpers.pictures.checks import as_mask, as_matrix, as_names, is_whole
 from helpers.pictures.colours import BLUE, LINE, ORANGE, QUIET, fills, paint
-from helpers.pictures.table import Cell, Table, grid, side_by_side, text_html, widest
+from helpers.pictures.table import Cell, Table, grid, plain_cells, side_by_side, text_html, widest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,11 +53,7 @@ def softmax_steps(
     may = as_mask(allowed, row.shape, "allowed")
     if not may.any():
         raise ValueError("allowed is False everywhere: exp gives only zeros, and 0/0 is nan")
-    keys = [str(k) for k in (range(len(row)) if labels is None else labels)]
-    if len(keys) != len(row):
-        raise ValueError(
-            f"labels needs one label for each of the {len(row)} scores, got {len(keys)}"
-        )
+    keys = as_names(labels, len(row), "labels", "scores")
     masked = np.where(may, row, -np.inf)
     top = masked.max()
     grown = np.exp(masked - top)
@@ -128,7 +124,7 @@ def why_this_weight(
     """Draw how one query comes to its weight for key j, and what that weight carries.
 
     From left to right: the products of query and key j, channel by channel, and their sum, the
-    score; the scores of all keys, divided by the root of d, and their softmax; the value of j, the
+    score; the scores of all keys, divided by √d, and their softmax; the value of j, the
     share of it that goes into the output, and the output.
 
     Parameters
@@ -164,11 +160,9 @@ def why_this_weight(
         )
     if not all(np.isfinite(part).all() for part in (q, k, v)):
         raise ValueError("why_this_weight needs finite numbers; there is nan or inf in them")
-    if isinstance(j, bool) or not isinstance(j, int) or not 0 <= j < len(k):
+    if not is_whole(j, 0, len(k) - 1):
         raise ValueError(f"j must be a key from 0 to {len(k) - 1}, got {j!r}")
-    names = [str(word) for word in (range(len(k)) if words is None else words)]
-    if len(names) != len(k):
-        raise ValueError(f"words needs one word for each of the {len(k)} keys, got {len(names)}")
+    names = as_names(words, len(k), "words", "keys")
     who = f"“{names[j]}”" if words is not None else f"token {j}"
     d, d_v = len(q), v.shape[1]
     scores = k @ q
@@ -176,33 +170,27 @@ def why_this_weight(
     weights = np.exp(scaled - scaled.max())
     weights /= weights.sum()
     score, weight = number(scores[j]), number(weights[j])
-    channels, outs = [*map(str, range(d))], [*map(str, range(d_v))]
+    products = {"query": q, f"key of {who}": k[j], "product": q * k[j]}
+    softmax = {"score": scores, f"÷ √{d}": scaled, "weight": weights}
+    shares = {
+        f"value of {who}": v[j],
+        f"its share, × {weight}": weights[j] * v[j],
+        "output": weights @ v,
+    }
     steps = [
         Step(
-            _columns_side_by_side(
-                {"query": q, f"key of {who}": k[j], "product": q * k[j]}, channels, "channel"
-            ),
+            _table("channel", range(d), products),
             f"The products add up to the score: {score}.",
         ),
         Step(
-            _columns_side_by_side(
-                {"score": scores, f"÷ √{d}": scaled, "weight": weights}, names, "key",
-                [(j, 0), (j, 1), (j, 2)],
-            ),
+            _table("key", names, softmax, marked=[(j, 0), (j, 1), (j, 2)]),
             f"Divided by √{d}, the softmax of all {len(k)} scores: {weight} for {who}.",
         ),
         Step(
-            _columns_side_by_side(
-                {
-                    f"value of {who}": v[j],
-                    f"its share, × {weight}": weights[j] * v[j],
-                    "output": weights @ v,
-                },
-                outs, "channel", [(row, 1) for row in range(d_v)],
-            ),
+            _table("channel", range(d_v), shares, marked=[(row, 1) for row in range(d_v)]),
             f"{weight} of the value of {who} goes in. The output: all {len(k)} shares added.",
         ),
-    ]  # fmt: skip
+    ]
     twin = [titled("Why this weight", title)]
     twin += [f"\n{step.sentence}\n{step.table.text()}" for step in steps]
     return Picture(
@@ -228,19 +216,15 @@ class Step:
         return f'<div>{self.table.html()}<p style="{style}">{text_html(self.sentence)}</p></div>'
 
 
-def _columns_side_by_side(
-    columns: dict[str, np.ndarray],
-    names: list[str],
+def _table(
     corner: str,
+    names: Iterable[Any],
+    columns: dict[str, np.ndarray],
     marked: Sequence[tuple[int, int]] = (),
 ) -> Table:
     """Make a table of columns; each has as many decimals as it needs."""
-    words = zip(*map(texts, columns.values()), strict=True)
-    rows = [
-        [Cell(word, "marked" if (r, c) in marked else "plain") for c, word in enumerate(row)]
-        for r, row in enumerate(words)
-    ]
-    return Table(list(columns), list(zip(names, rows, strict=True)), corner=corner)
+    cells = plain_cells(zip(*map(texts, columns.values()), strict=True), marked)
+    return Table(list(columns), list(zip(map(str, names), cells, strict=True)), corner=corner)
 
 
 def _draw_why(steps: list[Step], score: str, weights: np.ndarray, j: int, title: str) -> Figure:
