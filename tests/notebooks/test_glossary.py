@@ -16,7 +16,7 @@ from tools import notebooks
 QUOTED = re.compile(
     r"^(```|~~~).*?^\1$"  # code in fences
     r"|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$"  # code and formulas
-    r"|^#+ .*$|\]\([^)]*\)",  # headings, and where a link leads
+    r"|^#+ [^\n]*$|\]\([^)]*\)",  # headings, and where a link leads
     re.MULTILINE | re.DOTALL,
 )
 
