@@ -1,223 +1,268 @@
+import functools
 import itertools
 import re
 
-import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_rgba
+from matplotlib.colors import to_hex
+from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
+from matplotlib.text import Text
 
-from helpers.numbers import brief, number
-from helpers.pictures import base as picture
-from helpers.pictures.colours import ORANGE, STROKES
-from helpers.pictures.lines import curves
-from helpers.pictures.tensors import ribbon
-from helpers.pictures.weights import why_this_weight
+from helpers.attention import Head, MultiHeadAttention
+from helpers.pictures import (
+    block_diagram,
+    diagrams,
+    gpt_map,
+    head_diagram,
+    lookup_diagram,
+    multi_head_diagram,
+    series_map,
+)
+from helpers.pictures.base import png_of, size_of
+from helpers.pictures.colours import CELL, INK, LINE, MARKED_CELL, ORANGE, PALE, QUIET
 
-WORDS = ["Life", "is", "short"]
-QUERY = torch.tensor([1.0, 2.0])
-KEYS = torch.tensor([[0.5, -1.0], [3.0, 0.25], [-1.0, 0.75]])  # (3, 2)
-VALUES = torch.tensor([[1.0, 0.0, 0.0, 2.0], [0.0, 4.0, 0.0, 2.0], [0.0, 0.0, 8.0, 2.0]])  # (3, 4)
-X = [1, 4, 16, 64]
-PANELS = {
-    "size": {"raw": [1.0, 4, 16, 64], "scaled": [1.0, 1, 1, 1.01]},
-    "share": {"raw": [0.25, 0.1, 0.0052, 0], "scaled": [0.25] * 4},
-}
-TWO = {"xlabel": "d", "logx": True, "logy": ["size"]}
-
+NUMBERS = {"B": None, "T": 6, "C": 3, "head_size": 2, "value_size": 4}
 ALL = {
-    "why": lambda: why_this_weight(QUERY, KEYS, VALUES, 1, words=WORDS, title="Why “is”?"),
-    "large why": lambda: why_this_weight(
-        torch.full((12,), -99.5), torch.ones(12, 12), -100.5 * torch.ones(12, 12), 11,
-        words=["dishwashers"] * 12, title="A long title " * 9,
-    ),
-    "one token": lambda: why_this_weight([1.0], [[1.0]], [[1.0]], 0),
-    "curves": lambda: curves(X, PANELS, **TWO, title="Two quantities"),
-    "six panels": lambda: curves(
-        range(1, 101),
-        {f"panel {i}, with a name that is longer than its line": {
-            f"a way that is called {name}": np.geomspace(10.0 ** -i, 1, 100) for name in "abcdef"
-        } for i in range(0, 30, 5)},
-        xlabel="steps", logy=["panel 25, with a name that is longer than its line"],
-    ),
-    "one curve": lambda: curves([0.5, 1.5], {"loss": {"a": [-1e-9, 0.0]}}, xlabel="x"),
-    "ribbon": lambda: ribbon(4, 2, 2, title="Whose channels?"),
-    "large ribbon": lambda: ribbon(8, 4, 2),
-    "narrow ribbon": lambda: ribbon(1, 1, 1),
-    "many heads": lambda: ribbon(4, 8, 2),
-}  # fmt: skip
+    "series, first": lambda: series_map("00"),
+    "series, middle": lambda: series_map("04"),
+    "series, last": lambda: series_map("07"),
+    "gpt": gpt_map,
+    "lookup": lookup_diagram,
+    "head": head_diagram,
+    "head in numbers": lambda: head_diagram(**NUMBERS),
+    "largest head": lambda: head_diagram(B=4, T=256, C=384, head_size=64),
+    "multi-head": multi_head_diagram,
+    "two heads": lambda: multi_head_diagram(2),
+    "two heads in numbers": lambda: multi_head_diagram(2, B=4, T=8, C=32),
+    "six heads": lambda: multi_head_diagram(6),
+    "block": block_diagram,
+}
+BOXES = (FancyBboxPatch, Circle)
+SHAPE = re.compile(r"\([^()]*, [^()]*\)")
+every = pytest.mark.parametrize("name", ALL)
 
 
-@pytest.mark.parametrize("name", ALL)
+class Drawn:
+    """What stands where in a figure, read back from its artists, in CSS pixels, y down."""
+
+    def __init__(self, picture):
+        self.figure = picture.figure()
+        png_of(self.figure)  # texts have no size before
+        (self.ax,) = self.figure.axes
+        patches = self.ax.patches
+        self.boxes = [(p.get_gid(), self.place(p)) for p in patches if type(p) in BOXES]
+        self.arrows = [(p.get_gid(), self.place(p)) for p in patches if type(p) is Polygon]
+        self.frames = [self.place(p) for p in patches if type(p) is Rectangle]
+        self.texts = [(t, self.place(t)) for t in self.ax.texts if t.get_text()]
+
+    def place(self, artist):
+        """Left, top, right, bottom."""
+        if isinstance(artist, Text):
+            box = artist.get_window_extent()
+        else:  # without the line around it
+            box = artist.get_path().get_extents(artist.get_transform())
+        (x0, y0), (x1, y1) = self.ax.transData.inverted().transform(box)
+        return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+
+
+@functools.cache
+def drawn_as(name):
+    return Drawn(ALL[name]())
+
+
+def inside(one, two, slack=0.5):
+    return all(a >= b - slack for a, b in zip(one[:2], two[:2], strict=True)) and all(
+        a <= b + slack for a, b in zip(one[2:], two[2:], strict=True)
+    )
+
+
+def apart(one, two, slack=1.0):
+    return (
+        one[2] <= two[0] + slack
+        or two[2] <= one[0] + slack
+        or one[3] <= two[1] + slack
+        or two[3] <= one[1] + slack
+    )
+
+
+@every
 def test_every_diagram_has_its_three_faces(name):
-    drawn = ALL[name]()
-    data, metadata = drawn._repr_mimebundle_()
-    assert data["text/plain"] == str(drawn)
-    assert 20 < len(metadata["image/png"]["alt"]) < 800
-    assert len(drawn.png()) < 100_000
-    html = drawn.html()
+    picture = ALL[name]()
+    data, metadata = picture._repr_mimebundle_()
+    lines = data["text/plain"].splitlines()
+    assert lines[0].startswith("Diagram: ")
+    assert len(lines) <= 25 and max(map(len, lines)) <= 80
+    assert 20 < len(metadata["image/png"]["alt"]) < 700
+    assert metadata["image/png"]["width"] <= 900
+    assert len(picture.png()) < 60_000
+    html = picture.html()
     assert html.count("<table") == html.count("</table>") >= 1
-    assert html.count('scope="row"') >= 1
+    assert html.count('scope="row"') >= 3
+    assert 'scope="col"' in html
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_no_text_of_a_diagram_is_cut_off_or_covered(name):
-    figure = ALL[name]().figure()
-    picture._png(figure)
-    width, height = figure.bbox.size
-    assert width <= 2 * 900
-    boxes = {}
-    for text in figure.findobj(lambda artist: hasattr(artist, "get_text") and artist.get_text()):
-        box = text.get_window_extent()
-        if text.get_visible() and figure.bbox.overlaps(box):  # ticks outside are never drawn
-            boxes[text] = box
-            inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
-            assert inside, f"cut off: {text.get_text()!r}"
-    for (a, one), (b, two) in itertools.combinations(boxes.items(), 2):
-        apart = one.x1 <= two.x0 + 1 or two.x1 <= one.x0 + 1
-        apart = apart or one.y1 <= two.y0 + 2 or two.y1 <= one.y0 + 2
-        assert apart, f"{a.get_text()!r} lies on {b.get_text()!r}"
+@every
+def test_texts_are_readable_and_do_not_cover_each_other(name):
+    drawn = drawn_as(name)
+    page = (0, 0, *size_of(drawn.figure))
+    for text, place in drawn.texts:
+        assert text.get_fontsize() >= 11
+        assert inside(place, page), f"cut off: {text.get_text()!r}"
+    for (a, one), (b, two) in itertools.combinations(drawn.texts, 2):
+        assert apart(one, two), f"{a.get_text()!r} lies on {b.get_text()!r}"
 
 
-def test_why_this_weight_follows_the_formula():
-    told = str(why_this_weight(QUERY, KEYS, VALUES, 1, words=WORDS))
-    scores = KEYS @ QUERY
-    weights = torch.softmax(scores / 2**0.5, dim=-1)
-    out = weights @ VALUES
-    first, second, third = (part.splitlines() for part in told.split("\n\n")[1:])
-    assert first[0] == "The products add up to the score: 3.50."
-    assert [line.split()[-3:] for line in first[2:]] == [
-        ["1", "3.00", "3.00"],
-        ["2", "0.25", "0.50"],
-    ]
-    for row, word in enumerate(WORDS):
-        numbers = [scores[row], scores[row] / 2**0.5, weights[row]]
-        assert second[2 + row].split() == [word, *map(number, numbers)]
-    assert [line.split()[-1] for line in third[2:]] == [number(o) for o in out]
-    assert third[3].split()[1:3] == ["4", f"{4 * weights[1]:.2f}"]
-    assert "× 0.87" in third[1]
+@every
+def test_a_text_stands_in_its_box_or_beside_all_boxes_arrows_and_frames(name):
+    drawn = drawn_as(name)
+    filled = set()
+    for text, place in drawn.texts:
+        for gid, box in drawn.boxes:
+            if inside(place, box):
+                filled.add(box)
+            else:
+                assert apart(place, box, slack=-1), f"{text.get_text()!r} touches {gid}"
+        for gid, arrow in drawn.arrows:
+            assert apart(place, arrow), f"{text.get_text()!r} lies on {gid}"
+        for frame in drawn.frames:
+            assert inside(place, frame) or apart(place, frame, slack=-1), text.get_text()
+    points = {box for _, box in drawn.boxes if box[2] - box[0] < 10}
+    assert filled == {box for _, box in drawn.boxes} - points
 
 
-def test_the_row_that_is_explained_is_marked():
-    shown = why_this_weight(QUERY, KEYS, VALUES, 2, words=WORDS)
-    ax = shown.figure().axes[0]
-    widths = np.array([bar.get_width() for bar in ax.containers[0]])
-    weights = torch.softmax(KEYS @ QUERY / 2**0.5, -1).numpy()
-    assert np.allclose(widths / widths.sum(), weights, atol=1e-6)
-    orange = [bar.get_facecolor() == to_rgba(ORANGE) for bar in ax.containers[0]]
-    assert orange == [False, False, True]
-    assert shown.html().count("outline:2px") == 3 + 4  # one row of scores, the shares
+@every
+def test_boxes_lie_on_the_page_and_apart(name):
+    drawn = drawn_as(name)
+    page = (0, 0, *size_of(drawn.figure))
+    assert len(drawn.boxes) >= 8
+    assert all(inside(box, page) for _, box in drawn.boxes)
+    assert all(inside(frame, page) for frame in drawn.frames)
+    for (a, one), (b, two) in itertools.combinations(drawn.boxes, 2):
+        assert apart(one, two, slack=-6), f"{a} lies on {b}"
 
 
-def test_curves_draw_and_tell_the_same_numbers():
-    shown = curves(X, PANELS, **TWO)
-    _, size, share = shown.figure().axes
-    assert (size.get_xscale(), size.get_yscale(), share.get_yscale()) == ("log", "log", "linear")
-    for ax, given in zip((size, share), PANELS.values(), strict=True):
-        for line, (name, values) in zip(ax.lines, given.items(), strict=True):
-            assert (line.get_label(), line.get_xydata().tolist()) == (
-                name,
-                [[float(a), float(b)] for a, b in zip(X, values, strict=True)],
-            )
-    assert [line.get_color() for line in size.lines] == [stroke[0] for stroke in STROKES[:2]]
-    assert str(shown).splitlines() == [
-        "Curves",
-        "across: d (logarithmic)",
-        "",
-        "size (logarithmic)",
-        "          1    4   16   64",
-        "raw       1    4   16   64",
-        "scaled  1.0  1.0  1.0  1.0",
-        "",
-        "share",
-        "           1     4      16    64",
-        "raw     0.25  0.10  0.0052     0",
-        "scaled  0.25  0.25    0.25  0.25",
-    ]
+@every
+def test_arrows_lead_straight_from_edge_to_edge_and_cross_no_box(name):
+    drawn = drawn_as(name)
+    for gid, arrow in drawn.arrows:
+        touched = [box_gid for box_gid, box in drawn.boxes if not apart(arrow, box, slack=-0.1)]
+        assert len(touched) == 2, f"{gid} touches {touched}"
+        names = [touching.removeprefix("box ") for touching in touched]
+        assert gid in {f"arrow {a} {b}" for a, b in itertools.permutations(names)}
+        assert all(apart(arrow, box, slack=0.1) for _, box in drawn.boxes), gid
+    for (a, one), (b, two) in itertools.combinations(drawn.arrows, 2):
+        assert apart(one, two), f"{a} crosses {b}"
 
 
-def test_ticks_are_few_and_readable():
-    def ticks(values, log=True):
-        panels = {"p": {"a": values}}
-        ax = curves([1, 2], panels, xlabel="x", logy=["p"] * log).figure().axes[1]
-        return [label.get_text() for label in ax.get_yticklabels()]
-
-    assert ticks([1e-27, 7]) == ["10⁻²⁴", "10⁻¹⁸", "10⁻¹²", "10⁻⁶", "1"]
-    assert ticks([0.99, 1000]) == ["1", "10", "100", "1000"]
-    assert ticks([2, 8]) == ["1", "10"]
-    assert ticks([0, 1.0], log=False) == ["0", "0.5", "1"]
-    assert ticks([3, 3], log=False)[0] == "0"
-
-
-def test_next_to_nothing_is_told_only_on_a_logarithmic_axis():
-    panels = {"log": {"a": [1e-9, 0.5]}, "linear": {"a": [1e-9, 0.5]}}
-    told = str(curves([1, 2], panels, xlabel="x", logy=["log"]))
-    assert [line.split()[1] for line in told.splitlines() if line.startswith("a ")] == [
-        "1.0e-09",
-        "0",
-    ]
+@every
+def test_the_drawing_and_the_twin_say_the_same(name):
+    picture = ALL[name]()
+    drawn = [text.get_text() for text, _ in drawn_as(name).texts]
+    twin = " ".join(str(picture).split())
+    html = " ".join(re.sub("<[^>]+>", " ", picture.html()).split())
+    shapes = set(SHAPE.findall(" ".join(drawn)))
+    assert shapes == set(SHAPE.findall(twin)) == set(SHAPE.findall(html))
+    for text in drawn:
+        assert text in HEADERS or all(line in twin for line in text.split("\n")), text
 
 
-def test_a_gap_is_left_where_there_is_no_number():
-    shown = curves([1, 2, 3], {"p": {"a": [1.0, torch.nan, 2.5]}}, xlabel="x")
-    line = shown.figure().axes[1].lines[0]
-    assert np.isnan(line.get_ydata()).tolist() == [False, True, False]
-    assert str(shown).splitlines()[-1] == "a  1.0  nan  2.5"
+# Heads of columns without an operation, and of the row of notes.
+HEADERS = {"query", "value", "explained in"}
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(9.04e-28, "9.0e-28"), (-0.00523, "-0.0052"), (0.0996, "0.10"), (0.996, "1.0"), (17.2, "17"),
-     (9961, "1.0e+04"), (247_000, "2.5e+05"), (0.0, "0"), (float("inf"), "inf")],
-)  # fmt: skip
-def test_brief_keeps_two_figures(value, text):
-    assert brief(value) == text
+@every
+def test_there_is_one_accent(name):
+    drawn = drawn_as(name)
+    used = {to_hex(text.get_color()) for text, _ in drawn.texts}
+    for patch in drawn.ax.patches:
+        used |= {to_hex(patch.get_facecolor())} if patch.get_fill() else set()
+        used |= {to_hex(patch.get_edgecolor())} if patch.get_linewidth() else set()
+    assert used <= {CELL, INK, LINE, MARKED_CELL, ORANGE, PALE, QUIET, "#ffffff"}
+    assert ORANGE in used
 
 
-def test_strict_mode_refuses_a_figure_on_the_edge(monkeypatch):
-    monkeypatch.setenv("ATTENTION_STRICT", "1")
-    with pytest.raises(ValueError, match="another machine"):
-        brief(4.15e-5 + 1e-12)
+@pytest.mark.parametrize("current", diagrams.SERIES)
+def test_the_map_marks_where_you_are(current):
+    picture = series_map(current)
+    drawn = Drawn(picture)
+    marked = [p.get_gid() for p in drawn.ax.patches if to_hex(p.get_edgecolor()) == ORANGE]
+    assert marked == [f"box {current}"]
+    here = [line for line in str(picture).splitlines() if "you are here" in line]
+    assert [line[:2] for line in here] == [current]
+    assert size_of(drawn.figure)[1] <= 130
+    assert picture.html().count("you are here") == 1
 
 
-def test_the_ribbon_is_cut_as_torch_cuts_it():
-    T, n_head, head_size = 3, 2, 2
-    x = torch.tensor([[t + c / 10 for c in range(4)] for t in range(T)])
-    told = str(ribbon(T, n_head, head_size))
-    right, wrong = told.split("\n\n")[2:]
-    for part, heads in (
-        (right, x.view(T, n_head, head_size).transpose(0, 1)),
-        (wrong, x.view(n_head, T, head_size)),
-    ):
-        numbers = [float(n) for n in re.findall(r"^\d\.\d.*$", part, re.M) for n in n.split()]
-        assert torch.allclose(torch.tensor(numbers), heads.flatten(), atol=1e-6)
-    assert ribbon(2, 2, 1).alt.endswith("holds channels of token 0 only.")
+def test_the_arrows_of_a_lookup_are_as_thick_as_their_weights():
+    (ax,) = lookup_diagram().figure().axes
+    arrows = [p for p in ax.patches if type(p) is Polygon]
+    assert len(arrows) == 3 + 4 * 3  # one way through the dictionary, four through attention
+    thick = {}
+    for arrow in arrows[3:]:
+        (_, top), *_, (_, bottom) = arrow.get_xy()[:-1]
+        thick.setdefault(arrow.get_gid().split()[1], []).append(abs(bottom - top))
+    weights = [0.03, 0.70, 0.07, 0.20]
+    assert thick["query"] == pytest.approx([thick["query"][0]] * 4)
+    for column in ("key", "value"):
+        assert [t / sum(thick[column]) for t in thick[column]] == pytest.approx(weights)
+    assert sum(weights) == pytest.approx(1)
+
+
+def shapes_in(picture):
+    """What comes out under which name: {"q": "(4, 8, 16)", …}."""
+    return dict(re.findall(r"-> ([^>]*?) (\([\d, ]+\))$", str(picture), re.MULTILINE))
+
+
+def test_the_shapes_of_a_head_are_those_of_the_module():
+    head, x = Head(32, 16), torch.randn(4, 8, 32)
+    out, weights = head(x, return_weights=True)
+    made = {"q": head.query(x), "k": head.key(x), "v": head.value(x), "weights": weights}
+    made |= {"scaled scores": weights, "masked": weights, "out": out}
+    told = shapes_in(head_diagram(B=4, T=8, C=32, head_size=16))
+    assert told == {name: str(tuple(tensor.shape)) for name, tensor in made.items()}
+    assert shapes_in(head_diagram(**NUMBERS))["out"] == "(6, 4)"
+    assert "/ √2" in str(head_diagram(**NUMBERS))
+
+
+def test_the_shapes_of_multi_head_attention_are_those_of_the_module():
+    many, x = MultiHeadAttention(32, 2), torch.randn(4, 8, 32)
+    part = many.query(x).unflatten(-1, (2, 16)).transpose(1, 2)  # (B, n_head, T, head_size)
+    picture = multi_head_diagram(2, B=4, T=8, C=32)
+    told = shapes_in(picture)
+    assert told["q"] == told["k"] == told["v"] == str(tuple(many.query(x).shape))
+    assert told["slice 0, slice 1"] == told["out 0"] == str(tuple(part[:, 0].shape))
+    assert told["merged"] == told["out"] == str(tuple(many(x).shape))
+    assert f"{tuple(part.shape)} @ {tuple(part.mT.shape)}" in str(picture)
+
+
+def test_a_norm_stands_on_the_residual_stream_with_post_norm_only():
+    (ax,) = block_diagram().figure().axes
+    arrows = [p for p in ax.patches if type(p) is Polygon]
+    stream = [p.get_gid().split(" ", 1)[1] for p in arrows if to_hex(p.get_facecolor()) == ORANGE]
+    pre, post = stream[: stream.index("add 2 out") + 1], stream[stream.index("add 2 out") + 1 :]
+    assert "norm" not in " ".join(pre)
+    assert post[2:4] == ["add 1 norm_1", "norm_1 branch 2"]
+    assert post[-2:] == ["add 2 norm_2", "norm_2 out"]
+    told = str(block_diagram())
+    assert "norm_1(x) -> residual branch: attention: across tokens -> attention(norm_1(x))" in told
+    assert "x + attention(x) -> residual stream: norm_1 -> x (B, T, C)" in told
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: why_this_weight(KEYS, KEYS, VALUES, 0), r"shape \(2,\), got \(3, 2\)"),
-        (lambda: why_this_weight(QUERY, KEYS, VALUES[:2], 0), "3 keys and 2 values"),
-        (lambda: why_this_weight(QUERY, KEYS, VALUES, 3), "from 0 to 2, got 3"),
-        (lambda: why_this_weight(QUERY * torch.nan, KEYS, VALUES, 0), "finite"),
-        (lambda: why_this_weight(QUERY, KEYS, VALUES, 0, words=["a"]), "3 keys, got 1"),
-        (lambda: why_this_weight(QUERY, KEYS.repeat(5, 1), VALUES.repeat(5, 1), 0), "up to 12"),
-        (lambda: curves([2, 1], PANELS, xlabel="x"), "increasing"),
-        (lambda: curves([0, 1], {"p": {"a": [1, 2]}}, xlabel="x", logx=True), "above 0, got 0"),
-        (lambda: curves([1, 2], {}, xlabel="x"), "at least one panel"),
-        (lambda: curves([1, 2], {"p": {"a": [1]}}, xlabel="x"), r"'a' in 'p'.*2 x, got .*\(1,\)"),
-        (lambda: curves(X, PANELS, xlabel="x", logy=["q"]), r"'q'.*\['size', 'share'\]"),
-        (lambda: curves(X, PANELS, xlabel="x", logy=["share"]), "no place for 0, in 'raw'"),
-        (lambda: curves(X, PANELS, xlabel="x", columns=4), "1, 2 or 3, got 4"),
-        (
-            lambda: curves([1, 2], {"p": {n: [1, 2] for n in "abcdefg"}}, xlabel="x"),
-            "6 lines apart, got 7",
-        ),
-        (lambda: ribbon(0, 2, 2), "T must be .* got 0"),
-        (lambda: ribbon(9, 1, 1), "8 tokens.* got 9 tokens"),
-        (lambda: ribbon(8, 3, 3), "72 cells"),
-        (lambda: ribbon(1, 9, 1), "8 heads"),
-        (lambda: ribbon(1, 1, 17), "16 channels"),
+        (lambda: series_map("4"), "one of 00, 01, .*07, got '4'"),
+        (lambda: series_map(4), "got 4"),
+        (lambda: head_diagram(T=0), "T must be a whole number of at least 1, or a name.*got 0"),
+        (lambda: head_diagram(C=True), "C must be .*got True"),
+        (lambda: head_diagram(head_size=2.0), "head_size must be .*got 2.0"),
+        (lambda: head_diagram(value_size=""), "value_size must be .*got ''"),
+        (lambda: head_diagram(B="batch size"), "B must be .*got 'batch size'"),
+        (lambda: head_diagram(B=64, T=1024, C=768), "pixels and has 880; write letters such as T"),
+        (lambda: multi_head_diagram(1), "2 to 6 heads, got n_head=1"),
+        (lambda: multi_head_diagram(7), "2 to 6 heads, got n_head=7"),
+        (lambda: multi_head_diagram(C=30), "divisible by n_head, got C=30 and n_head=4"),
+        (lambda: multi_head_diagram(T=None), "T must be .*got None"),
     ],
 )
 def test_bad_input_is_refused_in_words(call, words):
