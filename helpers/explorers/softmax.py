@@ -9,7 +9,8 @@ from helpers.explorers.explorer import Explorer, checkbox, in_a_row, sentences, 
 from helpers.numbers import number
 from helpers.pictures.table import Cell, Table
 
-SCORES = (1.0, 0.0, 2.0, -1.0, 3.0)  # at first
+SCORES = (1.0, 0.8, 1.2, 0.9, 1.5)  # at first: close together, yet one takes nearly all
+TEMPERATURE = 0.1
 MASKED = 3  # the first token that the mask hides
 
 
@@ -21,7 +22,7 @@ def explore_softmax() -> Explorer:
 class SoftmaxExplorer(Explorer):
     """A row of scores, each beside its weight as a bar; below them the entropy of the weights."""
 
-    about = "move five scores, the temperature and the mask; see the weights."
+    about = "move five scores and the temperature, tick the mask; see the weights that softmax makes."
 
     def __init__(self) -> None:
         scores = {
@@ -29,7 +30,7 @@ class SoftmaxExplorer(Explorer):
         }
         self._score_sliders = list(scores.values())
         options = {
-            "temperature": slider("temperature", 1.0, 0.1, 5, 0.1),
+            "temperature": slider("temperature", TEMPERATURE, 0.1, 5, 0.1),
             "mask": checkbox("mask: tokens 3 and 4 are the future"),
         }
         super().__init__(scores | options)
@@ -55,7 +56,7 @@ class SoftmaxExplorer(Explorer):
                 Cell(number(weight) + " (masked)" * masked, bar=weight),
             ]
             rows.append((f"token {j}", cells))
-        over = "score / temperature" + ", then the mask" * mask
+        over = "score / temperature" + ", masked" * mask
         table = Table([over, "weight"], rows, bar_width=210)
         return table.html(classes=True) + sentences(_entropy_in_words(weights, mask))
 

@@ -5,6 +5,7 @@ import torch
 from helpers.lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.lesson.terms import Term
 
 # ---------------------------------------------------------------- 03.1
 
@@ -42,7 +43,7 @@ CAUSAL_SOFTMAX = Exercise(
     cases=_scores,
     accepted=(_renormalised, _large_negative),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
-    checked="two batches: rows sum to 1, no weight on the future, each sequence by its own scores",
+    checked="two batches: rows sum to 1, no weight on the future, and each sequence has the weights of its own scores",
     mistakes=(
         Mistake(
             "softmax over the queries (dim=1)",
@@ -127,9 +128,9 @@ CAUSAL_SOFTMAX = Exercise(
         ),
     ),
     hints=(
-        "Three steps, as for the zeros above: which cells are the future, fill them, softmax.",
-        "masked_fill(mask, value) fills where the mask is True, and returns a new tensor. A (T, T) mask broadcasts over the batch.",
-        "Fill with float('-inf'), then softmax over the axis of the keys, the last one.",
+        "Take three steps, as for the zeros above: find the cells of the future, fill them, apply softmax.",
+        "masked_fill(mask, value) returns a new tensor, with the value wherever the mask is True. A (T, T) mask is broadcast over the batch.",
+        "Fill the future with float('-inf'), then apply softmax along the axis of the keys, which is the last one.",
     ),
 )
 
@@ -138,7 +139,7 @@ CAUSAL_SOFTMAX = Exercise(
 
 
 def look_one_back(T):
-    """(T, T) weights by masked softmax: token t looks at token t - 1, token 0 at itself."""
+    """(T, T) weights by masked softmax: token t attends to token t - 1, token 0 to itself."""
     scores = torch.zeros(T, T)
     for t in range(T):
         scores[t, max(t - 1, 0)] = 20.0
@@ -160,13 +161,13 @@ _ONE_BACK_IS_LARGEST = (
 
 LOOK_ONE_BACK = Exercise(
     id="03.2",
-    title="Look one back",
+    title="Attend one back",
     reference=look_one_back,
     cases=lambda: [(5,), (4,)],
     accepted=(_look_one_back_by_diag,),
     atol=0.01,
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE, _ONE_BACK_IS_LARGEST),
-    checked="T=5 and T=4: at least 0.99 of every row lies one back, and token 0 looks at itself",
+    checked="T=5 and T=4: every token gives at least 0.99 of its weight to the token before it, and token 0 to itself",
     mistakes=(
         Mistake(
             "looks forward",
@@ -235,9 +236,9 @@ LOOK_ONE_BACK = Exercise(
         ),
     ),
     hints=(
-        "You choose the scores. Which cell of row t must be much larger than the rest?",
-        "Put 20 into the cells [t, t - 1] and leave the others at 0; then mask the future and take the softmax.",
-        "Row 0 has no t - 1. With the future masked, only its own cell is left, whatever its score.",
+        "You choose the scores. In row t, which one has to be much higher than the others?",
+        "Put 20 into the cells [t, t - 1] and leave the others at 0. Then mask the future and apply softmax.",
+        "Token 0 has no token before it. With the future masked, only its own cell is left, so it gets the weight 1 for any score.",
     ),
 )
 
@@ -274,7 +275,7 @@ SAFE_SOFTMAX = Exercise(
     accepted=(_by_logsumexp,),
     without="softmax",
     properties=(ROWS_SUM_TO_ONE,),
-    checked="small scores, scores around 1000, and rows of very different height in one matrix",
+    checked="small scores, scores around 1000, and rows with very different scores in one matrix",
     mistakes=(
         Mistake(
             "overflow",
@@ -327,9 +328,9 @@ SAFE_SOFTMAX = Exercise(
         ),
     ),
     hints=(
-        "Which number can you subtract from a whole row without changing its softmax? Which choice makes every exponent ≤ 0?",
-        "scores.max(dim=-1, keepdim=True).values is the largest score of each row, as a column.",
-        "exp of the difference, then divide by its row sum, with keepdim=True.",
+        "You may subtract any number from a whole row. Which one makes sure that no exponent in this row is above 0?",
+        "scores.max(dim=-1, keepdim=True).values holds the largest score of each row, as a column.",
+        "Take exp of the difference, then divide it by the sum of its row, with keepdim=True.",
     ),
 )
 
@@ -342,87 +343,122 @@ EXERCISES = (CAUSAL_SOFTMAX, LOOK_ONE_BACK, SAFE_SOFTMAX)
 PREDICTIONS = (
     Prediction(
         id="03.p1",
-        question="Scores of zero everywhere, the future filled with -inf, then softmax along the rows. "
-        "How close does this come to the row-normalised triangle of notebook 02?",
+        question="All scores are 0, the future is filled with -inf, and softmax is applied along the rows. "
+        "How close are these weights to the matrix of notebook 02, a triangle of ones divided by its row sums?",
         choices={
             "a": Choice(
-                "the same in every bit",
-                "e⁰ is exactly 1, e^-inf is exactly 0, a sum of up to 8 ones is exact, and both ways end in one division 1 / (t + 1), rounded once. "
-                "So torch.equal says True here; with other scores it would not.",
+                "equal in every bit",
+                "e⁰ is exactly 1, e^-inf is exactly 0, and a sum of up to 8 ones is exact. Both ways end with the same division, 1 / (t + 1), "
+                "so they round to the same number.",
             ),
             "b": Choice(
                 "equal up to rounding, about 1e-8",
-                "A good guess after notebook 02. But here every step before the last is exact, and the last is the same division.",
+                "Two computations usually round differently, as in notebook 02. Here nothing is rounded before the last step, "
+                "and the last step is the same division in both.",
             ),
             "c": Choice(
-                "something else: exponentials are not averages",
-                "In general, yes. But all allowed scores are equal, so their exponentials are too, and equal shares are an average.",
+                "different: exponentials do not give averages",
+                "For unequal scores that is right. Here all allowed scores are equal, so their exponentials are equal, and equal weights are an average.",
             ),
         },
         answer="a",
     ),
     Prediction(
         id="03.p2",
-        question="Somebody fills the future with 0 instead of -inf. All other scores are 0 too. What does row 0 of the weights (T = 8) look like?",
+        question="The future is filled with 0 instead of -inf. All other scores are 0, too. What is row 0 of the weights (T = 8)?",
         choices={
             "a": Choice(
-                "1 0 0 0 0 0 0 0: zero means no attention",
-                "Zero weight means no attention. But this is a score, and softmax takes e⁰ = 1: a full share.",
+                "1 0 0 0 0 0 0 0, because 0 means no attention",
+                "A weight of 0 means no attention, but this 0 is a score. Its exponential is e⁰ = 1, as large as that of token 0 itself.",
             ),
             "b": Choice(
                 "0.125 everywhere",
-                "All eight scores are 0, all exponentials 1, all shares an eighth: token 0 attends to the whole future.",
+                "All eight scores are 0, so all eight exponentials are 1, and each weight is 1/8. Token 0 attends to the whole future.",
             ),
             "c": Choice(
-                "nan: 0 is not a valid mask",
-                "Nothing is invalid, that is the trouble: the rows sum to 1, the shape is right, and the future is visible.",
+                "nan, because 0 cannot be used as a mask",
+                "Any number can be filled in, and nothing fails. The rows sum to 1 and the shape is right, but token 0 attends to the future.",
             ),
         },
         answer="b",
     ),
     Prediction(
         id="03.p3",
-        question="Start from ones instead of zeros, mask the future with -inf, softmax. What changes?",
+        question="Start from scores of 1 instead of 0, fill the future with -inf, and apply softmax. What happens to the weights?",
         choices={
             "a": Choice(
-                "nothing",
-                "Adding the same number to a whole row multiplies all its exponentials by the same factor, here e, and the division removes it.",
+                "they stay the same",
+                "Every exponential is now e instead of 1. The sum of the row is e times as large, too, so the division cancels the factor.",
             ),
             "b": Choice(
-                "every weight is e = 2.72 times larger",
-                "The exponentials are, all of them. Then the row is divided by its sum, which is e times larger too.",
+                "each is e = 2.72 times as large",
+                "That is true of the exponentials. But each row is then divided by its sum, which is e times as large, too.",
             ),
             "c": Choice(
                 "the rows no longer sum to 1",
-                "Softmax ends with a division by the row sum: rows sum to 1 whatever the scores are.",
+                "The last step of softmax divides each row by its sum. Therefore the rows sum to 1 whatever the scores are.",
             ),
         },
         answer="a",
     ),
     Prediction(
         id="03.p4",
-        question="Look at the printed matrix and its row sums again. What did its author do?",
+        question="Look at the printed matrix and at its row sums again. What did the author do?",
         choices={
             "a": Choice(
-                "masked after the softmax and forgot to normalise again",
-                "Then no row could sum to more than 1: the weights of a row were shares of 1 before some were removed. Here rows sum to 1.71, 2.28, 2.57.",
+                "masked after the softmax, and did not divide by the row sums again",
+                "Before such a mask, the rows sum to 1, and the mask can only make the sums smaller. Here three rows sum to 1.71, 2.28 and 2.57.",
             ),
             "b": Choice(
                 "forgot the mask",
-                "Everything above the diagonal is 0: the mask is there.",
+                "Without a mask, all weights would be positive. Here every entry above the diagonal is 0.",
             ),
             "c": Choice(
-                "took the softmax down the columns",
-                "Every column sums to 1, and the last column has a single 1. On (B, T, T) that is softmax(dim=1): right for a matrix, wrong as soon as a "
-                "batch stands in front.",
+                "applied the softmax along the columns",
+                "Every column sums to 1, and the last column holds a single 1. The call was softmax(dim=1). It is right for a (T, T) matrix, "
+                "and wrong for (B, T, T), where axis 1 is the query.",
             ),
             "d": Choice(
                 "forgot the softmax",
-                "Then there would be negative numbers and -inf. All cells lie between 0 and 1: exponentials were shared out, along the wrong axis.",
+                "Then we would see negative scores, and -inf in the future. Here all numbers lie between 0 and 1.",
             ),
         },
         answer="c",
     ),
 )
 
-TERMS = ()
+TERMS = (
+    Term(
+        "score",
+        "A number of any size and sign that says how much one token matters to another, before softmax makes it a weight.",
+        also=("logit", "attention score"),
+        everyday=True,
+    ),
+    Term(
+        "softmax",
+        "The function that takes the exponential of each score and divides each row by its sum, so that the weights are positive and sum to 1.",
+    ),
+    Term(
+        "mask",
+        "A matrix of True and False that says which token may attend to which.",
+        also=("attention mask",),
+        everyday=True,
+    ),
+    Term(
+        "causal mask",
+        "The mask that lets each token attend to itself and to the tokens before it.",
+        also=("look-ahead mask",),
+    ),
+    Term(
+        "underflow",
+        "A positive number that is too small for its format becomes exactly 0.",
+    ),
+    Term(
+        "temperature",
+        "A number by which all scores are divided before the softmax: the lower it is, the more unequal the weights become.",
+    ),
+    Term(
+        "entropy",
+        "A measure in bits of how spread out weights are: 0 if one token has all of them, log₂ n if n tokens share them equally.",
+    ),
+)
