@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from helpers.attention import attention, causal_mask
+from helpers.attention_checks import refuse_uneven_heads
 from helpers.explorers.explorer import Explorer, checkbox, sentences, slider
 from helpers.numbers import listed, narrow, number
 from helpers.pictures.checks import as_matrix
@@ -40,8 +41,7 @@ def explore_heads(x: Any, n_head: int = 4) -> Explorer:
         raise ValueError(f"explore_heads has room for 10 tokens, got {T}; pass a slice: x[:10]")
     if isinstance(n_head, bool) or not isinstance(n_head, int) or not 1 <= n_head <= 8:
         raise ValueError(f"n_head must be a whole number from 1 to 8, got {n_head!r}")
-    if C % n_head:
-        raise ValueError(f"C must be divisible by n_head, got C={C} channels and {n_head} heads")
+    refuse_uneven_heads(C, n_head)
     source = torch.Generator().manual_seed(0)
     matrices = torch.randn(3, C, C, generator=source).double() / C**0.5
     return HeadsExplorer(*(tokens @ matrices), n_head)

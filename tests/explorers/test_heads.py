@@ -70,7 +70,7 @@ def test_the_chosen_row_has_its_numbers_and_a_frame(row):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: explore_heads(TOKENS, 5), "C=32 channels and 5 heads"),
+        (lambda: explore_heads(TOKENS, 5), "C = 32 channels .* n_head = 5 heads"),
         (lambda: explore_heads(TOKENS, 0), "from 1 to 8, got 0"),
         (lambda: explore_heads(torch.zeros(11, 4)), r"10 tokens, got 11.*x\[:10\]"),
         (lambda: explore_heads(numbers(32)), r"2-D.*\(4, 8, 32\)"),
