@@ -294,23 +294,23 @@ EXERCISES = (CAUSAL_MEAN, CAUSAL_MEAN_ONE_LOOP, CAUSAL_MEAN_CUMSUM)
 PREDICTIONS = (
     Prediction(
         id="01.p1",
-        question="Sequence 0 of the toy is 0, 1, 2, 3, 4. Output t shall be the mean of tokens 0 to t. What is output 3?",
+        question="A sequence has the tokens 6, 2, 1, 7, 9. Output t is the mean of tokens 0 to t. What is output 3?",
         choices={
             "a": Choice(
-                "1.0, the mean of 0, 1, 2",
+                "3, the mean of 6, 2, 1",
                 "This leaves token 3 out. Output 3 may use tokens 0 to 3, and token 3 is one of them.",
             ),
             "b": Choice(
-                "1.5, the mean of 0, 1, 2, 3",
-                "Token 3 and everything before it: four numbers with the sum 6, and 6 / 4 = 1.5.",
+                "4, the mean of 6, 2, 1, 7",
+                "Token 3 and everything before it: four numbers with the sum 16, and 16 / 4 = 4.",
             ),
             "c": Choice(
-                "2.0, the mean of 0, 1, 2, 3, 4",
+                "5, the mean of all five",
                 "This includes token 4, which comes after token 3. It is the right value for output 4.",
             ),
             "d": Choice(
-                "6.0, their sum",
-                "6 is the sum of tokens 0 to 3. Divide it by the number of tokens, 4, to get the mean.",
+                "16, the sum of 6, 2, 1, 7",
+                "Divide the sum by the number of tokens, 4, to get the mean.",
             ),
         },
         answer="b",
@@ -390,7 +390,10 @@ TERMS = (
     Term(
         "causal",
         "A computation is causal if output t uses tokens 0 to t and nothing later.",
-        also=("autoregressive",),
+    ),
+    Term(
+        "autoregressive",
+        "A model is autoregressive if it predicts each token from the tokens before it.",
     ),
     Term(
         "leak",

@@ -329,7 +329,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="02.p2",
-        question="The loop and the matrix product compute the same means. Are their float32 results equal in every bit?",
+        question="The loop and the matrix product compute the same means. Are their results, 32-bit floats (float32), equal in every bit?",
         choices={
             "a": Choice(
                 "yes: the same formula gives the same bits",
@@ -338,7 +338,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "no, so one of the two is wrong",
-                "They do differ, but neither is wrong: both lie within rounding of the exact mean.",
+                "They may differ, and neither is wrong: both lie within rounding of the exact mean.",
             ),
             "c": Choice(
                 "we cannot rely on it: compare with a tolerance",
@@ -359,7 +359,7 @@ PREDICTIONS = (
             "b": Choice(
                 "an error: the shapes do not fit",
                 "(8, 2) @ (8, 8) needs as many columns on the left as rows on the right, and 2 is not 8. If C were 8, there would be no error: "
-                "every token would be mixed with its own channels, and no information would pass between tokens.",
+                "the channels of each token would be mixed with one another, and no information would pass between tokens.",
             ),
             "c": Choice(
                 "the result with tokens and channels swapped",
