@@ -1,17 +1,26 @@
-"""Numbers in words: every way in which this project writes a number, and how it reads them.
+"""Numbers as text: every way in which this project writes a number, and how it reads them.
 
 Two machines may compute 0.58984995 and 0.58985005 from the same code. Printed with four decimals
 these are 0.5898 and 0.5899, and a notebook that compares its outputs turns red for nothing. So
 every number that a notebook shows goes through `number`, which rounds to few decimals and, under
 ``ATTENTION_STRICT=1``, refuses the few numbers that stand on the edge between two roundings.
 
-- `number`: fixed decimals, 0.07. `texts`: a whole array of them.
-- `small`: fixed decimals, but never 0.00 for what is not 0: 3e-05.
-- `narrow`: for a cell with room for three characters: .25, 1, .00.
-- `brief`, `briefs`: two figures that count, 0.0052 or 2.5e+05.
-- `told_apart`: two numbers with as many digits as it takes to tell them apart.
+Fixed decimals:
+
+- `number`: 0.07, two decimals unless told otherwise. `texts`: a whole array, and no decimals where
+  all is whole.
+- `small`: two decimals, but never 0.00 for what is not 0: 3e-05.
+- `narrow`: two decimals where there is room for three characters: .25, 1, .00.
+
+Significant figures:
+
+- `brief`: two figures, 0.0052 or 2.5e+05. `briefs`: a whole array.
+- `told_apart`: as many figures as it takes to tell two numbers apart.
+
+Whole numbers:
+
 - `power`: a power of ten as a tick label, 10⁻³.
-- `listed`, `joined`: positions and words as in a sentence, "0, 2 and 3".
+- `listed`: positions as in a sentence, "0 to 3". `joined`: any words, "a, b and c".
 """
 
 from __future__ import annotations
@@ -92,9 +101,15 @@ def _refuse_edge(value: float, decimals: int) -> None:
         )
 
 
-def texts(array: np.ndarray, decimals: int = 2) -> list:
-    """Every number of an array as text, in lists nested as the array is."""
-    return _texts(array.tolist(), needed(array, decimals))
+def texts(array: np.ndarray, decimals: int = 2) -> Any:
+    """Every number of an array as text, in lists nested as the array is.
+
+    Examples
+    --------
+    >>> texts(np.array([[1.0, 0.5], [0.25, 0.0]])), texts(np.array([3.0, 4.0]))
+    ([['1.00', '0.50'], ['0.25', '0']], ['3', '4'])
+    """
+    return _texts(array.tolist(), decimals_for(array, decimals))
 
 
 def _texts(values: Any, decimals: int) -> Any:
@@ -103,7 +118,7 @@ def _texts(values: Any, decimals: int) -> Any:
     return number(values, decimals)
 
 
-def needed(array: np.ndarray, decimals: int) -> int:
+def decimals_for(array: np.ndarray, decimals: int = 2) -> int:
     """Digits that an array needs after the point: none when all its numbers are whole."""
     array = array.astype(float)
     finite = array[np.isfinite(array)]
@@ -136,28 +151,44 @@ def narrow(value: float) -> str:
     return text.removesuffix(".00") if value >= 1 else text.removeprefix("0") or text
 
 
+def bracketed(text: str) -> str:
+    """Put a negative number into brackets, to stand behind a sign: "(-2)"."""
+    return f"({text})" if text.startswith("-") else text
+
+
 def brief(value: float) -> str:
-    """Write a number with two figures that count: 9.0e-28, 0.0052, 0.11, 2.6, 17, 250, 2.5e+05."""
+    """Write a number with two significant figures.
+
+    Examples
+    --------
+    >>> [brief(value) for value in (9.04e-28, 0.00523, 0.0996, 2.6, 17.2, 9961, 247_000)]
+    ['9.0e-28', '0.0052', '0.10', '2.6', '17', '1.0e+04', '2.5e+05']
+    """
     value = float(value)
     if not math.isfinite(value) or value == 0:
         return number(value)
-    place = math.floor(math.log10(abs(value)))
-    leading = number(value / 10.0**place, 1)  # refuses a rounding that stands on the edge
-    if abs(float(leading)) >= 10:
-        place, leading = place + 1, leading.replace("10", "1")
-    if not -4 <= place <= 3:
-        return f"{leading}e{place:+03d}"
-    return f"{float(leading) * 10.0**place:.{max(0, 1 - place)}f}"
+    exponent = math.floor(math.log10(abs(value)))
+    figures = number(value / 10.0**exponent, 1)  # refuses a rounding that stands on the edge
+    if abs(float(figures)) >= 10:
+        exponent, figures = exponent + 1, figures.replace("10", "1")
+    if not -4 <= exponent <= 3:
+        return f"{figures}e{exponent:+03d}"
+    return f"{float(figures) * 10.0**exponent:.{max(0, 1 - exponent)}f}"
 
 
-def briefs(values: np.ndarray, tiny: bool = True) -> list[str]:
-    """Write each number with two figures that count, or all as whole numbers if they are whole.
+def briefs(values: np.ndarray) -> list[str]:
+    """Write each number with two significant figures, or all as whole numbers if they are whole.
 
-    Without `tiny`, less than a millionth is 0, as it is for `number`.
+    Examples
+    --------
+    >>> briefs(np.array([1.0, 250.0])), briefs(np.array([1e-9, 250.0]))
+    (['1', '250'], ['1.0e-09', '250'])
     """
-    if needed(values, 2) == 0 and not (tiny and (np.abs(values[values != 0]) < 0.5).any()):
-        return [number(v, 0) for v in values.tolist()]
-    return [brief(0.0 if not tiny and abs(v) < 1e-6 else v) for v in values.tolist()]
+    # What is next to nothing is not a whole number here: a logarithmic axis tells it from 0.
+    tiny = (values != 0) & (np.abs(values) < 0.5)
+    if decimals_for(values) == 0 and not tiny.any():
+        return [number(value, 0) for value in values.tolist()]
+    return [brief(value) for value in values.tolist()]
 
 
 def power(exponent: int) -> str:
@@ -234,10 +265,10 @@ def as_array(values: Any, what: str = "the values") -> np.ndarray:
     if array.dtype.kind not in "biuf":
         kinds = int, float, np.number, np.bool_
         odd = next((leaf for leaf in _leaves(plain) if not isinstance(leaf, kinds)), plain)
-        told = textwrap.shorten(repr(odd), 40, placeholder=" …")
+        shown = textwrap.shorten(repr(odd), 40, placeholder=" …")
         raise TypeError(
             f"{what} must be numbers in a tensor, an array or lists, got the "
-            f"{type(odd).__name__} {told}"
+            f"{type(odd).__name__} {shown}"
         )
     return array
 

@@ -1,61 +1,9 @@
 import math
 
-import numpy as np
 import pytest
 import torch
 
-from helpers.numbers import any_rounding, as_array, number
-from helpers.show import show
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.125, "0.13"),  # ties go away from zero …
-        (-0.125, "-0.13"),
-        (0.285, "0.29"),  # … also where binary fractions fall just short of them
-        (-0.001, "0.00"),
-        (5e-8, "0"),  # as machines differ in the last bits
-        (-0.0, "0"),
-        (2 / 3, "0.67"),
-        (math.nan, "nan"),
-        (math.inf, "inf"),
-        (-math.inf, "-inf"),
-        (-1e9, "-1.00e+09"),
-        (3, "3"),
-        (True, "True"),
-        (torch.tensor(2.5, requires_grad=True), "2.50"),
-        (np.int64(-4), "-4"),
-    ],
-)
-def test_number(value, text):
-    assert number(value) == text
-
-
-def test_number_takes_other_digits():
-    assert number(2 / 3, 4) == "0.6667"
-    assert number(8.0, 0) == "8"
-
-
-@pytest.mark.parametrize("value", ["3", None, 1j])
-def test_number_refuses_what_is_no_number(value):
-    with pytest.raises(TypeError, match="one real number"):
-        number(value)
-
-
-def test_strict_mode_refuses_a_rounding_that_could_flip(monkeypatch):
-    monkeypatch.setenv("ATTENTION_STRICT", "1")
-    for value, decimals in ((0.58984995, 4), (-0.1250004, 2), (0.0049995, 2)):
-        with pytest.raises(ValueError, match="fewer digits"):
-            number(value, decimals)
-    assert number(0.58984995, 2) == "0.59"
-    assert number(1 / 8) == "0.13"  # an exact tie is exact on every machine
-    with any_rounding():
-        assert number(0.1250004) == "0.13"
-    with pytest.raises(ValueError, match=r"0\.125"):
-        number(0.1250004)
-    monkeypatch.setenv("ATTENTION_STRICT", "0")
-    assert number(0.1250004) == "0.13"
+from helpers.show import WIDTH, align_columns, show, wrap_text
 
 
 @pytest.mark.parametrize(
@@ -90,16 +38,9 @@ def test_show_writes_the_label(capsys):
 @pytest.mark.parametrize(
     ("value", "error", "words"),
     [
-        (torch.zeros(2, dtype=torch.complex64), TypeError, "must be real"),
+        (torch.zeros(2, dtype=torch.complex64), TypeError, "the values to show must be real"),
         (torch.zeros(1, 1, 1, 1), ValueError, "up to 3 dimensions, got 4"),
         (torch.zeros(201), ValueError, "up to 200 numbers, got 201.*slice"),
-        ([[1, 2], [3]], ValueError, "different lengths"),
-        ("abc", TypeError, "must be numbers.*got the str 'abc'"),
-        ([[1, 2], [3, "x"]], TypeError, "must be numbers.*got the str 'x'"),
-        ([[None, 1.0]], TypeError, "must be numbers.*got the NoneType None"),
-        (np.array([["a"]]), TypeError, "must be numbers.*got the str 'a'"),
-        ([10**30], TypeError, "must be numbers.*got the list"),
-        (torch.zeros(2, device="meta"), ValueError, "device 'meta'"),
     ],
 )
 def test_show_refuses_in_words(value, error, words):
@@ -107,7 +48,14 @@ def test_show_refuses_in_words(value, error, words):
         show(value)
 
 
-def test_as_array_is_a_copy():
-    x = torch.zeros(3)
-    as_array(x)[0] = 1
-    assert x.sum() == 0
+def test_columns_are_aligned_right():
+    assert align_columns([["", "a", "bb"], ["row", "1.00", ""]]) == ["        a  bb", "row  1.00"]
+    assert align_columns([["1", "2"]], width=3) == ["  1    2"]
+
+
+def test_lines_are_wrapped_one_by_one_and_code_stays():
+    text = "word " * 30 + "\n    code = " + "1 + " * 30
+    *lines, code = wrap_text(text, hanging="  ").split("\n")
+    assert len(lines) == 2 and all(len(line) <= WIDTH for line in lines)
+    assert lines[1].startswith("  word")
+    assert code == "    code = " + "1 + " * 30

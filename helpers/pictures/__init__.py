@@ -1,6 +1,23 @@
-"""Pictures of attention: each is drawn, exists as an HTML table, and says its numbers in words."""
+"""Pictures of attention: each is drawn, exists as an HTML table, and says its numbers in words.
+
+- matrix: `heatmap`, `heatmaps`
+- tensors: `sheets`, `row_times_column`, `ribbon`
+- tokens: `staircase`, `plane`
+- weights: `softmax_steps`, `why_this_weight`
+- lines: `curves`
+- for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
+  for text, HTML and drawing), colours, checks (what is refused)
+"""
 
 from helpers.pictures.base import Picture, tables
+from helpers.pictures.diagrams import (
+    block_diagram,
+    gpt_map,
+    head_diagram,
+    lookup_diagram,
+    multi_head_diagram,
+    series_map,
+)
 from helpers.pictures.lines import curves
 from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.pictures.tensors import ribbon, row_times_column, sheets
@@ -9,12 +26,18 @@ from helpers.pictures.weights import softmax_steps, why_this_weight
 
 __all__ = [
     "Picture",
+    "block_diagram",
     "curves",
+    "gpt_map",
+    "head_diagram",
     "heatmap",
     "heatmaps",
+    "lookup_diagram",
+    "multi_head_diagram",
     "plane",
     "ribbon",
     "row_times_column",
+    "series_map",
     "sheets",
     "softmax_steps",
     "staircase",

@@ -1,4 +1,4 @@
-"""What all pictures share: a picture can be drawn, shown as an HTML table, and told in words.
+"""What all pictures share: `Picture`, the switch to tables, and the measuring of texts.
 
 A notebook's output holds three things for each picture: the PNG that you see, a short description
 for screen readers (`alt`), and the *twin*: the same content as plain text, with the numbers. Tests
@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
 FONT = "DejaVu Sans"  # comes with matplotlib: the same letters on every machine
-
-
 BODY, TITLE = 11, 13  # letter sizes
-
-
 PAD = 10  # white margin around every picture
-
-
 WIDEST = 900
-
+TEXT_STYLE = {"family": FONT, "size": BODY, "color": INK, "parse_math": False}
+TITLE_STYLE = TEXT_STYLE | {"size": TITLE, "weight": "bold", "linespacing": 1.25}
 
 _tables: bool | None = None  # None: ask the environment
 
@@ -55,33 +49,33 @@ def tables_on() -> bool:
 
 
 class Picture:
-    """One picture with three faces: drawn, as an HTML table, and in words.
+    """A picture in three forms: drawn, as HTML, and as text.
 
     Parameters
     ----------
     alt : str
         One or two sentences for those who cannot see the picture.
-    tell : () -> str
+    text : str
         The twin: title, axes and rounded numbers as plain text. This is ``str(picture)``.
     draw : () -> Figure
         Draws it with matplotlib.
     html : () -> str
-        Draws it as HTML.
+        Makes its HTML tables.
     """
 
     def __init__(
         self,
         *,
         alt: str,
-        tell: Callable[[], str],
+        text: str,
         draw: Callable[[], Figure],
         html: Callable[[], str],
     ) -> None:
         self.alt = alt
-        self._tell, self._draw, self._html = tell, draw, html
+        self._text, self._draw, self._html = text, draw, html
 
     def __str__(self) -> str:
-        return self._tell()
+        return self._text
 
     __repr__ = __str__
 
@@ -95,7 +89,7 @@ class Picture:
 
     def png(self) -> bytes:
         """Draw it as a PNG, two dots a CSS pixel."""
-        return _png(self.figure())
+        return png_of(self.figure())
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
@@ -104,58 +98,82 @@ class Picture:
         if tables_on():
             return data | {"text/html": self.html()}, {}
         figure = self.figure()
-        width, height = (round(inches * 72) for inches in figure.get_size_inches())
-        data["image/png"] = base64.b64encode(_png(figure)).decode()
+        width, height = map(round, size_of(figure))
+        data["image/png"] = base64.b64encode(png_of(figure)).decode()
         return data, {"image/png": {"alt": self.alt, "width": width, "height": height}}
 
 
-def canvas(width: float, height: float) -> Figure:
+def titled(kind: str, title: str) -> str:
+    """What kind of picture it is, with its title if it has one: "Curves: Loss"."""
+    return f"{kind}: {title}" if title else kind
+
+
+# --- Figures ----------------------------------------------------------------------------------
+
+
+def empty_figure(width: float, height: float) -> Figure:
     """Make an empty white figure of that many CSS pixels."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(round(width) / 72, round(height) / 72), dpi=144, facecolor="white")
 
 
-def sheet(width: float, height: float) -> tuple[Figure, Axes]:
+def size_of(figure: Figure) -> tuple[float, float]:
+    """Width and height of a figure, in CSS pixels."""
+    width, height = figure.get_size_inches()
+    return 72 * width, 72 * height
+
+
+def empty_page(width: float, height: float) -> tuple[Figure, Axes]:
     """Make a figure with one invisible axes over all of it: x to the right, y down, CSS pixels."""
-    figure = canvas(width, height)
+    figure = empty_figure(width, height)
+    width, height = size_of(figure)
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set(xlim=(0, width), ylim=(height, 0))
     ax.axis("off")
     return figure, ax
 
 
-def write(ax: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    """Write a text, by default centred on (x, y), in the house's letters."""
-    style = {"size": BODY, "color": INK, "ha": "center", "va": "center"} | style
-    ax.text(x, y, text, family=FONT, parse_math=False, **style)
+def axes_at(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
+    """Add axes to a figure, at a place in CSS pixels from its upper left corner."""
+    wide, high = size_of(figure)
+    return figure.add_axes((left / wide, 1 - (top + height) / high, width / wide, height / high))
 
 
-def _png(figure: Figure) -> bytes:
-    """Draw a figure and store it with few colours: a third of the file, no difference to see."""
+def png_of(figure: Figure) -> bytes:
+    """Draw a figure and store it with 96 colours: a third of the file, no difference to see."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
     canvas = figure.canvas if hasattr(figure.canvas, "buffer_rgba") else FigureCanvasAgg(figure)
     canvas.draw()
     dots = np.asarray(canvas.buffer_rgba()).view("<u4")[..., 0]  # (height, width)
-    # Six bits for each of red, green and blue name a shade.
+    # Pillow's own quantize is not as good: it moves the colours of whole cells, and makes white
+    # grey. Here the most frequent shades stay as they are, and each other one goes to the nearest
+    # of them. A shade is named by six bits for each of red, green and blue.
     shade = dots >> 2 & 0x3F | dots >> 4 & 0xFC0 | dots >> 6 & 0x3F000
     count = np.bincount(shade.ravel(), minlength=1 << 18)
-    exact = np.zeros(1 << 18, "<u4")
-    exact[shade] = dots
-    seen = np.flatnonzero(count)
-    kept = seen[np.argsort(-count[seen], kind="stable")[:96]]
-    # The most frequent shades make the palette; each other one goes to the nearest of them.
-    rgb = exact.view("u1").reshape(-1, 4)[:, :3].astype("f4")
-    distance = (rgb[kept] ** 2).sum(1) - 2 * rgb[seen] @ rgb[kept].T
-    place = np.zeros(1 << 18, "u1")
-    place[seen] = distance.argmin(1)
-    image = Image.fromarray(place[shade])
+    colour = np.zeros(1 << 18, "<u4")
+    colour[shade] = dots
+    found = np.flatnonzero(count)
+    kept = found[np.argsort(-count[found], kind="stable")[:96]]
+    rgb = colour.view("u1").reshape(-1, 4)[:, :3].astype("f4")
+    distance = (rgb[kept] ** 2).sum(1) - 2 * rgb[found] @ rgb[kept].T
+    nearest = np.zeros(1 << 18, "u1")
+    nearest[found] = distance.argmin(1)
+    image = Image.fromarray(nearest[shade])
     image.putpalette(rgb[kept].astype("u1").tobytes())
     file = io.BytesIO()
     image.save(file, "PNG", dpi=(144, 144), compress_level=8)
     return file.getvalue()
+
+
+# --- Texts ------------------------------------------------------------------------------------
+
+
+def write(ax: Axes, x: float, y: float, text: str, **style: Any) -> None:
+    """Write a text, by default centred on (x, y), in the letters of all pictures."""
+    ax.text(x, y, text, **TEXT_STYLE | {"ha": "center", "va": "center"} | style)
 
 
 @lru_cache(maxsize=4096)
@@ -176,7 +194,7 @@ def _font(bold: bool) -> Any:
 
 def break_lines(text: str, width: float, size: float = BODY, bold: bool = False) -> list[str]:
     """Break a text into lines that are at most `width` wide; words break only if they must."""
-    done: list[str] = []
+    lines: list[str] = []
     for paragraph in text.split("\n"):
         line = ""
         for word in paragraph.split():
@@ -184,27 +202,20 @@ def break_lines(text: str, width: float, size: float = BODY, bold: bool = False)
             if not line or text_width(longer, size, bold) <= width:
                 line = longer
             else:
-                done.append(line)
+                lines.append(line)
                 line = word
-        done.append(line)
-    return done
+        lines.append(line)
+    return lines
 
 
-def heading(text: str, width: float, size: float = TITLE) -> tuple[list[str], float]:
+def heading(title: str, width: float, size: float = TITLE) -> tuple[str, float]:
     """Break a title into lines, and say how high they stand together with the gap below."""
-    if not text:
-        return [], 0
-    title = break_lines(text, width, size, bold=True)
-    return title, round(1.31 * size) * len(title) + 7
+    if not title:
+        return "", 0
+    lines = break_lines(title, width, size, bold=True)
+    return "\n".join(lines), round(1.31 * size) * len(lines) + 7
 
 
-def write_heading(ax: Axes, title: Sequence[str], x: float = PAD, y: float = PAD) -> None:
-    """Write the lines of a title, left-aligned."""
-    write(
-        ax, x, y, "\n".join(title), size=TITLE, weight="bold", ha="left", va="top", linespacing=1.25
-    )
-
-
-def named(title: str, otherwise: str) -> str:
-    """What kind of picture it is, with its title if it has one."""
-    return f"{otherwise}: {title}" if title else otherwise
+def write_heading(ax: Axes, title: str) -> None:
+    """Write the lines of a title into the upper left corner of a page."""
+    write(ax, PAD, PAD, title, ha="left", va="top", **TITLE_STYLE)

@@ -1,15 +1,12 @@
-"""What pictures refuse: matrices and masks that cannot be drawn, with what to do about it."""
+"""What pictures refuse: arguments that cannot be drawn, with what to do about it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from helpers.numbers import as_array
-
-if TYPE_CHECKING:
-    pass
 
 
 def as_matrix(matrix: Any, what: str) -> np.ndarray:
@@ -50,8 +47,22 @@ def as_mask(mask: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     return may
 
 
+def as_names(names: Any, n: int, what: str, of: str) -> list[str]:
+    """Make names of n things from a sequence such as `words`, or 0, 1, 2, … from None."""
+    names = [str(name) for name in (range(n) if names is None else names)]
+    if len(names) != n:
+        one = what.removesuffix("s")
+        raise ValueError(f"{what} needs one {one} for each of the {n} {of}, got {len(names)}")
+    return names
+
+
+def is_whole(value: Any, low: int, high: float) -> bool:
+    """Whether a value is a whole number from low to high, and not True or False."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
 def _fits(small: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Tell whether broadcasting stretches the one shape to the other."""
+    """Whether broadcasting stretches the one shape to the other."""
     try:
         return np.broadcast_shapes(small, shape) == shape
     except ValueError:

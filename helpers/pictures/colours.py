@@ -1,4 +1,4 @@
-"""The colours of all pictures: names, colour maps, and readable letters on any of them."""
+"""The colours of all pictures: names, colour maps, and letters that can be read on any of them."""
 
 from __future__ import annotations
 
@@ -6,36 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-INK, QUIET, LINE = "#222222", "#666666", "#9a9a9a"  # text, axis names, thin lines
-
-
-BLUE, ORANGE, PALE = "#1f5f99", "#c2570c", "#c9d3dc"  # the two voices of a drawing, and silence
-
-
-GLOW, SKY = "#e8792b", "#4a90c8"  # the same two, to be seen on light and on dark pages
-
-
-GREY = (0.886, 0.886, 0.886)  # a masked cell, under its hatching
-
-
-INFINITE = (0.92, 0.82, 0.96)  # inf and -inf: pale violet, in no colour map
-
-
-NAN = (0.85, 0.0, 0.55)  # nan: magenta, an alarm
-
-
-CARD, MARK = "#f3f6f9", "#fde3cf"  # the paper of a plain cell, and of one that matters
-
-
+INK, QUIET, LINE = "#222222", "#666666", "#9a9a9a"  # text, names of axes, thin lines
+BLUE, ORANGE, PALE = "#1f5f99", "#c2570c", "#c9d3dc"  # what a picture shows, stresses, leaves back
+GLOW, SKY = "#e8792b", "#4a90c8"  # orange and blue to be seen on light and on dark pages
 FAINT = "#86a9c8"  # blue for thin lines that cross each other
 
+CELL, MARKED_CELL = "#f3f6f9", "#fde3cf"  # the background of a plain cell, of one that matters
+MASKED = (0.886, 0.886, 0.886)  # a masked cell, under its hatching
+INFINITE = (0.92, 0.82, 0.96)  # inf and -inf: pale violet, in no colour map
+NAN = (0.85, 0.0, 0.55)  # nan: magenta, an alarm
 
 # One pale colour a token, black letters on all of them.
-PAPERS = ("#a9cbe8", "#f8c89a", "#b5dfc4", "#e6b8d8", "#f3e08d", "#c6c1ea", "#d8d3cb", "#f2aeb0")
+TOKENS = ("#a9cbe8", "#f8c89a", "#b5dfc4", "#e6b8d8", "#f3e08d", "#c6c1ea", "#d8d3cb", "#f2aeb0")
 
-
-# Told apart by hue, lightness and mark, so that no one needs to see all colours.
-STROKES = (
+# Colour, marker and dashes of a curve: told apart even by those who do not see all colours.
+CURVES = (
     (BLUE, "o", "-"),
     (ORANGE, "s", "-"),
     ("#3a9a7a", "^", "--"),
@@ -43,6 +28,13 @@ STROKES = (
     ("#222222", "v", "-."),
     ("#b08d00", "P", "-"),
 )
+
+
+class Fill(NamedTuple):
+    """The background of a cell, and black or white letters on it."""
+
+    code: str  # "#1f5f99"
+    ink: str  # "black" or "white"
 
 
 def paint(values: np.ndarray, low: float, high: float, center: float | None) -> np.ndarray:
@@ -72,13 +64,6 @@ def ink(colours: np.ndarray) -> np.ndarray:
     return np.where(linear @ (0.2126, 0.7152, 0.0722) > 0.179, "black", "white")
 
 
-class Fill(NamedTuple):
-    """The background of a cell, and black or white letters on it."""
-
-    code: str  # "#1f5f99"
-    ink: str  # "black" or "white"
-
-
 def fills(colours: np.ndarray) -> Any:
     """Make a `Fill` of each colour: (…, 3) numbers 0…1 -> lists, nested as the array is."""
     codes = np.round(colours * 255).astype(int) @ (65536, 256, 1)
@@ -89,14 +74,3 @@ def _fills(code: Any, letters: Any) -> Any:
     if isinstance(code, list):
         return [_fills(c, ls) for c, ls in zip(code, letters, strict=True)]
     return Fill(f"#{code:06x}", letters)
-
-
-def css(colour: Any) -> str:
-    """Write one colour (red, green, blue) as a CSS background, with readable letters on it."""
-    code = "".join(f"{round(255 * float(part)):02x}" for part in colour)
-    return f"background:#{code};color:{ink(np.asarray(colour))};"
-
-
-def rgb(code: str) -> tuple[float, ...]:
-    """Turn "#1f5f99" into red, green and blue, each 0…1."""
-    return tuple(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5))

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, briefs, power
+from helpers.numbers import EDGE, as_array, briefs, power
 from helpers.pictures import base
-from helpers.pictures.base import Picture, named
-from helpers.pictures.colours import INK, LINE, PALE, QUIET, STROKES
-from helpers.pictures.table import PLAIN, html_table, side_by_side, td
-from helpers.show import align_columns
+from helpers.pictures.base import Picture, titled
+from helpers.pictures.colours import CURVES, INK, LINE, PALE, QUIET
+from helpers.pictures.table import Table, plain_cells, side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-TALL = 140  # height of the axes of one panel
 
 
 def curves(
@@ -69,24 +65,18 @@ def curves(
         raise ValueError("curves needs at least one panel with at least one line in it")
     data = {
         panel: {
-            str(name): as_array(y, f"{name!r} in {panel!r}").astype(float)
-            for name, y in given.items()
+            str(name): _as_line(y, f"{name!r} in {panel!r}", across) for name, y in lines.items()
         }
-        for panel, given in panels.items()
+        for panel, lines in panels.items()
     }
     if unknown := [panel for panel in logy if panel not in data]:
         raise ValueError(f"logy names {unknown[0]!r}, but the panels are {list(data)}")
-    names = list(dict.fromkeys(name for given in data.values() for name in given))
-    if len(names) > len(STROKES):
-        raise ValueError(f"curves tells {len(STROKES)} lines apart, got {len(names)}: {names}")
-    for panel, given in data.items():
-        for name, y in given.items():
-            if y.shape != across.shape:
-                raise ValueError(
-                    f"{name!r} in {panel!r} needs one number for each of the {len(across)} x, "
-                    f"got shape {y.shape}"
-                )
-            if panel in logy and (y <= 0).any():
+    names = list(dict.fromkeys(name for lines in data.values() for name in lines))
+    if len(names) > len(CURVES):
+        raise ValueError(f"curves tells {len(CURVES)} lines apart, got {len(names)}: {names}")
+    for panel in logy:
+        for name, y in data[panel].items():
+            if (y <= 0).any():
                 raise ValueError(
                     f"{panel!r} has a logarithmic axis, which has no place for {y[y <= 0][0]:g}, "
                     f"in {name!r}; leave the panel out of logy, or write nan"
@@ -96,50 +86,43 @@ def curves(
     if columns not in (1, 2, 3):
         raise ValueError(f"columns must be 1, 2 or 3, got {columns!r}")
     columns = min(columns, len(data))
-    head = briefs(across)
-
-    def rows_of(panel: str) -> list[tuple[str, list[str]]]:
-        return [(name, briefs(y, tiny=panel in logy)) for name, y in data[panel].items()]
-
-    def called(panel: str) -> str:
-        return f"{panel} (logarithmic)" if panel in logy else panel
-
-    def tell() -> str:
-        told = [named(title, "Curves"), f"across: {xlabel}{' (logarithmic)' * logx}"]
-        for panel in data:
-            width = max(map(len, names))
-            told += ["", called(panel)]
-            told += align_columns(
-                [["".ljust(width), *head]] + [[n.ljust(width), *c] for n, c in rows_of(panel)]
-            )
-        return "\n".join(told)
-
-    def draw() -> Figure:
-        return _draw_curves(across, head, data, names, xlabel, logx, logy, columns, title)
-
-    def html() -> str:
-        tables = [
-            html_table(
-                called(panel),
-                head,
-                [(name, [td(c, PLAIN) for c in cells]) for name, cells in rows_of(panel)],
-                over=xlabel,
-            )
-            for panel in data
-        ]
-        return side_by_side(tables, title)
-
-    alt = (
-        f"{named(title, 'Curves')}: {len(data)} panel{'s' * (len(data) > 1)} "
-        f"({'; '.join(data)}) over {xlabel} ({head[0]} to {head[-1]}), with the "
-        f"line{'s' * (len(names) > 1)} {', '.join(names)}."
+    tables = [_table(panel, lines, across, panel in logy, xlabel) for panel, lines in data.items()]
+    twin = [titled("Curves", title), f"across: {xlabel}{' (logarithmic)' * logx}"]
+    twin += [f"\n{table.caption}\n{table.text()}" for table in tables]
+    first, *_, last = tables[0].columns
+    return Picture(
+        alt=f"{titled('Curves', title)}: {len(data)} panel{'s' * (len(data) > 1)} "
+        f"({'; '.join(data)}) over {xlabel} ({first} to {last}), with the "
+        f"line{'s' * (len(names) > 1)} {', '.join(names)}.",
+        text="\n".join(twin),
+        draw=lambda: _draw_curves(across, data, names, xlabel, logx, logy, columns, title),
+        html=lambda: side_by_side([table.html() for table in tables], title),
     )
-    return Picture(alt=alt, tell=tell, draw=draw, html=html)
+
+
+def _as_line(y: Any, what: str, across: np.ndarray) -> np.ndarray:
+    values = as_array(y, what).astype(float)
+    if values.shape != across.shape:
+        raise ValueError(
+            f"{what} needs one number for each of the {len(across)} x, got shape {values.shape}"
+        )
+    return values
+
+
+def _table(
+    panel: str, lines: dict[str, np.ndarray], across: np.ndarray, log: bool, xlabel: str
+) -> Table:
+    rows = []
+    for name, y in lines.items():
+        if not log:  # what is too small to be seen is written as 0
+            y = np.where(np.abs(y) < EDGE, 0, y)
+        rows.append((name, *plain_cells([briefs(y)])))
+    caption = f"{panel} (logarithmic)" if log else panel
+    return Table(briefs(across), rows, caption, over=xlabel)
 
 
 def _draw_curves(
     across: np.ndarray,
-    head: list[str],
     data: dict[str, dict[str, np.ndarray]],
     names: list[str],
     xlabel: str,
@@ -148,138 +131,107 @@ def _draw_curves(
     columns: int,
     title: str,
 ) -> Figure:
-    gutter, left = 18, 46  # between panels; y labels
-    room = (base.WIDEST - 2 * base.PAD - gutter * (columns - 1)) / columns
-    wide = min(room, 430) - left - 8
-    width = 2 * base.PAD + columns * (left + wide + 8) + gutter * (columns - 1)
-    title_, y = base.heading(title, width - 2 * base.PAD)
-    panel_titles = [base.break_lines(panel, wide + left, 11.5, True) for panel in data]
-    legend_lines = _legend_lines(names, width - 2 * base.PAD) if len(names) > 1 else []
-    over = 15 * max(map(len, panel_titles)) + 8
+    """Draw a title, a legend that all panels share, and the panels line by line."""
+    left, tall, gutter = 46, 140, 26  # room for y labels; height of an axes; between panels
+    wide = min((base.WIDEST - 2 * base.PAD + gutter) / columns - gutter, 422) - left
+    width = 2 * base.PAD + columns * (left + wide + gutter) - gutter
+    titles = [base.heading(panel, left + wide, 11.5) for panel in data]
+    over = max(high for _, high in titles)
+    heading, y = base.heading(title, width - 2 * base.PAD)
+    # Names stand side by side as long as there is room for the widest.
+    abreast = int(width // (max(map(base.text_width, names)) + 60)) or 1
+    legend = base.PAD + y
+    top = legend + (20 * -(-len(names) // abreast) + 10 if len(names) > 1 else 0)
+    high = over + tall + 26
     n_line = -(-len(data) // columns)
-    tall = over + TALL + 28
-    start = base.PAD + y + (22 * len(legend_lines) + 6 if legend_lines else 0)
-    figure = base.canvas(width, start + n_line * tall + 20)
-    width, height = (72 * inches for inches in figure.get_size_inches())
-    sheet = figure.add_axes((0, 0, 1, 1))
-    sheet.set(xlim=(0, width), ylim=(height, 0))
-    sheet.axis("off")
-    base.write_heading(sheet, title_)
-    for i, line in enumerate(legend_lines):
-        spot = base.PAD
-        for name in line:
-            colour, mark, dash = STROKES[names.index(name)]
-            y_ = base.PAD + y + 22 * i + 9
-            sheet.plot(
-                [spot, spot + 13, spot + 26], [y_] * 3, color=colour, linestyle=dash, linewidth=2,
-                marker=mark, markevery=[1], markersize=6, markeredgecolor="white",
-            )  # fmt: skip
-            base.write(sheet, spot + 32, y_, name, ha="left")
-            spot += 32 + base.text_width(name) + 24
-    for i, (panel, given) in enumerate(data.items()):
+    figure, page = base.empty_page(width, top + n_line * high + 20)
+    base.write_heading(page, heading)
+    styles = {
+        name: {
+            "label": name, "color": colour, "marker": marker, "linestyle": dashes, "linewidth": 2,
+            "markersize": 6.5, "markeredgecolor": "white", "zorder": 3 + order,
+        }
+        for order, (name, (colour, marker, dashes)) in enumerate(zip(names, CURVES, strict=False))
+    }  # fmt: skip
+    for i, (panel, lines) in enumerate(data.items()):
         line, place = divmod(i, columns)
-        x0 = base.PAD + place * (left + wide + 8 + gutter)
-        y0 = start + line * tall
-        base.write(
-            sheet, x0, y0 + over - 8, "\n".join(panel_titles[i]), size=11.5, weight="bold",
-            ha="left", va="bottom", linespacing=1.2,
-        )  # fmt: skip
-        ax = figure.add_axes(
-            ((x0 + left) / width, 1 - (y0 + over + TALL) / height, wide / width, TALL / height)
-        )
-        if logx:
-            ax.set_xscale("log")
-        if panel in logy:
-            ax.set_yscale("log")
-        for name, values in given.items():
-            place_ = names.index(name)
-            colour, mark, dash = STROKES[place_]
-            ax.plot(
-                across, np.where(np.isfinite(values), values, np.nan), color=colour, marker=mark,
-                linestyle=dash, linewidth=2, markersize=6.5, markeredgecolor="white",
-                antialiased=False, zorder=3 + place_, label=name, clip_on=False,
-            )  # fmt: skip
-        _axes_of(ax, across, head, np.concatenate(list(given.values())), panel in logy, wide)
+        x = base.PAD + place * (left + wide + gutter) + left
+        ax = base.axes_at(figure, x, top + line * high + over, wide, tall)
+        ax.set_xscale("log" if logx else "linear")
+        for name, y in lines.items():
+            y = np.where(np.isfinite(y), y, np.nan)
+            ax.plot(across, y, **styles[name], antialiased=False, clip_on=False)
+        _set_y_axis(ax, np.concatenate(list(lines.values())), panel in logy)
+        _set_x_axis(ax, across, wide)
+        ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=INK, labelfontfamily=base.FONT)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.spines[["left", "bottom"]].set_color(LINE)
+        style = base.TITLE_STYLE | {"size": 11.5}
+        ax.set_title(titles[i][0], loc="left", x=-left / wide, **style)
         if i + columns >= len(data):  # nothing below it
-            ax.set_xlabel(xlabel, size=base.BODY, color=QUIET, family=base.FONT, labelpad=4)
-            ax.xaxis.label.set_parse_math(False)
+            ax.set_xlabel(xlabel, **base.TEXT_STYLE | {"color": QUIET})
+    if len(names) > 1:
+        marks = [page.plot([], [], **style)[0] for style in styles.values()]
+        page.legend(
+            handles=marks, loc="upper left", bbox_to_anchor=(base.PAD, legend), ncols=abreast,
+            bbox_transform=page.transData, frameon=False, borderpad=0, borderaxespad=0,
+            prop={"family": base.FONT, "size": base.BODY},
+        )  # fmt: skip
     return figure
 
 
-def _legend_lines(names: list[str], room: float) -> list[list[str]]:
-    done, spot = [[]], 0.0
-    for name in names:
-        need = 32 + base.text_width(name) + 24
-        if done[-1] and spot + need > room:
-            done, spot = [*done, []], 0.0
-        done[-1].append(name)
-        spot += need
-    return done
-
-
-def _axes_of(
-    ax: Axes, across: np.ndarray, head: list[str], values: np.ndarray, log: bool, wide: float
-) -> None:
-    """Give an axes few readable ticks, pale lines at them, and limits with a little room."""
-    from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
+def _set_y_axis(ax: Axes, values: np.ndarray, log: bool) -> None:
+    """Give the y axis few ticks with pale lines, and limits with a little room."""
+    from matplotlib.ticker import MaxNLocator, NullLocator
 
     values = values[np.isfinite(values)]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     if log:
-        marks, limits = decades(low, high)
-        labels = [power(mark) for mark in marks]
-        marks = [10.0**mark for mark in marks]
+        powers, limits = decades(low, high)
+        ax.set_yscale("log")
+        ax.set_yticks([10.0**p for p in powers], [power(p) for p in powers])
+        ax.yaxis.set_minor_locator(NullLocator())
+        ax.set_ylim(*limits)
     else:
         low, high = min(low, 0.0), max(high, 0.0)
-        if high - low < 1e-6:
+        if high - low < EDGE:
             high = low + 1
-        marks = [
-            float(m)
-            for m in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
-            if low - 1e-9 <= m <= high + (high - low) * 0.1
-        ]
-        limits = (low - (high - low) * 0.04, max(high, marks[-1]) + (high - low) * 0.06)
-        labels = [f"{mark:g}".replace("-", "−") for mark in marks]
-    ax.set_ylim(*limits)
-    ax.yaxis.set_major_locator(FixedLocator(marks))
-    ax.set_yticks(marks, labels)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_minor_locator(NullLocator())
-        axis.set_minor_formatter(NullFormatter())
-    keep = _readable(ax, across, head, wide)
-    ax.set_xticks([across[i] for i in keep], [head[i] for i in keep])
-    ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=INK, labelfontfamily=base.FONT)
-    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        label.set_parse_math(False)
+        ax.set_ylim(low - 0.04 * (high - low), high + 0.1 * (high - low))
+        ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        ax.yaxis.set_major_formatter("{x:g}")
     ax.grid(axis="y", color=PALE, linewidth=1)
     ax.set_axisbelow(True)
-    for side, spine in ax.spines.items():
-        spine.set(visible=side in ("left", "bottom"), color=LINE)
+
+
+def _set_x_axis(ax: Axes, across: np.ndarray, wide: float) -> None:
+    """Label every x that has room: the first, the last, and between them what does not touch."""
+    from matplotlib.ticker import NullLocator
+
+    labels = briefs(across)
+    scaled = np.log(across) if ax.get_xscale() == "log" else across
+    places = (scaled - scaled[0]) / (scaled[-1] - scaled[0]) * wide * 0.9
+    half = [base.text_width(label, 10.5) / 2 + 4 for label in labels]
+    last = len(across) - 1
+    kept = [0]
+    for i in range(1, last):
+        free = places[i] - places[kept[-1]] > half[i] + half[kept[-1]]
+        if free and places[last] - places[i] > half[i] + half[last]:
+            kept.append(i)
+    kept.append(last)
+    ax.set_xticks([across[i] for i in kept], [labels[i] for i in kept], parse_math=False)
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def decades(low: float, high: float) -> tuple[list[int], tuple[float, float]]:
     """Choose up to six powers of ten as ticks, and the limits, for values from low to high."""
     bottom, top = math.log10(low) - 0.05, math.log10(high) + 0.05
-    marks: list[int] = []
+    powers: list[int] = []
     for every in (1, 2, 3, 6, 10, 20, 50, 100):
-        marks = [every * i for i in range(math.ceil(bottom / every), math.floor(top / every) + 1)]
-        if len(marks) <= 6:
+        powers = [every * i for i in range(math.ceil(bottom / every), math.floor(top / every) + 1)]
+        if len(powers) <= 6:
             break
-    if len(marks) < 2:  # all between two neighbours: show both
-        marks = [math.floor(bottom), math.ceil(top)]
-        bottom, top = float(marks[0]), float(marks[1])
+    if len(powers) < 2:  # all between two neighbours: show both
+        powers = [math.floor(bottom), math.ceil(top)]
+        bottom, top = float(powers[0]), float(powers[1])
     room = 0.04 * (top - bottom)
-    return marks, (10 ** (bottom - room), 10 ** (top + room))
-
-
-def _readable(ax: Axes, across: np.ndarray, head: list[str], wide: float) -> list[int]:
-    """Choose the x that get a label: first and last, and between them whatever has room."""
-    scale = np.log(across) if ax.get_xscale() == "log" else across
-    spots = (scale - scale[0]) / (scale[-1] - scale[0]) * wide * 0.9
-    half = [base.text_width(text, 10.5) / 2 + 4 for text in head]
-    keep = [0]
-    for i in range(1, len(across) - 1):
-        after = spots[i] - spots[keep[-1]] > half[i] + half[keep[-1]]
-        if after and spots[-1] - spots[i] > half[i] + half[-1]:
-            keep.append(i)
-    return [*keep, len(across) - 1]
+    return powers, (10 ** (bottom - room), 10 ** (top + room))

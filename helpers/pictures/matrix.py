@@ -1,4 +1,4 @@
-"""Heatmaps: who listens to whom, as colours with numbers.
+"""Heatmaps: which query attends to which key, as colours with numbers.
 
 A heatmap is decided once (`decide`: which value, which colour, which text in which cell) and drawn
 three times from that one decision: as a matplotlib picture, as an HTML table, and in words. So the
@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, listed, needed, number
+from helpers.numbers import as_array, decimals_for, listed, number, texts
 from helpers.pictures import base
+from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_mask, as_matrix
-from helpers.pictures.colours import GREY, INK, QUIET, ink, paint
-from helpers.pictures.table import FRAME, HATCH, html_table, side_by_side, td
+from helpers.pictures.colours import INK, MASKED, QUIET, Fill, fills, paint
+from helpers.pictures.table import Cell, Table, side_by_side
 from helpers.show import align_columns
 
 if TYPE_CHECKING:
@@ -29,13 +31,8 @@ if TYPE_CHECKING:
 
 
 QUERY, KEY = "query (who reads)", "key (who is read)"
-
-
-MASKED = "–"
-
-
+NOT_ALLOWED = "–"  # instead of a number, where the mask is False
 ANNOTATE_UP_TO = 12
-
 
 Labels = str | Sequence[Any] | Mapping[str, Sequence[Any]] | None
 
@@ -55,21 +52,30 @@ class Decided:
     limits: tuple[float, float]
     center: float | None  # a number: diverging colours around it
     colours: np.ndarray  # (n_row, n_col, 3), each 0…1
-    ink: np.ndarray  # the colour of each text: "black" or "white"
     texts: list[list[str]]  # empty when not annotated
     decimals: int
     outline: tuple[tuple[int, int], ...]
 
+    @cached_property
+    def fills(self) -> list[list[Fill]]:
+        """The colours once more, with letters that can be read on them."""
+        return fills(self.colours)
 
-class Heatmap(base.Picture):
+
+class Heatmap(Picture):
     """A heatmap as a `Picture`; `decided` holds all that it shows."""
 
     def __init__(self, decided: Decided, ax: Axes | None = None) -> None:
         self.decided = decided
+        twin = [titled("Heatmap", decided.title), *_axes_in_words(decided)]
         super().__init__(
             alt=_alt([decided], decided.title),
-            tell=lambda: _tell(decided),
-            draw=lambda: _draw([decided], "") if ax is None else ax.get_figure(root=True),
+            text="\n".join(twin + _cells_in_words(decided)),
+            draw=lambda: (
+                _draw([replace(decided, title="")], decided.title)
+                if ax is None
+                else ax.get_figure(root=True)
+            ),
             html=lambda: _html(decided),
         )
         if ax is not None:
@@ -151,7 +157,7 @@ def heatmaps(
     vmax: float | None = None,
     annotate: bool | None = None,
     fmt: str = ".2f",
-) -> base.Picture:
+) -> Picture:
     """Draw several matrices side by side, on one common colour scale.
 
     Parameters
@@ -201,9 +207,12 @@ def heatmaps(
         decide(v, m, scale, rows, cols, str(name), annotate, fmt)
         for v, m, name in zip(values, may, titles, strict=True)
     ]
-    return base.Picture(
+    twin = [titled(f"{len(panels)} heatmaps", title), *_axes_in_words(panels[0])]
+    for panel in panels:
+        twin += ["", panel.title, *_cells_in_words(panel)]
+    return Picture(
         alt=_alt(panels, title),
-        tell=lambda: _tell_all(panels, title),
+        text="\n".join(twin),
         draw=lambda: _draw(panels, title),
         html=lambda: side_by_side([_html(d) for d in panels], title),
     )
@@ -224,18 +233,12 @@ def decide(
     n_row, n_col = values.shape
     row_name, row_labels = _axis(rows, n_row, "rows", QUERY)
     col_name, col_labels = _axis(cols, n_col, "cols", KEY)
-    decimals = needed(values[may], _decimals(fmt))
+    decimals = decimals_for(values[may], _decimals(fmt))
     if annotate is None:
         annotate = max(n_row, n_col) <= ANNOTATE_UP_TO
     low, high, center = scale
     colours = paint(values, low, high, center)
-    colours[~may] = GREY
-    cells = []
-    if annotate:
-        cells = [
-            [number(v, decimals) if m else MASKED for v, m in zip(vs, ms, strict=True)]
-            for vs, ms in zip(values.tolist(), may.tolist(), strict=True)
-        ]
+    colours[~may] = MASKED
     return Decided(
         title=str(title),
         names=(row_name, col_name),
@@ -245,11 +248,17 @@ def decide(
         limits=(low, high),
         center=center,
         colours=colours,
-        ink=ink(colours),
-        texts=cells,
+        texts=_texts(values, may, decimals) if annotate else [],
         decimals=decimals,
         outline=_outline(outline, values.shape),
     )
+
+
+def _texts(values: np.ndarray, may: np.ndarray, decimals: int) -> list[list[str]]:
+    return [
+        [number(v, decimals) if m else NOT_ALLOWED for v, m in zip(vs, ms, strict=True)]
+        for vs, ms in zip(values.tolist(), may.tolist(), strict=True)
+    ]
 
 
 def _scale(
@@ -340,22 +349,39 @@ def _alt(panels: list[Decided], title: str) -> str:
     return f"{text}. The numbers are in the text version of this output."
 
 
-def _tell(d: Decided, shared: bool = False) -> str:
-    """Tell one heatmap in words. `shared`: axes and colours were told already."""
-    told = [] if shared else [f"Heatmap: {d.title}".rstrip(": "), *_tell_frame(d)]
+def _limit(value: float) -> str:
+    """Write an end of the colour scale, without decimals if it is whole."""
+    return texts(np.array(value))
+
+
+def _axes_in_words(d: Decided) -> list[str]:
+    low, high = map(_limit, d.limits)
+    middle = "" if d.center is None else f", white at {_limit(d.center)}"
+    return [f"row = {d.names[0]}, column = {d.names[1]}", f"colours: {low} to {high}{middle}"]
+
+
+def _cells_in_words(d: Decided) -> list[str]:
+    """Say which cells are special, and then all numbers, or what can be said of very many."""
+    lines = []
     if hidden := int((~d.may).sum()):
-        told.append(f"mask: {hidden} of {d.may.size} cells may not attend, written {MASKED}")
-    odd = [(int(r), int(c)) for r, c in np.argwhere(d.may & ~np.isfinite(d.values.astype(float)))]
+        lines.append(f"mask: {hidden} of {d.may.size} cells may not attend, written {NOT_ALLOWED}")
+    odd = np.argwhere(d.may & ~np.isfinite(d.values.astype(float))).tolist()
     if odd:
         few = "; ".join(f"row {r}, column {c} is {number(d.values[r, c])}" for r, c in odd[:3])
-        told.append(f"not finite: {few}" + (f"; and {len(odd) - 3} more" if len(odd) > 3 else ""))
+        lines.append(f"not finite: {few}" + (f"; and {len(odd) - 3} more" if len(odd) > 3 else ""))
     if d.outline:
-        told.append(f"outlined: {_tell_cells(d.outline)}")
-    rows = _tell_rows(d) if max(d.values.shape) <= ANNOTATE_UP_TO else _tell_sums(d)
-    return "\n".join([*told, *rows])
+        lines.append(f"outlined: {_places_in_words(d.outline)}")
+    if max(d.values.shape) > ANNOTATE_UP_TO:
+        return lines + _sums_in_words(d)
+    # Fewer than two decimals only where they say it all, or a test could miss a change.
+    seen = d.values[d.may].astype(float)
+    seen = seen[np.isfinite(seen)]
+    hiding = (np.abs(seen - seen.round(d.decimals)) > 1e-6).any()
+    words = _texts(d.values, d.may, max(2, d.decimals) if hiding else d.decimals)
+    return [*lines, _table(d, words).text()]
 
 
-def _tell_cells(cells: Sequence[tuple[int, int]]) -> str:
+def _places_in_words(cells: Sequence[tuple[int, int]]) -> str:
     """Name cells row by row: "row 1, columns 0 and 1; row 2, columns 0 to 2"."""
     columns: dict[int, list[int]] = {}
     for row, column in sorted(cells):
@@ -366,43 +392,19 @@ def _tell_cells(cells: Sequence[tuple[int, int]]) -> str:
     )
 
 
-def _tell_frame(d: Decided) -> list[str]:
-    low, high = (_limit(limit) for limit in d.limits)
-    middle = "" if d.center is None else f", white at {_limit(d.center)}"
-    return [f"row = {d.names[0]}, column = {d.names[1]}", f"colours: {low} to {high}{middle}"]
-
-
-def _limit(value: float) -> str:
-    return number(value, needed(np.array(value), 2))
-
-
-def _tell_rows(d: Decided) -> list[str]:
-    # Fewer than two decimals only where they say it all, or a test could miss a change.
-    seen = d.values[d.may].astype(float)
-    seen = seen[np.isfinite(seen)]
-    decimals = d.decimals
-    if (np.abs(seen - seen.round(decimals)) > 1e-6).any():
-        decimals = max(2, decimals)
-    cells = [
-        [number(v, decimals) if m else MASKED for v, m in zip(vs, ms, strict=True)]
-        for vs, ms in zip(d.values.tolist(), d.may.tolist(), strict=True)
-    ]
-    return _table(d.labels[0], [list(d.labels[1]), *cells])
-
-
-def _tell_sums(d: Decided) -> list[str]:
+def _sums_in_words(d: Decided) -> list[str]:
     """Too many cells to print: sums and largest values, which change when any cell does."""
     values = np.where(d.may & np.isfinite(d.values.astype(float)), d.values.astype(float), 0.0)
     many = max(1, -(-values.shape[0] // 32))  # this many rows a line, at most 32 lines
-    told, names = [["sum", "largest", "in column"]], []
+    rows = []
     for start in range(0, len(values), many):
         part = values[start : start + many]
         top = float(part.max())
         # The first that comes near the largest: equal weights differ in the last bit.
         column = int(np.argwhere((part > top - 1e-6).any(0))[0, 0])
-        told.append([number(part.sum()), number(top), d.labels[1][column]])
         last = min(start + many, len(values)) - 1
-        names.append(d.labels[0][start] + (f"…{d.labels[0][last]}" if last > start else ""))
+        name = d.labels[0][start] + (f"…{d.labels[0][last]}" if last > start else "")
+        rows.append((name, [*map(Cell, [number(part.sum()), number(top), d.labels[1][column]])]))
     many = max(1, -(-values.shape[1] // 32))
     sums = [number(values[:, c : c + many].sum()) for c in range(0, values.shape[1], many)]
     each = "column" if many == 1 else f"{many} columns"
@@ -410,137 +412,133 @@ def _tell_sums(d: Decided) -> list[str]:
     ten[-1] += [""] * (len(ten[0]) - len(ten[-1]))
     return [
         f"{values.shape[0]} x {values.shape[1]} cells, too many to print; for each row:",
-        *_table(names, told),
+        Table(["sum", "largest", "in column"], rows).text(),
         f"sum of each {each}:",
         *align_columns(ten),
     ]
 
 
-def _table(names: Sequence[str], rows: list[list[str]]) -> list[str]:
-    """Lines of text: a header line, then each row under its name."""
-    width = max(map(len, names))
-    return align_columns([[n.ljust(width), *r] for n, r in zip(["", *names], rows, strict=True)])
+def _table(d: Decided, words: list[list[str]], size: str = "") -> Table:
+    """Describe the cells with these texts; in tiny cells the mouse finds them."""
+    rows, may, framed = [], d.may.tolist(), set(d.outline)
+    for r, label in enumerate(d.labels[0]):
+        cells = []
+        for c, word in enumerate(words[r]):
+            look = "framed" if (r, c) in framed else ""
+            if may[r][c]:
+                cells.append(Cell(word, look, d.fills[r][c], word if size else ""))
+            else:
+                cells.append(Cell(word, f"masked {look}".strip(), note="masked"))
+        rows.append((label, cells))
+    return Table(d.labels[1], rows, d.title, d.names[0], d.names[1], size)
 
 
-def _tell_all(panels: list[Decided], title: str) -> str:
-    told = [f"{len(panels)} heatmaps: {title}".rstrip(": "), *_tell_frame(panels[0])]
-    for d in panels:
-        told += ["", d.title, _tell(d, shared=True)]
-    return "\n".join(told)
+def _html(d: Decided) -> str:
+    # Without room for numbers they are still there, for screen readers and for the mouse.
+    words = d.texts or _texts(d.values, d.may, d.decimals)
+    return _table(d, words, "" if d.texts else "tiny").html()
 
 
-# Heights of an axis name and of a label; labels to cells; between two heatmaps.
-NAME, LINE, GAP, GUTTER = 17, 13, 6, 24
+# --- Drawn with matplotlib --------------------------------------------------------------------
+
+# Heights of an axis name and of a label; from labels to cells; between two heatmaps.
+NAME, LABEL, GAP, GUTTER = 17, 13, 6, 24
+PANEL_TITLE = 11.5  # letter size of a title over one of several heatmaps
 
 
 @dataclass(frozen=True)
-class Room:
-    """How much room one heatmap takes, in CSS pixels."""
+class Size:
+    """How large the cells of one heatmap are, and how much room the rest takes, in CSS pixels."""
 
     cell: tuple[float, float]  # width, height
     left: float  # from the left edge to the cells: axis name, tick labels
-    top: float  # from the upper edge to the cells: title, axis name, tick labels
     head: float  # from the name of the columns to the cells
-    size: tuple[float, float]  # all in all: width, height
+    top: float  # from the upper edge to the cells: title and head
+    whole: tuple[float, float]  # width, height
     steps: tuple[int, int]  # every how many rows and columns are labelled
     turned: bool  # column labels are turned
-    title: str  # broken into lines, as the names are
-    title_size: float
-    row_name: str
-    col_name: str
+    title: str  # broken into lines
 
 
 def _draw(panels: list[Decided], title: str) -> Figure:
-    rooms, per_line = _arrange(panels)
-    widths = _columns(rooms, per_line)
+    """Draw heatmaps side by side, with cells of one size.
+
+    matplotlib's constrained layout goes the other way: it fits the axes into a given figure, so
+    that cells come out differently large. It would also take a third more time.
+    """
+    sizes, per_line = _arrange(panels)
+    widths = _column_widths(sizes, per_line)
     heights = [
-        max(r.size[1] for r in rooms[i : i + per_line]) for i in range(0, len(rooms), per_line)
+        max(size.whole[1] for size in sizes[i : i + per_line])
+        for i in range(0, len(sizes), per_line)
     ]
     width = sum(widths) + GUTTER * (per_line - 1) + 2 * base.PAD
     if title:  # two lines over a narrow picture are better than six
-        width = max(width, min(base.text_width(title, base.TITLE, True) + 2 * base.PAD + 4, 420))
-    over, y = base.heading(title, width - 2 * base.PAD)
+        width = max(width, min(base.text_width(title, base.TITLE, True) + 2 * base.PAD + 4, 360))
+    lines, y = base.heading(title, width - 2 * base.PAD)
     y += base.PAD
-    height = y + sum(heights) + GUTTER * (len(heights) - 1) + base.PAD
-    figure = base.canvas(width, height)
-    width, height = (72 * inches for inches in figure.get_size_inches())
-    if over:
-        figure.text(
-            base.PAD / width, 1 - base.PAD / height, "\n".join(over), ha="left", **_TITLE_STYLE
-        )
-    for i, (d, room) in enumerate(zip(panels, rooms, strict=True)):
+    figure = base.empty_figure(width, y + sum(heights) + GUTTER * (len(heights) - 1) + base.PAD)
+    if title:
+        wide, high = base.size_of(figure)
+        figure.text(base.PAD / wide, 1 - base.PAD / high, lines, va="top", **base.TITLE_STYLE)
+    for i, (panel, size) in enumerate(zip(panels, sizes, strict=True)):
         line, place = divmod(i, per_line)
         left = base.PAD + sum(widths[:place]) + GUTTER * place
         top = y + sum(heights[:line]) + GUTTER * line
-        _draw_panel(figure, d, room, left, top)
+        _draw_panel(figure, panel, size, left, top)
     return figure
 
 
-def _arrange(panels: list[Decided]) -> tuple[list[Room], int]:
+def _arrange(panels: list[Decided]) -> tuple[list[Size], int]:
     """Choose how large the cells are and how many heatmaps stand in a line."""
     many = len(panels) > 1
-    wide = max(max(p.values.shape) for p in panels)
-    roomy = 50 if wide <= 6 else 46 if wide <= 8 else 37 if wide <= 12 else max(2, 400 // wide)
-    small = roomy if not many else 31 if panels[0].texts else max(2, 150 // wide)
+    n = max(max(panel.values.shape) for panel in panels)
+    largest = 50 if n <= 6 else 46 if n <= 8 else 37 if n <= 12 else max(2, 400 // n)
+    smallest = largest if not many else 31 if panels[0].texts else max(2, 150 // n)
     for per_line in range(min(4, len(panels)), 0, -1):
         n_line = -(-len(panels) // per_line)
         per_line = -(-len(panels) // n_line)  # four as 2 + 2, not as 3 + 1
-        for cell in range(roomy, small - 1, -1):
-            rooms = [_room(p, cell, many) for p in panels]
-            room = base.WIDEST - 2 * base.PAD - GUTTER * (per_line - 1)
-            if sum(_columns(rooms, per_line)) <= room:
-                return rooms, per_line
-    return rooms, 1
+        room = base.WIDEST - 2 * base.PAD - GUTTER * (per_line - 1)
+        for cell in range(largest, smallest - 1, -1):
+            sizes = [_size(panel, cell, many) for panel in panels]
+            if sum(_column_widths(sizes, per_line)) <= room:
+                return sizes, per_line
+    return sizes, 1
 
 
-def _columns(rooms: list[Room], per_line: int) -> list[float]:
-    return [max(r.size[0] for r in rooms[c::per_line]) for c in range(per_line)]
+def _column_widths(sizes: list[Size], per_line: int) -> list[float]:
+    return [max(size.whole[0] for size in sizes[c::per_line]) for c in range(per_line)]
 
 
-def _room(d: Decided, cell: float, many: bool) -> Room:
+def _size(d: Decided, cell: float, many: bool) -> Size:
     """Measure everything around the cells, so that nothing overlaps or is cut off."""
     n_row, n_col = d.values.shape
-    title_size = 11.5 if many else base.TITLE
     size = _number_size(cell)
-    cell_w = max([cell, *(base.text_width(t, size) + 7 for row in d.texts for t in row)])
-    longest = max(base.text_width(label) for label in d.labels[1])
+    cell_w = max([cell, *(base.text_width(word, size) + 7 for row in d.texts for word in row)])
+    longest = max(map(base.text_width, d.labels[1]))
     if not many and n_col <= 8 and cell_w < longest + 8 <= 62:
         cell_w = longest + 8  # a little wider cells, and the words stay level
     # Short labels stay level, with gaps if need be; of longer ones, turned, the height counts.
-    step = _step(cell_w, longest + 6 if longest <= 22 else LINE)
+    step = _step(cell_w, longest + 6 if longest <= 22 else LABEL)
     turned = longest + 4 > cell_w * step
     grid_w, grid_h = n_col * cell_w, n_row * cell
-    row_name, col_name = _fold(d.names[0], grid_h + 30), _fold(d.names[1], max(grid_w, 110))
-    left = NAME * len(row_name) + max(base.text_width(label) for label in d.labels[0]) + GAP + 4
-    right = _bar_width(d)
+    left = NAME + max(map(base.text_width, d.labels[0])) + GAP + 4
+    right = 0.0
+    if not d.texts:  # a colour bar
+        right = 32 + max(base.text_width(_limit(limit)) for limit in d.limits)
     if turned:
         last = base.text_width(d.labels[1][-1])
         right = max(right, (max(last, longest - cell_w) + 12) * 0.71 - cell_w / 2)
-    names_w = max(base.text_width(line) for line in col_name)
-    width = left + max(grid_w + right, names_w) + 2
-    title, top = base.heading(d.title, width if many else max(width, 300), title_size)
-    width = max([width, *(base.text_width(line, title_size, True) + 4 for line in title)])
-    head = NAME * len(col_name) + (round(longest * 0.71) + 14 if turned else 15) + GAP
-    spill = (max(base.text_width(line) for line in row_name) - grid_h) / 2  # above and below
-    top = round(top + max(head, spill))
-    return Room(
-        cell=(cell_w, cell), left=left, top=top, head=head, turned=turned,
-        steps=(_step(cell, LINE), step),
-        size=(width, top + grid_h + max(2, spill)),
-        title="\n".join(title), title_size=title_size,
-        row_name="\n".join(row_name), col_name="\n".join(col_name),
+    width = left + max(grid_w + right, base.text_width(d.names[1])) + 2
+    title, over = base.heading(d.title, width, PANEL_TITLE)
+    width = max([width, *(base.text_width(t, PANEL_TITLE, True) + 4 for t in title.split("\n"))])
+    head = NAME + (round(longest * 0.71) + 14 if turned else 15) + GAP
+    spill = max(0, base.text_width(d.names[0]) - grid_h) / 2  # of the rows' name, at either end
+    top = round(over + max(head, spill))
+    return Size(
+        cell=(cell_w, cell), left=left, head=head, top=top, turned=turned, title=title,
+        whole=(width, top + grid_h + max(2, spill)), steps=(_step(cell, LABEL), step),
     )  # fmt: skip
-
-
-def _fold(name: str, room: float) -> list[str]:
-    """Break the name of an axis, best before its bracket: query / (who reads)."""
-    if base.text_width(name) <= room:
-        return [name]
-    return [
-        line
-        for part in name.replace(" (", "\n(").split("\n")
-        for line in base.break_lines(part, max(room, 70))
-    ]
 
 
 def _number_size(cell: float) -> float:
@@ -552,142 +550,93 @@ def _step(cell: float, need: float) -> int:
     return next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if s * cell >= need or s == 1000)
 
 
-def _bar_width(d: Decided) -> float:
-    """Room for a colour bar, where there are no numbers to tell what a colour means."""
-    return 0 if d.texts else 32 + max(base.text_width(_limit(limit)) for limit in d.limits)
-
-
-def _draw_panel(figure: Figure, d: Decided, room: Room, left: float, top: float) -> None:
+def _draw_panel(figure: Figure, d: Decided, size: Size, left: float, top: float) -> None:
     """Draw one heatmap with its upper left corner at (left, top) CSS pixels."""
-    width, height = (72 * inches for inches in figure.get_size_inches())
     n_row, n_col = d.values.shape
-    grid_w, grid_h = n_col * room.cell[0], n_row * room.cell[1]
-    x, y = round(left + room.left), round(top + room.top)
-    ax = figure.add_axes((x / width, 1 - (y + grid_h) / height, grid_w / width, grid_h / height))
-    _draw_cells(ax, d, room)
+    grid_w, grid_h = n_col * size.cell[0], n_row * size.cell[1]
+    x, y = round(left + size.left), round(top + size.top)
+    ax = base.axes_at(figure, x, y, grid_w, grid_h)
+    _draw_cells(ax, d, size)
     ax.set_aspect("auto")
-    edge = -room.left / grid_w
-    style = _TITLE_STYLE | {"size": room.title_size}
-    ax.set_title(room.title, loc="left", x=edge, y=1 + room.top / grid_h, pad=0, **style)
-    middle = max(grid_w, base.text_width(max(room.col_name.split("\n"), key=len))) / 2 / grid_w
-    ax.xaxis.set_label_coords(middle, 1 + room.head / grid_h)
-    ax.set_xlabel(room.col_name, va="top", **_NAME_STYLE)
+    edge = -size.left / grid_w
+    ax.set_title(
+        size.title, loc="left", x=edge, y=1 + size.top / grid_h, pad=0, va="top",
+        **base.TITLE_STYLE | {"size": PANEL_TITLE},
+    )  # fmt: skip
+    style = base.TEXT_STYLE | {"color": QUIET, "va": "top"}
+    middle = max(grid_w, base.text_width(d.names[1])) / 2 / grid_w
+    ax.xaxis.set_label_coords(middle, 1 + size.head / grid_h)
+    ax.set_xlabel(d.names[1], **style)
     ax.yaxis.set_label_coords(edge, 0.5)
-    ax.set_ylabel(room.row_name, va="top", **_NAME_STYLE)
+    ax.set_ylabel(d.names[0], **style)
     if not d.texts:
-        _draw_bar(figure, d, x + grid_w + 14, y, min(grid_h, 160))
+        _draw_bar(base.axes_at(figure, x + grid_w + 14, y, 10, min(grid_h, 160)), d)
 
 
-_TITLE_STYLE = {
-    "size": base.TITLE,
-    "weight": "bold",
-    "color": INK,
-    "family": base.FONT,
-    "va": "top",
-    "linespacing": 1.25,
-    "parse_math": False,
-}
-
-
-_NAME_STYLE = {
-    "size": base.BODY,
-    "color": QUIET,
-    "family": base.FONT,
-    "parse_math": False,
-    "linespacing": 1.3,
-}
-
-
-def _draw_cells(ax: Axes, d: Decided, room: Room | None = None) -> None:
-    """Draw cells, numbers and labels into any axes; `room` tells how large the cells are."""
+def _draw_cells(ax: Axes, d: Decided, size: Size | None = None) -> None:
+    """Draw cells, numbers and labels into any axes; `size` says how large the cells are."""
     from matplotlib.collections import LineCollection, PolyCollection
     from matplotlib.patches import Rectangle
 
     n_row, n_col = d.values.shape
-    size, steps = (_number_size(room.cell[1]), room.steps) if room else (base.BODY, (1, 1))
     columns, rows = np.arange(n_col + 1) - 0.5, np.arange(n_row + 1) - 0.5
     ax.pcolormesh(columns, rows, d.colours)
     ax.set(xlim=columns[[0, -1]], ylim=rows[[-1, 0]], aspect="equal")
-    if (~d.may).any():
-        corners = [
-            [(c - 0.5, r - 0.5), (c + 0.5, r - 0.5), (c + 0.5, r + 0.5), (c - 0.5, r + 0.5)]
-            for r, c in np.argwhere(~d.may)
-        ]
+    if not d.may.all():
+        square = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+        corners = np.argwhere(~d.may)[:, None, ::-1] + square  # (n_masked, 4, 2)
         hatched = PolyCollection(
-            corners, facecolors=[GREY], edgecolors="#a6a6a6", linewidths=0, hatch="////"
+            corners, facecolors=[MASKED], edgecolors="#a6a6a6", linewidths=0, hatch="////"
         )
         ax.add_collection(hatched, autolim=False)
     if d.texts:
-        edges = [[(c - 0.5, -0.5), (c - 0.5, n_row - 0.5)] for c in range(1, n_col)]
-        edges += [[(-0.5, r - 0.5), (n_col - 0.5, r - 0.5)] for r in range(1, n_row)]
+        edges = [[(x, -0.5), (x, n_row - 0.5)] for x in columns[1:-1]]
+        edges += [[(-0.5, y), (n_col - 0.5, y)] for y in rows[1:-1]]
         gaps = LineCollection(edges, colors="white", linewidths=1.5, capstyle="projecting")
         gaps.set_clip_on(False)
         ax.add_collection(gaps, autolim=False)
-    for r, words in enumerate(d.texts):
-        for c, word in enumerate(words):
-            if d.may[r, c]:
-                base.write(ax, c, r, word, size=size, color=d.ink[r, c], va="center_baseline")
-    for r, c in d.outline:
-        for colour, width in (("white", 5), ("black", 2.5)):
-            frame = Rectangle(
-                (c - 0.5, r - 0.5), 1, 1, fill=False, edgecolor=colour, linewidth=width
-            )
-            ax.add_patch(frame)
-            frame.set_clip_on(False)
-    for axis, labels, step in zip((ax.yaxis, ax.xaxis), d.labels, steps, strict=True):
-        axis.set_ticks(range(0, len(labels), step), labels[::step])
+        letters = {"size": _number_size(size.cell[1]) if size else base.BODY}
+        for r, c in np.argwhere(d.may).tolist():
+            colour = d.fills[r][c].ink
+            base.write(ax, c, r, d.texts[r][c], color=colour, va="center_baseline", **letters)
+    for colour, width in (("white", 5), ("black", 2.5)):
+        for r, c in d.outline:
+            frame = Rectangle((c - 0.5, r - 0.5), 1, 1, fill=False, edgecolor=colour)
+            frame.set(linewidth=width, zorder=2.5)  # over the white gaps
+            ax.add_patch(frame).set_clip_on(False)
+    _label_axes(ax, d, size)
+
+
+def _label_axes(ax: Axes, d: Decided, size: Size | None) -> None:
+    """Put labels and names to the left and above; without a size, every label and level."""
+    n_row, n_col = d.values.shape
+    steps = size.steps if size else (1, 1)
+    turned = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+    ax.set_yticks(range(0, n_row, steps[0]), d.labels[0][:: steps[0]], parse_math=False)
+    ax.set_xticks(
+        range(0, n_col, steps[1]), d.labels[1][:: steps[1]], parse_math=False,
+        **turned if size and size.turned else {},
+    )  # fmt: skip
     ax.tick_params(
         length=0, pad=GAP - 2, labelsize=base.BODY, labelcolor=INK, labelfontfamily=base.FONT,
         top=True, labeltop=True, bottom=False, labelbottom=False,
     )  # fmt: skip
-    if room and room.turned:
-        for label in ax.get_xticklabels():
-            label.set(rotation=45, ha="left", rotation_mode="anchor")
-    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        label.set_parse_math(False)
     ax.xaxis.set_label_position("top")
-    ax.set_xlabel(d.names[1])
-    ax.set_ylabel(d.names[0])
+    ax.set(xlabel=d.names[1], ylabel=d.names[0])
     ax.set_title(d.title, loc="left", size=base.TITLE, color=INK, parse_math=False)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
 
 
-def _draw_bar(figure: Figure, d: Decided, left: float, top: float, tall: float) -> None:
-    width, height = (72 * inches for inches in figure.get_size_inches())
-    ax = figure.add_axes((left / width, 1 - (top + tall) / height, 10 / width, tall / height))
+def _draw_bar(ax: Axes, d: Decided) -> None:
+    """Draw the colours from the lower to the upper limit."""
     low, high = d.limits
     ramp = paint(np.linspace(high, low, 128)[:, None], low, high, d.center)
     ax.imshow(ramp, aspect="auto", extent=(0, 1, low, high))
     marks = [low, high] if d.center in (None, low, high) else [low, d.center, high]
-    ax.set_yticks(marks, [_limit(mark) for mark in marks])
+    ax.set_yticks(marks, map(_limit, marks))
     ax.set_xticks([])
     ax.tick_params(
         length=0, labelsize=base.BODY, labelcolor=INK, labelfontfamily=base.FONT,
         left=False, labelleft=False, labelright=True,
     )  # fmt: skip
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-
-
-def _html(d: Decided) -> str:
-    codes = (np.round(d.colours * 255).astype(int) @ (65536, 256, 1)).tolist()
-    inks, may = d.ink.tolist(), d.may.tolist()
-    # Without room for numbers they are still there, for screen readers and for the mouse.
-    small = "" if d.texts else "padding:0;min-width:14px;height:14px;font-size:0;"
-    rows = []
-    for r, label in enumerate(d.labels[0]):
-        cells = []
-        for c, code in enumerate(codes[r]):
-            word = d.texts[r][c] if d.texts else number(d.values[r, c], d.decimals)
-            note = "" if d.texts else word
-            look = f"background:#{code:06x};color:{inks[r][c]};"
-            if not may[r][c]:
-                look, word, note = HATCH, MASKED, "masked"
-            if (r, c) in d.outline:
-                look += FRAME
-            cells.append(td(word, look + small, note))
-        rows.append((label, cells))
-    return html_table(
-        d.title, d.labels[1], rows, corner=d.names[0], over=d.names[1], small=not d.texts
-    )
+    ax.spines[:].set_visible(False)

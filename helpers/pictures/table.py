@@ -12,16 +12,14 @@ in an explorer, where a table travels at every step of a slider.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from helpers.pictures import base
-from helpers.pictures.colours import CARD, GLOW, INK, MARK, ORANGE, QUIET, SKY, Fill, ink
+from helpers.pictures.colours import CELL, GLOW, INK, MARKED_CELL, ORANGE, QUIET, SKY, Fill
 from helpers.show import align_columns
 
 if TYPE_CHECKING:
@@ -41,8 +39,9 @@ CSS = {
     f"background:{SKY};",  # a bar
     ".name": "text-align:right;",  # the header of a row
     ".axis": "opacity:.8;",  # what the rows are, what the columns are
-    ".plain": f"background:{CARD};color:#222;",
-    ".marked": f"background:{MARK};color:#222;outline:2px solid {ORANGE};outline-offset:-2px;",
+    ".plain": f"background:{CELL};color:#222;",
+    ".marked": f"background:{MARKED_CELL};color:#222;"
+    f"outline:2px solid {ORANGE};outline-offset:-2px;",
     ".masked": "background:#d9d9d9 repeating-linear-gradient(45deg,#d9d9d9 0 4px,#b5b5b5 4px 6px);"
     "color:#222;",
     ".framed": f"outline:3px solid {GLOW};outline-offset:-1px;",  # a cell, or a whole row
@@ -103,6 +102,16 @@ class Cell(NamedTuple):
     bar: float | None = None
 
 
+def plain_cells(
+    texts: Iterable[Iterable[str]], marked: Container[tuple[int, int]] = ()
+) -> list[list[Cell]]:
+    """Make rows of plain cells; those that `marked` names by (row, column) are marked."""
+    return [
+        [Cell(text, "marked" if (r, c) in marked else "plain") for c, text in enumerate(row)]
+        for r, row in enumerate(texts)
+    ]
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of cells under headers.
@@ -134,20 +143,30 @@ class Table:
     framed_row: int | None = None
     bar_width: int = 110
 
+    @property
+    def names(self) -> list[str]:
+        """The headers of the rows."""
+        return [name for name, _ in self.rows]
+
+    @property
+    def cells(self) -> list[Sequence[Cell]]:
+        """The cells, row by row."""
+        return [cells for _, cells in self.rows]
+
     def text(self, *, headers: bool = True) -> str:
         """Write the cells as text, in aligned columns; the caption is up to the twin.
 
         A corner heads the names of the rows. Where the columns have a name too (`over`), the twin
         tells both.
         """
-        cells = [[cell.text for cell in cells] for _, cells in self.rows]
+        texts = [[cell.text for cell in row] for row in self.cells]
         if not headers:
-            return "\n".join(align_columns(cells))
-        names = ["" if self.over else self.corner, *(name for name, _ in self.rows)]
+            return "\n".join(align_columns(texts))
+        names = ["" if self.over else self.corner, *self.names]
         if not names[0]:
             width = max(map(len, names))
             names = [name.ljust(width) for name in names]
-        lines = zip(names, [self.columns, *cells], strict=True)
+        lines = zip(names, [self.columns, *texts], strict=True)
         return "\n".join(align_columns([[name, *words] for name, words in lines]))
 
     def html(self, *, classes: bool = False) -> str:
@@ -225,118 +244,41 @@ def grid(
     ax: Axes,
     left: float,
     top: float,
-    cells: Sequence[Sequence[str]],
-    step: tuple[float, float],
+    cells: Sequence[Sequence[Cell]],
+    widths: Sequence[float],
+    height: float,
     *,
-    colours: Any = None,
-    rows: Sequence[str] = (),
-    cols: Sequence[str] = (),
-    marked: Sequence[tuple[int, int]] = (),
+    names: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> None:
-    """Draw a table of words with its upper left corner at (left, top); cells are `step` large."""
+    """Draw rows of cells with their upper left corner at (left, top), in CSS pixels.
+
+    Cells are filled, plain or marked. `names` stand to the left of the rows, `columns` above.
+    """
     from matplotlib.patches import Rectangle
 
-    w, h = step
-    for r, words in enumerate(cells):
-        for c, word in enumerate(words):
-            x, y = left + c * w, top + r * h
-            fill = MARK if (r, c) in marked else CARD
-            letters = INK
-            if colours is not None:
-                fill, letters = colours[r][c], str(ink(np.asarray(colours[r][c])))
-            cell = Rectangle((x, y), w, h, facecolor=fill, edgecolor="white", linewidth=1.5)
-            ax.add_patch(cell)
-            base.write(ax, x + w / 2, y + h / 2, word, color=letters, va="center_baseline")
-    for r, c in marked:
-        frame = Rectangle((left + c * w, top + r * h), w, h, fill=False, linewidth=2)
-        frame.set_edgecolor(ORANGE)
-        ax.add_patch(frame)
-    for r, name in enumerate(rows):
-        base.write(ax, left - 6, top + (r + 0.5) * h, name, ha="right", color=QUIET)
-    for c, name in enumerate(cols):
-        base.write(ax, left + (c + 0.5) * w, top - 9, name, color=QUIET)
+    lefts = [left + sum(widths[:c]) for c in range(len(widths))]
+    marked = []
+    for r, row in enumerate(cells):
+        y = top + r * height
+        for x, width, cell in zip(lefts, widths, row, strict=True):
+            place = (x, y), width, height
+            fill = cell.fill or Fill(CELL, INK)
+            if cell.look == "marked":
+                fill = Fill(MARKED_CELL, INK)
+                marked.append(place)
+            ax.add_patch(Rectangle(*place, facecolor=fill.code, edgecolor="white", linewidth=1.5))
+            base.write(
+                ax, x + width / 2, y + height / 2, cell.text, color=fill.ink, va="center_baseline"
+            )
+    for place in marked:  # on top of the neighbours' edges
+        ax.add_patch(Rectangle(*place, fill=False, edgecolor=ORANGE, linewidth=2))
+    for r, name in enumerate(names):
+        base.write(ax, left - 6, top + (r + 0.5) * height, name, ha="right", color=QUIET)
+    for x, width, name in zip(lefts, widths, columns, strict=bool(columns)):
+        base.write(ax, x + width / 2, top - 9, name, color=QUIET)
 
 
-def widest(cells: Sequence[Sequence[str]], least: float, margin: float = 12) -> float:
-    """How wide a column must be for all its words."""
-    return max([least, *(base.text_width(word) + margin for row in cells for word in row)])
-
-
-# --- Until every picture and explorer describes its tables as a Table ---
-
-CELL = "text-align:center;padding:5px 4px;min-width:34px;white-space:nowrap;"
-
-
-HEAD = "text-align:center;padding:3px 6px;font-weight:normal;white-space:nowrap;"
-
-
-HATCH = (
-    "background:#d9d9d9 repeating-linear-gradient(45deg,#d9d9d9 0 4px,#b5b5b5 4px 6px);color:#222;"
-)
-
-
-FRAME = "outline:3px solid #e8792b;outline-offset:-1px;"  # to be seen on light and on dark
-
-
-PLAIN = f"background:{CARD};color:#222;"  # the same for HTML
-
-
-MARKED = f"background:{MARK};color:#222;outline:2px solid {ORANGE};outline-offset:-2px;"
-
-
-def td(text: str, style: str = "", note: str = "") -> str:
-    """Make one cell of an HTML table; `note` shows when the mouse rests on it."""
-    title = f' title="{text_html(note)}"' if note else ""
-    return f'<td style="{CELL}{style}"{title}>{text_html(text)}</td>'
-
-
-def html_table(
-    caption: str,
-    columns: Sequence[str],
-    rows: Sequence[tuple[str, Sequence[str]]],
-    *,
-    corner: str = "",
-    over: str = "",
-    small: bool = False,
-) -> str:
-    """Build an HTML table for readers and screen readers: caption, scoped headers, inline styles.
-
-    Parameters
-    ----------
-    caption : str
-        The title, or nothing.
-    columns : sequence of str
-        One header a column.
-    rows : sequence of (header, cells)
-        Each cell is made by `td`.
-    corner, over : str
-        What the row headers and the column headers are.
-    small : bool
-        Many narrow columns: small headers.
-    """
-    head = HEAD + ("padding:0 2px;font-size:9px;" if small else "")
-    plain = '<tr style="background:none">'  # JupyterLab would stripe the rows
-    top = ""
-    if caption:
-        top = (
-            '<caption style="caption-side:top;text-align:left;font-weight:bold;font-size:13px;'
-            f'padding:2px 0 6px;color:inherit">{text_html(caption)}</caption>'
-        )
-    named = ""
-    if over:
-        named = (
-            f'{plain}<td></td><th colspan="{len(columns)}" scope="colgroup" '
-            f'style="{head}opacity:.8">{text_html(over)}</th></tr>'
-        )
-    heads = "".join(f'<th scope="col" style="{head}">{text_html(name)}</th>' for name in columns)
-    body = "".join(
-        f'{plain}<th scope="row" style="{head}text-align:right">{text_html(name)}</th>'
-        f"{''.join(cells)}</tr>"
-        for name, cells in rows
-    )
-    return (
-        '<table style="border-collapse:separate;border-spacing:2px;border:none;margin:4px 0;'
-        f'line-height:1.4;font-size:12px;font-variant-numeric:tabular-nums;color:inherit">{top}<thead>{named}'
-        f'{plain}<th scope="col" style="{head}text-align:right;opacity:.8">{text_html(corner)}</th>'
-        f"{heads}</tr></thead><tbody>{body}</tbody></table>"
-    )
+def widest(texts: Iterable[str], least: float, margin: float = 12) -> float:
+    """How wide a column must be for all its texts."""
+    return max([least, *(base.text_width(text) + margin for text in texts)])

@@ -1,30 +1,20 @@
-"""Attention weights, how they come about: one row through the softmax, one weight step by step."""
+"""How attention weights come about: one row through the softmax, one weight step by step."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, number, texts
+from helpers.numbers import as_array, bracketed, number, texts
 from helpers.pictures import base
-from helpers.pictures.base import Picture, named
-from helpers.pictures.checks import as_mask, as_matrix
-from helpers.pictures.colours import BLUE, LINE, ORANGE, QUIET, css, paint
-from helpers.pictures.table import (
-    MARKED,
-    PLAIN,
-    grid,
-    html_table,
-    side_by_side,
-    td,
-    text_html,
-    widest,
-)
-from helpers.show import align_columns
+from helpers.pictures.base import Picture, titled
+from helpers.pictures.checks import as_mask, as_matrix, as_names, is_whole
+from helpers.pictures.colours import BLUE, LINE, ORANGE, QUIET, fills, paint
+from helpers.pictures.table import Cell, Table, grid, plain_cells, side_by_side, text_html, widest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,78 +53,60 @@ def softmax_steps(
     may = as_mask(allowed, row.shape, "allowed")
     if not may.any():
         raise ValueError("allowed is False everywhere: exp gives only zeros, and 0/0 is nan")
-    keys = [str(k) for k in (range(len(row)) if labels is None else labels)]
-    if len(keys) != len(row):
-        raise ValueError(
-            f"labels needs one label for each of the {len(row)} scores, got {len(keys)}"
-        )
+    keys = as_names(labels, len(row), "labels", "scores")
     masked = np.where(may, row, -np.inf)
     top = masked.max()
     grown = np.exp(masked - top)
     weights = grown / grown.sum()
-    reach = max(float(np.abs(row).max()), 1e-9)
-    colours = [paint(part, -reach, reach, 0.0) for part in (row, masked)]
-    colours += [paint(part, 0, 1, None) for part in (grown, weights)]
-    names = ["score", "masked", f"exp(score - {_signed(top)})", "divided by the sum"]
-    cells = texts(np.stack([row, masked, grown, weights]))
+    steps = np.stack([row, masked, grown, weights])
+    names = ["score", "masked", f"exp(score - {bracketed(number(top))})", "divided by the sum"]
     sums = ["", "", f"sum {number(grown.sum())}", f"sum {number(weights.sum())}"]
-
-    def tell() -> str:
-        width = max(map(len, names))
-        told = align_columns(
-            [
-                [n.ljust(width), *ws, s]
-                for n, ws, s in zip(["", *names], [keys, *cells], ["", *sums], strict=True)
-            ]
-        )
-        return "\n".join([named(title, "One row through the softmax"), *told])
-
-    def draw() -> Figure:
-        n = len(row)
-        left = base.PAD + max(map(base.text_width, names)) + 10
-        longest = max(map(base.text_width, keys))
-        room = (base.WIDEST - left - 80) / n
-        step = (max(widest(cells, 54), min(longest + 12, room)), 34)
-        size = base.BODY * min(1, (step[0] - 6) / longest) if longest else base.BODY
-        width = left + n * step[0] + 74
-        head, y = base.heading(title, width - 2 * base.PAD)
-        top_, gap, bars = base.PAD + y + 18, 12, 84
-        figure, ax = base.sheet(width, top_ + 4 * step[1] + 3 * gap + bars + 32)
-        base.write_heading(ax, head)
-        for r, words in enumerate(cells):
-            y = top_ + r * (step[1] + gap)
-            grid(ax, left, y, [words], step, colours=[colours[r]])
-            base.write(ax, left - 8, y + step[1] / 2, names[r], ha="right")
-            base.write(ax, left + n * step[0] + 8, y + step[1] / 2, sums[r], ha="left", color=QUIET)
-        floor = top_ + 4 * step[1] + 3 * gap + bars + 6
-        ax.plot([left, left + n * step[0]], [floor, floor], color=LINE, linewidth=1)
-        spots = left + (np.arange(n) + 0.5) * step[0]
-        ax.bar(spots, -weights * bars, 0.55 * step[0], bottom=floor, color=BLUE)
-        base.write(ax, left - 8, floor - bars / 2, "as bars", ha="right", color=QUIET)
-        for spot, key in zip(spots, keys, strict=True):
-            for height in (top_ - 9, floor + 11):
-                base.write(ax, spot, height, key, size=size, color=QUIET)
-        return figure
-
-    def html() -> str:
-        rows = []
-        for name, words, paints, total in zip(names, cells, colours, sums, strict=True):
-            shown = [td(w, css(colour)) for w, colour in zip(words, paints, strict=True)]
-            rows.append((name, [*shown, td(total)]))
-        return html_table(title, [*keys, ""], rows, over="key (who is read)")
-
+    reach = max(float(np.abs(row).max()), 1e-9)
+    colours = [*paint(steps[:2], -reach, reach, 0.0), *paint(steps[2:], 0, 1, None)]
+    rows = []
+    for name, words, colour, total in zip(names, texts(steps), colours, sums, strict=True):
+        cells = [Cell(word, fill=fill) for word, fill in zip(words, fills(colour), strict=True)]
+        rows.append((name, [*cells, Cell(total)]))
+    table = Table([*keys, ""], rows, title, over="key (who is read)")
     best = int(weights.argmax())
-    most = f"{number(weights[best])} on {keys[best]}"
-    alt = (
-        f"{named(title, 'One row through the softmax')}: scores, masked scores, their exp, and "
-        f"the weights as numbers and bars; the largest weight is {most}."
+    return Picture(
+        alt=f"{titled('One row through the softmax', title)}: scores, masked scores, their exp, "
+        "and the weights as numbers and bars; the largest weight is "
+        f"{number(weights[best])} on {keys[best]}.",
+        text=f"{titled('One row through the softmax', title)}\n{table.text()}",
+        draw=lambda: _draw_steps(table, weights, title),
+        html=table.html,
     )
-    return Picture(alt=alt, tell=tell, draw=draw, html=html)
 
 
-def _signed(value: float) -> str:
-    text = number(value)
-    return f"({text})" if text.startswith("-") else text
+def _draw_steps(table: Table, weights: np.ndarray, title: str) -> Figure:
+    """Draw the rows of the table under each other, and under them the weights as bars."""
+    keys, n = table.columns[:-1], len(weights)
+    left = base.PAD + max(map(base.text_width, table.names)) + 10
+    longest = max(map(base.text_width, keys))
+    room = (base.WIDEST - left - 80) / n
+    words = (cell.text for row in table.cells for cell in row[:-1])
+    step = max(widest(words, 54), min(longest + 12, room))
+    size = base.BODY * min(1, (step - 6) / longest) if longest else base.BODY
+    right = left + n * step
+    lines, y = base.heading(title, right + 74 - 2 * base.PAD)
+    top, height, gap, bars = base.PAD + y + 18, 34, 12, 84
+    floor = top + 4 * (height + gap) - gap + bars + 6  # the bars stand on it
+    figure, ax = base.empty_page(right + 74, floor + 26)
+    base.write_heading(ax, lines)
+    for r, (name, (*cells, total)) in enumerate(table.rows):
+        y = top + r * (height + gap)
+        grid(ax, left, y, [cells], [step] * n, height)
+        base.write(ax, left - 8, y + height / 2, name, ha="right")
+        base.write(ax, right + 8, y + height / 2, total.text, ha="left", color=QUIET)
+    across = left + (np.arange(n) + 0.5) * step
+    ax.plot([left, right], [floor, floor], color=LINE, linewidth=1)
+    ax.bar(across, -weights * bars, 0.55 * step, bottom=floor, color=BLUE)
+    base.write(ax, left - 8, floor - bars / 2, "as bars", ha="right", color=QUIET)
+    for x, key in zip(across, keys, strict=True):
+        base.write(ax, x, top - 9, key, size=size, color=QUIET)
+        base.write(ax, x, floor + 11, key, size=size, color=QUIET)
+    return figure
 
 
 MOST = 12  # tokens, and channels of a head, in `why_this_weight`
@@ -152,7 +124,7 @@ def why_this_weight(
     """Draw how one query comes to its weight for key j, and what that weight carries.
 
     From left to right: the products of query and key j, channel by channel, and their sum, the
-    score; the scores of all keys, divided by the root of d, and their softmax; the value of j, the
+    score; the scores of all keys, divided by √d, and their softmax; the value of j, the
     share of it that goes into the output, and the output.
 
     Parameters
@@ -188,11 +160,9 @@ def why_this_weight(
         )
     if not all(np.isfinite(part).all() for part in (q, k, v)):
         raise ValueError("why_this_weight needs finite numbers; there is nan or inf in them")
-    if isinstance(j, bool) or not isinstance(j, int) or not 0 <= j < len(k):
+    if not is_whole(j, 0, len(k) - 1):
         raise ValueError(f"j must be a key from 0 to {len(k) - 1}, got {j!r}")
-    names = [str(word) for word in (range(len(k)) if words is None else words)]
-    if len(names) != len(k):
-        raise ValueError(f"words needs one word for each of the {len(k)} keys, got {len(names)}")
+    names = as_names(words, len(k), "words", "keys")
     who = f"“{names[j]}”" if words is not None else f"token {j}"
     d, d_v = len(q), v.shape[1]
     scores = k @ q
@@ -200,143 +170,125 @@ def why_this_weight(
     weights = np.exp(scaled - scaled.max())
     weights /= weights.sum()
     score, weight = number(scores[j]), number(weights[j])
-    channels, outs = [*map(str, range(d))], [*map(str, range(d_v))]
-    parts = (
-        Part(
-            "channel",
-            channels,
-            {"query": q, f"key of {who}": k[j], "product": q * k[j]},
-            [],
+    products = {"query": q, f"key of {who}": k[j], "product": q * k[j]}
+    softmax = {"score": scores, f"÷ √{d}": scaled, "weight": weights}
+    shares = {
+        f"value of {who}": v[j],
+        f"its share, × {weight}": weights[j] * v[j],
+        "output": weights @ v,
+    }
+    steps = [
+        Step(
+            _table("channel", range(d), products),
             f"The products add up to the score: {score}.",
         ),
-        Part(
-            "key",
-            names,
-            {"score": scores, f"÷ √{d}": scaled, "weight": weights},
-            [(j, 0), (j, 1), (j, 2)],
+        Step(
+            _table("key", names, softmax, marked=[(j, 0), (j, 1), (j, 2)]),
             f"Divided by √{d}, the softmax of all {len(k)} scores: {weight} for {who}.",
         ),
-        Part(
-            "channel",
-            outs,
-            {
-                f"value of {who}": v[j],
-                f"its share, × {weight}": weights[j] * v[j],
-                "output": weights @ v,
-            },
-            [(r, 1) for r in range(d_v)],
+        Step(
+            _table("channel", range(d_v), shares, marked=[(row, 1) for row in range(d_v)]),
             f"{weight} of the value of {who} goes in. The output: all {len(k)} shares added.",
         ),
-    )
-
-    def tell() -> str:
-        told = [named(title, "Why this weight")]
-        for part in parts:
-            rows = [[r, *ws] for r, ws in zip(part.rows, part.cells, strict=True)]
-            told += ["", part.says, *align_columns([[part.corner, *part.columns], *rows])]
-        return "\n".join(told)
-
-    def html() -> str:
-        tables = []
-        for part in parts:
-            body = [
-                (
-                    row,
-                    [td(w, MARKED if (r, c) in part.marked else PLAIN) for c, w in enumerate(ws)],
-                )
-                for r, (row, ws) in enumerate(zip(part.rows, part.cells, strict=True))
-            ]
-            table = html_table("", [*part.columns], body, corner=part.corner)
-            says = f'<p style="width:0;min-width:100%;margin:2px 0">{text_html(part.says)}</p>'
-            tables.append(f"<div>{table}{says}</div>")
-        return side_by_side(tables, title)
-
-    alt = (
-        f"{named(title, 'Why this weight')}: the products of query and key of {who} add up to the "
-        f"score {score}; the softmax of all scores makes it {weight}; that share of its value goes "
-        f"into the output."
-    )
+    ]
+    twin = [titled("Why this weight", title)]
+    twin += [f"\n{step.sentence}\n{step.table.text()}" for step in steps]
     return Picture(
-        alt=alt, tell=tell, html=html, draw=lambda: _draw_why(title, parts, weights, j, score)
+        alt=f"{titled('Why this weight', title)}: the products of query and key of {who} add up to "
+        f"the score {score}; the softmax of all scores makes it {weight}; that share of its value "
+        "goes into the output.",
+        text="\n".join(twin),
+        draw=lambda: _draw_why(steps, score, weights, j, title),
+        html=lambda: side_by_side([step.html() for step in steps], title),
     )
 
 
 @dataclass(frozen=True)
-class Part:
-    """One of three tables: a header line of columns, a row for each channel or key."""
+class Step:
+    """One of the three steps of `why_this_weight`: its numbers, and what happens in them."""
 
-    corner: str  # what the rows are
-    rows: list[str]
-    columns: dict[str, np.ndarray]
-    marked: list[tuple[int, int]]
-    says: str
+    table: Table
+    sentence: str
 
-    @property
-    def cells(self) -> list[list[str]]:
-        """The numbers as text, row by row; each column has as many digits as it needs."""
-        return [list(r) for r in zip(*map(texts, self.columns.values()), strict=True)]
+    def html(self) -> str:
+        """Put the sentence under the table, no wider than the table."""
+        style = "width:0;min-width:100%;margin:2px 0"
+        return f'<div>{self.table.html()}<p style="{style}">{text_html(self.sentence)}</p></div>'
 
 
-def _draw_why(title: str, parts: Sequence[Part], weights: np.ndarray, j: int, score: str) -> Figure:
+def _table(
+    corner: str,
+    names: Iterable[Any],
+    columns: dict[str, np.ndarray],
+    marked: Sequence[tuple[int, int]] = (),
+) -> Table:
+    """Make a table of columns; each has as many decimals as it needs."""
+    cells = plain_cells(zip(*map(texts, columns.values()), strict=True), marked)
+    return Table(list(columns), list(zip(map(str, names), cells, strict=True)), corner=corner)
+
+
+def _draw_why(steps: list[Step], score: str, weights: np.ndarray, j: int, title: str) -> Figure:
     """Draw three tables from left to right, with an arrow from each to the next."""
-    high, bar = 28, 44
+    tables, height, bar = [step.table for step in steps], 28, 44
     # A column is as wide as its numbers, and as the longest word above them.
-    wide = [
+    widths = [
         [
-            widest([[*words, *head.split()]], 58)
-            for head, words in zip(part.columns, zip(*part.cells, strict=True), strict=True)
+            widest([*(row[c].text for row in table.cells), *head.split()], 58)
+            for c, head in enumerate(table.columns)
         ]
-        for part in parts
+        for table in tables
     ]
-    labels = [max(map(base.text_width, [*part.rows, part.corner, "score"])) + 8 for part in parts]
-    spans = [label + sum(w) for label, w in zip(labels, wide, strict=True)]
+    labels = [widest([*table.names, table.corner, "score"], 0, 8) for table in tables]
+    spans = [label + sum(ws) for label, ws in zip(labels, widths, strict=True)]
     spans[1] += bar + 8
     gap = min(46, max(26, (base.WIDEST - 2 * base.PAD - sum(spans)) / 2))  # for the arrows
-    width = sum(spans) + 2 * gap + 2 * base.PAD
     heads = [
-        ["\n".join(base.break_lines(head, w - 4)) for head, w in zip(part.columns, ws, strict=True)]
-        for part, ws in zip(parts, wide, strict=True)
+        [
+            "\n".join(base.break_lines(head, w - 4))
+            for head, w in zip(table.columns, ws, strict=True)
+        ]
+        for table, ws in zip(tables, widths, strict=True)
     ]
-    below = [base.break_lines(part.says, span - 4) for part, span in zip(parts, spans, strict=True)]
-    title_, y = base.heading(title, width - 2 * base.PAD)
-    top = base.PAD + y + 15 * max(1 + head.count("\n") for line in heads for head in line) + 8
-    tall = [len(part.rows) for part in parts]
-    floor = top + high * max(tall[0] + 1, *tall[1:]) + 16  # the score is one row more
-    figure, ax = base.sheet(width, floor + 16 * max(map(len, below)) + base.PAD)
-    base.write_heading(ax, title_)
-    lefts = [base.PAD + sum(spans[:i]) + gap * i for i in range(3)]
-    rights = [left + label + sum(w) for left, label, w in zip(lefts, labels, wide, strict=True)]
-    for i, part in enumerate(parts):
-        x = lefts[i] + labels[i]
-        base.write(ax, x - 6, top - 9, part.corner, ha="right", color=QUIET, style="italic")
-        words = list(zip(*part.cells, strict=True))
-        framed = {column for _, column in part.marked}
-        for c in sorted(range(len(words)), key=framed.__contains__):  # frames lie on top
-            spot, step = x + sum(wide[i][:c]), (wide[i][c], high)
-            grid(
-                ax, spot, top, [[word] for word in words[c]], step,
-                rows=part.rows if c == 0 else (),
-                marked=[(row, 0) for row, column in part.marked if column == c],
-            )  # fmt: skip
-            base.write(
-                ax, spot + step[0] / 2, top - 3, heads[i][c], va="bottom", color=QUIET,
-                linespacing=1.2,
-            )  # fmt: skip
-        note = "\n".join(below[i])
-        base.write(ax, lefts[i], floor, note, ha="left", va="top", linespacing=1.3)
-    last, under = wide[0][-1], top + high * tall[0] + 4
-    grid(ax, rights[0] - last, under, [[score]], (last, high), marked=[(0, 0)])
-    base.write(ax, rights[0] - last - 8, under + high / 2, "score", ha="right")
-    rows = top + high * (np.arange(tall[1]) + 0.5)
-    tints = [ORANGE if r == j else BLUE for r in range(tall[1])]
-    ax.barh(rows, weights * bar, 0.5 * high, left=rights[1] + 5, color=tints)
-    _elbow(ax, (rights[0] + 4, under + high / 2), (lefts[1] - 3, rows[j]), lefts[1] - 0.6 * gap)
+    notes = [
+        base.break_lines(step.sentence, span - 4) for step, span in zip(steps, spans, strict=True)
+    ]
+    width = sum(spans) + 2 * gap + 2 * base.PAD
+    lines, y = base.heading(title, width - 2 * base.PAD)
+    top = base.PAD + y + 15 * max(1 + head.count("\n") for row in heads for head in row) + 8
+    tall = [len(table.rows) for table in tables]
+    floor = top + height * max(tall[0] + 1, *tall[1:]) + 16  # the score is one row more
+    figure, ax = base.empty_page(width, floor + 16 * max(map(len, notes)) + base.PAD)
+    base.write_heading(ax, lines)
+    starts = [base.PAD + sum(spans[:i]) + gap * i for i in range(3)]
+    lefts = [start + label for start, label in zip(starts, labels, strict=True)]
+    rights = [left + sum(ws) for left, ws in zip(lefts, widths, strict=True)]
+    for i, table in enumerate(tables):
+        corner = {"ha": "right", "color": QUIET, "style": "italic"}
+        base.write(ax, lefts[i] - 6, top - 9, table.corner, **corner)
+        grid(ax, lefts[i], top, table.cells, widths[i], height, names=table.names)
+        for c, head in enumerate(heads[i]):
+            x = lefts[i] + sum(widths[i][:c]) + widths[i][c] / 2
+            base.write(ax, x, top - 3, head, va="bottom", color=QUIET, linespacing=1.2)
+        note = "\n".join(notes[i])
+        base.write(ax, starts[i], floor, note, ha="left", va="top", linespacing=1.3)
+    # The sum of the products, one row below them.
+    last, under = widths[0][-1], top + height * tall[0] + 4
+    grid(ax, rights[0] - last, under, [[Cell(score, "marked")]], [last], height)
+    base.write(ax, rights[0] - last - 8, under + height / 2, "score", ha="right")
+    # The weights as bars, and from their numbers on to the next table.
+    rows = top + height * (np.arange(tall[1]) + 0.5)
+    colours = [ORANGE if row == j else BLUE for row in range(tall[1])]
+    ax.barh(rows, weights * bar, 0.5 * height, left=rights[1] + 5, color=colours)
     end = rights[1] + 9 + weights[j] * bar
-    _elbow(ax, (end, rows[j]), (lefts[2] - 3, top + high * tall[2] / 2), lefts[2] - 0.6 * gap)
+    turns = [start - 0.6 * gap for start in starts]
+    _draw_elbow(ax, (rights[0] + 4, under + height / 2), (starts[1] - 3, rows[j]), turns[1])
+    _draw_elbow(ax, (end, rows[j]), (starts[2] - 3, top + height * tall[2] / 2), turns[2])
     return figure
 
 
-def _elbow(ax: Axes, start: tuple[float, float], end: tuple[float, float], turn: float) -> None:
+def _draw_elbow(
+    ax: Axes, start: tuple[float, float], end: tuple[float, float], turn: float
+) -> None:
     """Draw an arrow that goes level, up or down at x = `turn`, and level again."""
     (a, b), (c, d) = start, end
     ax.plot([a, turn, turn, c - 5], [b, b, d, d], color=ORANGE, linewidth=1.6, zorder=1)

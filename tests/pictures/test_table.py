@@ -1,10 +1,11 @@
 import re
 
-import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
-from helpers.pictures.colours import Fill, fills
-from helpers.pictures.table import CSS, SIZES, STYLESHEET, Cell, Table
+from helpers.pictures import base
+from helpers.pictures.colours import CELL, MARKED_CELL, ORANGE, Fill
+from helpers.pictures.table import CSS, SIZES, STYLESHEET, Cell, Table, grid, plain_cells
 
 BLUE = Fill("#1f5f99", "white")
 TABLE = Table(
@@ -69,7 +70,22 @@ def test_classes_and_styles_describe_the_same_looks(size):
             assert declarations in STYLESHEET
 
 
-def test_fills_have_letters_to_be_read():
-    assert fills(np.array([[[0, 0, 0.5], [1, 1, 0.5]]])) == [
-        [Fill("#000080", "white"), Fill("#ffff80", "black")]
+def test_the_grid_draws_the_cells_of_the_table():
+    _, ax = base.empty_page(200, 100)
+    cells = plain_cells([["1", "2"], ["3", "4"]], marked=[(1, 0)])
+    cells[0][1] = Cell("2", fill=BLUE)
+    grid(ax, 20, 10, cells, [50, 80], 30, names=["a", "b"], columns=["x", "y"])
+    *papers, frame = ax.patches
+    assert [to_hex(paper.get_facecolor()) for paper in papers] == [
+        CELL,
+        BLUE.code,
+        MARKED_CELL,
+        CELL,
     ]
+    assert papers[3].get_bbox().bounds == (70, 40, 80, 30)
+    assert frame.get_bbox().bounds == papers[2].get_bbox().bounds
+    assert to_hex(frame.get_edgecolor()) == ORANGE
+    places = {text.get_text(): text.get_position() for text in ax.texts}
+    assert places["4"] == (110, 55)
+    assert ax.texts[1].get_color() == "white"
+    assert places["b"][1] == 55 and places["y"][0] == 110

@@ -1,0 +1,87 @@
+"""Pictures of each kind, small and large, for the tests that all of them have to pass."""
+
+import numpy as np
+import torch
+
+from helpers.pictures import (
+    curves,
+    heatmap,
+    heatmaps,
+    plane,
+    ribbon,
+    row_times_column,
+    sheets,
+    softmax_steps,
+    staircase,
+    why_this_weight,
+)
+
+WORDS = ["Life", "is", "short", "eat", "dessert", "first"]
+LONG = ["understandably", "b", "extraordinarily", "d", "e", "tautologically"]
+LONG_TITLE = "A title that goes on " * 6
+MAY = np.tri(6, dtype=bool)
+WEIGHTS = np.tri(6) / np.arange(1, 7)[:, None]  # (6, 6): running means
+SCORES = np.linspace(-2.0, 3.0, 36).reshape(6, 6)
+BIG = np.linspace(0.0, 1.0, 400).reshape(20, 20)
+
+HEATMAPS = {
+    "words": lambda: heatmap(WEIGHTS, rows=WORDS, cols=WORDS, mask=MAY, title=LONG_TITLE),
+    "long words": lambda: heatmap(WEIGHTS, rows=LONG, cols=LONG, title="Long"),
+    "one row": lambda: heatmap(WEIGHTS[5:], rows=["first"], cols=WORDS, title="One row"),
+    "long name": lambda: heatmap(WEIGHTS[5:], rows={"a-name-much-longer-than-the-row": ["first"]}),
+    "narrow": lambda: heatmap(SCORES[:, :2], title="A title that is wider than the two columns"),
+    "one cell": lambda: heatmap([[0.5]]),
+    "12": lambda: heatmap(-BIG[:12, :12] * 1e4),
+    "20": lambda: heatmap(BIG, title="Twenty"),
+    "20 words": lambda: heatmap(BIG, rows=LONG[:5] * 4, cols=LONG[:5] * 4),
+    "64": lambda: heatmap(np.linspace(-1, 1, 4096).reshape(64, 64)),
+    "two": lambda: heatmaps(
+        {"scores": SCORES, "weights": WEIGHTS}, rows=WORDS, cols=WORDS, title="T"
+    ),
+    "shapes": lambda: heatmaps(
+        {"w": WEIGHTS, "x": SCORES[:, :2], "w @ x, all channels": SCORES[:, :2]}
+    ),
+    "heads": lambda: heatmaps(np.stack([WEIGHTS] * 5), title="Five heads"),
+    "big heads": lambda: heatmaps(np.stack([BIG] * 4)),
+}
+
+ONES = torch.ones(12, 12)
+STEPS = range(1, 101)
+MANY_LINES = {
+    f"panel {i}, with a name that is longer than its line": {
+        f"a way that is called {name}": np.geomspace(10.0**-i, 1, 100) for name in "abcdef"
+    }
+    for i in range(0, 30, 5)
+}
+OTHERS = {
+    "sheets": lambda: sheets(torch.arange(24).reshape(2, 3, 4), title=LONG_TITLE),
+    "many sheets": lambda: sheets(torch.full((9, 4, 5), -1000.5)),
+    "row times column": lambda: row_times_column(
+        [[1, 0, 0], [1, 1, 0]], [[8, 6], [2, 4], [7, 4]], 1, 0, names=("L", "a"), title="A sum"
+    ),
+    "wide rows": lambda: row_times_column(torch.full((1, 8), 0.125), torch.ones(8, 8), 0, 7),
+    "ribbon": lambda: ribbon(4, 2, 2, title="Whose channels?"),
+    "large ribbon": lambda: ribbon(8, 4, 2),
+    "narrow ribbon": lambda: ribbon(1, 1, 1),
+    "many heads": lambda: ribbon(4, 8, 2),
+    "staircase": lambda: staircase(8, title="Who"),
+    "one step": lambda: staircase(1),
+    "plane": lambda: plane([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0], [4.0, 1.0]], 2, title="Means"),
+    "softmax": lambda: softmax_steps([1.0, 0.0, 5.0], [True, True, False], labels=WORDS[:3]),
+    "long softmax": lambda: softmax_steps(torch.arange(10.0) - 99, labels=[LONG[2]] * 10),
+    "why": lambda: why_this_weight(
+        [1.0, 2.0], SCORES[:3, :2], SCORES[:3, :4], 1, words=WORDS[:3], title="Why “is”?"
+    ),
+    "large why": lambda: why_this_weight(
+        -99.5 * ONES[0], ONES, -100.5 * ONES, 11, words=["dishwashers"] * 12, title=LONG_TITLE
+    ),
+    "one token": lambda: why_this_weight([1.0], [[1.0]], [[1.0]], 0),
+    "curves": lambda: curves(
+        [1, 4, 16], {"size": {"a": [1, 4, 16], "b": [1, 1, 1.01]}, "share": {"a": [0.25, 0.1, 0]}},
+        xlabel="d", logx=True, logy=["size"], title="Two quantities",
+    ),
+    "six panels": lambda: curves(STEPS, MANY_LINES, xlabel="steps", logy=[[*MANY_LINES][-1]]),
+    "one curve": lambda: curves([0.5, 1.5], {"loss": {"a": [-1e-9, 0.0]}}, xlabel="x"),
+}  # fmt: skip
+
+EXAMPLES = HEATMAPS | OTHERS

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import same_color
+
+from helpers.pictures import curves
+from helpers.pictures.colours import CURVES
+from helpers.pictures.lines import decades
+
+X = [1, 4, 16, 64]
+PANELS = {
+    "size": {"raw": [1.0, 4, 16, 64], "scaled": [1.0, 1, 1, 1.01]},
+    "share": {"raw": [0.25, 0.1, 0.0052, 0], "scaled": [0.25] * 4},
+}
+TWO = {"xlabel": "d", "logx": True, "logy": ["size"]}
+
+
+def panels(shown):
+    return shown.figure().axes[1:]  # the first holds title and legend
+
+
+def test_every_line_is_drawn_through_its_numbers():
+    size, share = panels(curves(X, PANELS, **TWO))
+    assert (size.get_xscale(), size.get_yscale(), share.get_yscale()) == ("log", "log", "linear")
+    assert (size.get_title(loc="left"), share.get_title(loc="left")) == ("size", "share")
+    for ax, given in zip((size, share), PANELS.values(), strict=True):
+        assert [line.get_label() for line in ax.lines] == list(given)
+        for line, values in zip(ax.lines, given.values(), strict=True):
+            assert np.array_equal(line.get_xydata(), np.column_stack([X, values]))
+        colours = [line.get_color() for line in ax.lines]
+        assert colours == [colour for colour, *_ in CURVES[:2]]  # the same in every panel
+
+
+def test_the_legend_names_the_lines_of_all_panels():
+    page = curves(X, PANELS, **TWO).figure().axes[0]
+    legend = page.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["raw", "scaled"]
+    for line, (colour, *_) in zip(legend.get_lines(), CURVES, strict=False):
+        assert same_color(line.get_color(), colour)
+    alone = curves(X, {"size": {"raw": X}}, xlabel="d").figure().axes[0]
+    assert alone.get_legend() is None
+
+
+def test_the_twin_tells_the_numbers():
+    assert str(curves(X, PANELS, **TWO)).splitlines() == [
+        "Curves",
+        "across: d (logarithmic)",
+        "",
+        "size (logarithmic)",
+        "          1    4   16   64",
+        "raw       1    4   16   64",
+        "scaled  1.0  1.0  1.0  1.0",
+        "",
+        "share",
+        "           1     4      16    64",
+        "raw     0.25  0.10  0.0052     0",
+        "scaled  0.25  0.25    0.25  0.25",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "log", "ticks"),
+    [
+        ([1e-27, 7], True, ["10⁻²⁴", "10⁻¹⁸", "10⁻¹²", "10⁻⁶", "1"]),
+        ([0.99, 1000], True, ["1", "10", "100", "1000"]),
+        ([2, 8], True, ["1", "10"]),
+        ([0, 1.0], False, ["0", "0.5", "1"]),
+        ([-1200, 1500], False, ["−1000", "0", "1000"]),
+        ([3, 3], False, ["0", "1", "2", "3"]),
+        ([0, 0], False, ["0", "0.5", "1"]),
+    ],
+)
+def test_ticks_are_few_and_readable(values, log, ticks):
+    (ax,) = panels(curves([1, 2], {"p": {"a": values}}, xlabel="x", logy=["p"] * log))
+    low, high = ax.get_ylim()
+    labels = [
+        label.get_text()
+        for place, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
+        if low <= place <= high
+    ]
+    assert labels == ticks
+
+
+def test_labels_of_x_have_room():
+    (ax,) = panels(curves(range(1, 101), {"p": {"a": range(100)}}, xlabel="x"))
+    places = ax.get_xticks().tolist()
+    assert (places[0], places[-1]) == (1, 100)
+    assert 5 < len(places) < 20
+
+
+def test_decades_hold_all_values_and_two_ticks():
+    powers, (low, high) = decades(0.02, 0.03)
+    assert powers == [-2, -1]
+    assert low < 0.01 and high > 0.1
+
+
+def test_next_to_nothing_is_told_only_on_a_logarithmic_axis():
+    data = {"log": {"a": [1e-9, 0.5]}, "linear": {"a": [1e-9, 0.5]}}
+    shown = str(curves([1, 2], data, xlabel="x", logy=["log"]))
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith("a ")] == [
+        "1.0e-09",
+        "0",
+    ]
+
+
+def test_a_gap_is_left_where_there_is_no_number():
+    shown = curves([1, 2, 3], {"p": {"a": [1.0, torch.nan, 2.5]}}, xlabel="x")
+    line = panels(shown)[0].lines[0]
+    assert np.isnan(line.get_ydata()).tolist() == [False, True, False]
+    assert str(shown).splitlines()[-1] == "a  1.0  nan  2.5"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: curves([2, 1], PANELS, xlabel="x"), "increasing"),
+        (lambda: curves([0, 1], {"p": {"a": [1, 2]}}, xlabel="x", logx=True), "above 0, got 0"),
+        (lambda: curves([1, 2], {}, xlabel="x"), "at least one panel"),
+        (lambda: curves([1, 2], {"p": {"a": [1]}}, xlabel="x"), r"'a' in 'p'.*2 x, got .*\(1,\)"),
+        (lambda: curves(X, PANELS, xlabel="x", logy=["q"]), r"'q'.*\['size', 'share'\]"),
+        (lambda: curves(X, PANELS, xlabel="x", logy=["share"]), "no place for 0, in 'raw'"),
+        (lambda: curves(X, PANELS, xlabel="x", columns=4), "1, 2 or 3, got 4"),
+        (
+            lambda: curves([1, 2], {"p": {n: [1, 2] for n in "abcdefg"}}, xlabel="x"),
+            "6 lines apart, got 7",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_words(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
