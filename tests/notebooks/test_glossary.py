@@ -16,7 +16,7 @@ from tools import notebooks
 QUOTED = re.compile(
     r"^(```|~~~).*?^\1$"  # code in fences
     r"|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$"  # code and formulas
-    r"|^#+ .*$|\]\([^)]*\)",  # headings, and where a link leads
+    r"|^#+ [^\n]*$|\]\([^)]*\)",  # headings, and where a link leads
     re.MULTILINE | re.DOTALL,
 )
 
@@ -27,7 +27,9 @@ def texts() -> list[tuple[str, int, str]]:
     found = []
     for path in notebooks.names():
         for number, cell in enumerate(nbformat.read(path, as_version=4).cells, 1):
-            text = QUOTED.sub(" ", cell.source) if cell.cell_type == "markdown" else ""
+            # The first cell is the title page: it says what the notebook is about.
+            prose = cell.cell_type == "markdown" and number > 1
+            text = QUOTED.sub(" ", cell.source) if prose else ""
             for id in re.findall(r'predict\("([^"]+)"\)', cell.source):
                 prediction = PREDICTIONS[id]
                 parts = [prediction.question, *(c.text for c in prediction.choices.values())]
