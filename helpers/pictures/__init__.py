@@ -5,6 +5,8 @@
 - tokens: `staircase`, `plane`
 - weights: `softmax_steps`, `why_this_weight`
 - lines: `curves`
+- diagrams: `series_map`, `gpt_map`, `lookup_diagram`, `head_diagram`, `multi_head_diagram`,
+  `block_diagram`
 - for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
   for text, HTML and drawing), colours, checks (what is refused)
 """

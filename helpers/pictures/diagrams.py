@@ -6,6 +6,7 @@ description, and writes it as a list of steps: what each box takes, does and giv
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
+from helpers.pictures.checks import is_whole
 from helpers.pictures.colours import CELL, INK, LINE, MARKED_CELL, ORANGE, PALE, QUIET
 from helpers.pictures.table import Cell, Table, side_by_side, text_html
 from helpers.show import WIDTH
@@ -525,10 +527,10 @@ def shape_text(*sizes: Size) -> str:
 
 
 def refuse_bad_sizes(**sizes: Size) -> None:
-    """Accept whole numbers of at least 1, and names."""
+    """Let whole numbers from 1 and names pass."""
     for name, size in sizes.items():
-        number = isinstance(size, int) and not isinstance(size, bool) and size >= 1
-        if not number and not (isinstance(size, str) and size.isidentifier()):
+        is_name = isinstance(size, str) and size.isidentifier()
+        if not is_name and not is_whole(size, 1, math.inf):
             raise ValueError(
                 f"{name} must be a whole number of at least 1, or a name such as 'T'; got {size!r}"
             )
@@ -574,7 +576,7 @@ def series_map(current: str) -> Picture:
 def gpt_map() -> Picture:
     """Draw the whole way of a finished GPT, from a sentence to a guess of its next word.
 
-    Below each box stands the notebook that explains it.
+    Below each box stands the notebook that explains it. Positions and the last norm are left out.
     """
     boxes = [
         Box("text", "“the cat\nwas tired,\nso”", 0, data=True, note="explained in"),
@@ -749,7 +751,7 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
     ValueError
         If a size is wrong, or if n_head does not divide C.
     """
-    if isinstance(n_head, bool) or not isinstance(n_head, int) or not 2 <= n_head <= 6:
+    if not is_whole(n_head, 2, 6):
         raise ValueError(f"multi_head_diagram draws 2 to 6 heads, got n_head={n_head!r}")
     refuse_bad_sizes(B=B, T=T, C=C)
     if isinstance(C, int) and C % n_head:

@@ -226,7 +226,7 @@ def test_the_shapes_of_a_head_are_those_of_the_module():
 
 def test_the_shapes_of_multi_head_attention_are_those_of_the_module():
     many, x = MultiHeadAttention(32, 2), torch.randn(4, 8, 32)
-    part = many._split(many.query(x))
+    part = many.query(x).unflatten(-1, (2, 16)).transpose(1, 2)  # (B, n_head, T, head_size)
     picture = multi_head_diagram(2, B=4, T=8, C=32)
     told = shapes_in(picture)
     assert told["q"] == told["k"] == told["v"] == str(tuple(many.query(x).shape))
