@@ -456,6 +456,7 @@ TERMS = (
     Term(
         "GPT",
         "A language model made of causal transformer blocks, trained to predict the next token; the name stands for generative pre-trained transformer.",
+        everyday=True,  # part of titles that other notebooks cite
     ),
     Term(
         "feed-forward network",
