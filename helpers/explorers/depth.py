@@ -29,8 +29,8 @@ class DepthExplorer(Explorer):
     """
 
     about = (
-        "choose depth, way and initialisation of a stack of fresh blocks; "
-        "see what reaches its ends."
+        "choose how many untrained blocks are stacked, in which way, and how they are initialised; "
+        "see the signal at the end, the gradient at the input, and how similar the tokens are."
     )
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class DepthExplorer(Explorer):
         }
         super().__init__(
             {
-                "depth": slider("depth, in blocks", 4, 1, AT_ONCE),
-                "way": dropdown("way", WAYS, WAYS[0]),
-                "initialisation": dropdown("initialisation", INITS, INITS[0]),
+                "depth": slider("depth, in blocks", AT_ONCE, 1, AT_ONCE),
+                "way": dropdown("way to stack", WAYS, "residual"),
+                "initialisation": dropdown("initialisation", INITS, "unit gain"),
             }
         )
 
@@ -60,7 +60,7 @@ class DepthExplorer(Explorer):
         """Draw the three charts, and say what is wrong with the stack."""
         charts = [self._charts[initialisation, name].draw(way, depth) for name in QUANTITIES]
         return side_by_side(charts) + sentences(
-            "The thick line is the way you chose, the thin ones are the other three.",
+            "The thick line is the way that you chose, the thin lines are the other three.",
             self._problems_in_words(depth, way, initialisation),
         )
 
