@@ -792,7 +792,7 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
         f"{shape_text(B, n_head, T, head_size)} @ {shape_text(B, n_head, head_size, T)}"
     )
     return diagram(
-        "Multi-head attention: each head has its own slice of the channels",
+        "Multi-head attention: each head gets a slice of q, k and v, not of x",
         [Panel(boxes, arrows, [Frame(together, heads, accent=True)], row_height=50, gap=18)],
         alt=(
             f"Boxes and arrows from left to right: a query, a key and a value layer turn x {whole} "
