@@ -75,6 +75,15 @@ def test_the_switch_draws_tables(monkeypatch):
     assert "image/png" in shown._repr_mimebundle_()[0]
 
 
+def test_no_dot_of_the_file_has_another_colour_than_was_drawn():
+    """The shades of a colour bar are rare: none of them may turn into the grey of a letter."""
+    values = np.random.default_rng(0).uniform(-0.2, 0.9, (13, 13))
+    figure = heatmap(values, vmin=-1, vmax=1).figure()
+    stored = np.asarray(Image.open(io.BytesIO(png_of(figure))).convert("RGB"))
+    drawn = np.asarray(figure.canvas.buffer_rgba())[..., :3]
+    assert np.abs(stored.astype(int) - drawn).max() < 32
+
+
 def test_the_few_colours_of_the_file_are_the_right_ones():
     shown = heatmap(SCORES, title="Scores")
     figure = shown.figure()
