@@ -122,7 +122,7 @@ SCORE_VARIANCE = Exercise(
 
 
 def scaled_weights(q, k):
-    """q, k (B, T, d) -> (B, T, T) causal weights, equally spread for every d."""
+    """q, k (B, T, d) -> (B, T, T) causal weights, whose spread does not depend on d."""
     T, d = q.shape[-2:]
     scores = q @ k.mT / d**0.5
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
@@ -159,7 +159,7 @@ _BUGS_OF_THE_WEIGHTS = (
 
 SCALED_WEIGHTS = Exercise(
     id="05.2",
-    title="Equally spread for every d",
+    title="The same spread for every d",
     reference=scaled_weights,
     cases=lambda: _pairs((3, 5, 16), (2, 6, 9)),
     accepted=(_scaled_queries,),
@@ -346,8 +346,8 @@ PREDICTIONS = (
     ),
     Prediction(
         id="05.p3",
-        question="Somebody forgets to divide the scores of our head of nn.Linear(32, 16) layers by √16, and trains it for a long time, "
-        "from PyTorch's default initialisation. What will they most likely see?",
+        question="Somebody forgets to divide the scores of our head of nn.Linear(32, 16) layers by √16, and trains it "
+        "with a small learning rate, from PyTorch's default initialisation. What will they most likely see?",
         choices={
             "a": Choice(
                 "an error, or nan",
@@ -356,7 +356,7 @@ PREDICTIONS = (
             "b": Choice(
                 "a head that does not learn, like the one at the beginning",
                 "That head had queries and keys of variance 1 and 256 channels: scores of variance 256. Here the default weights are small, "
-                "so the scores have variance 1.9 even without the division, and no saturation keeps the gradient away.",
+                "so the scores have variance 1.9 even without the division, and no row is saturated.",
             ),
             "c": Choice(
                 "nothing unusual",
