@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from helpers.explorers.explorer import Explorer, checkbox, sentences, slider, svg
+from helpers.explorers.explorer import Explorer, checkbox, slider, svg
 from helpers.numbers import as_array, number
 from helpers.pictures import base
 from helpers.pictures.checks import as_matrix
@@ -112,11 +112,7 @@ class QueryExplorer(Explorer):
             self._draw_query(found.query) + self._axes_and_keys,
             told, -EDGE - 2, -EDGE - 2, 2 * EDGE + 4, 2 * EDGE + 22,
         )  # fmt: skip
-        mixed = "tokens x" if mix_x else "values"
-        return side_by_side([plane, self._table(found, mix_x)]) + sentences(
-            f"The output has {len(found.out)} channels, like the {mixed} that it averages. The "
-            f"weights depend only on the query and the keys."
-        )
+        return side_by_side([plane, self._table(found, mix_x)])
 
     def describe(self, angle: int, length: float, mix_x: bool) -> str:
         """Say the weights and the output."""

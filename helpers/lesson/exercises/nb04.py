@@ -20,7 +20,7 @@ def _normal(seed, *shapes):
 
 
 def score(x, W_query, W_key, i, j):
-    """Score of query i for key j, from x (T, C) and two (C, d) matrices: a number, unscaled."""
+    """Score of query i for key j, from x (T, C) and two (C, d) matrices: the plain dot product."""
     return (x[i] @ W_query) @ (x[j] @ W_key)
 
 
@@ -159,7 +159,7 @@ PLAIN_MATRIX = Exercise(
 
 
 def head(x, W_query, W_key, W_value):
-    """(B, T, C) and three (C, d) matrices -> (B, T, d): causal self-attention, scaled."""
+    """(B, T, C), (C, d), (C, d), (C, d_v) -> (B, T, d_v): causal self-attention, scaled."""
     T = x.shape[1]
     q, k, v = x @ W_query, x @ W_key, x @ W_value  # (B, T, d) each
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (B, T, T)
@@ -266,44 +266,46 @@ EXERCISES = (SCORE, PLAIN_MATRIX, HEAD)
 PREDICTIONS = (
     Prediction(
         id="04.p1",
-        question="The query of “is” is 0.57 1.83, and row 4 of the keys above is the key of “dessert”. "
-        "What kind of thing is their score?",
+        question="The query of “is” is 0.57 1.83. Which of these keys gets the lowest score: “Life” -0.08 -0.30, "
+        "“short” -0.30 -0.73, or “first” -0.48 -0.58?",
         choices={
             "a": Choice(
-                "a vector of two numbers, one product for each channel",
-                "These two products are the first step. But the softmax needs one number for each key, so they are then added: their sum is the score.",
+                "“Life”: it points most exactly away from the query",
+                "Its direction is the opposite, but its arrow is short, so its score is only -0.60. The two others point away from the query, too, "
+                "and are more than twice as long.",
             ),
             "b": Choice(
-                "one number",
-                "The softmax of notebook 03 takes one number for each key. So the two channels are combined into one number, by multiplying channel by channel "
-                "and adding the products.",
+                "“short”",
+                "Its products are -0.17 and -1.33, which add up to -1.50. For “first” they are -0.27 and -1.07, together -1.34. Channel 1 "
+                "of the query is three times its channel 0, so channel 1 of a key counts three times as much.",
             ),
             "c": Choice(
-                "a number between 0 and 1",
-                "That is a weight, which comes out of the softmax. A score goes into the softmax, and may be any number, also a negative one.",
+                "“first”: its channel 0 is the lowest",
+                "In channel 0 it is lower than “short”, -0.48 against -0.30. But channel 1 of the query is three times as large, and there “short” is lower, "
+                "-0.73 against -0.58. The scores are -1.34 and -1.50.",
             ),
         },
         answer="b",
     ),
     Prediction(
         id="04.p2",
-        question="Four sequences go through one head. How many different (T, T) matrices of weights are there?",
+        question="The sequences become twice as long. How many parameters has the head then?",
         choices={
             "a": Choice(
-                "one: the head has one W_query and one W_key",
-                "The sequences do share W_query and W_key. But queries and keys also depend on the tokens, and these differ. In notebook 02 the weights "
-                "depended only on positions, so one matrix was enough.",
+                "as many",
+                "The parameters are the entries of the three matrices, 32 · 16 each. Every token is multiplied by the same three, however many tokens there are.",
             ),
             "b": Choice(
-                "four, one for each sequence",
-                "W_query and W_key are shared, but the tokens differ, so the queries, keys, scores and weights differ too. The weights are data-dependent.",
+                "twice as many: there are twice as many tokens",
+                "There are twice as many queries, keys and values. But these are results, not parameters: the same three matrices compute them all.",
             ),
             "c": Choice(
-                "32: one for each token of each sequence",
-                "There are 4 · 8 = 32 rows of weights, one for each token. The eight rows of a sequence form one (T, T) matrix, so there are four matrices.",
+                "four times as many: a (T, T) matrix has four times as many entries",
+                "The matrix of scores has four times as many entries, but they are computed anew for each sequence. Training changes only the three matrices "
+                "that queries, keys and values come from, and no T is in their shape.",
             ),
         },
-        answer="b",
+        answer="a",
     ),
     Prediction(
         id="04.p3",
@@ -316,8 +318,8 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "each (T, T) matrix of scores is transposed",
-                "Entry [i, j] was q_i·k_j and is now k_i·q_j, which was entry [j, i]. If the two names were swapped before training, nothing would "
-                "change: until then, both matrices are random and have the same shape.",
+                "Entry [i, j] was q_i·k_j and is now k_i·q_j, which was entry [j, i]. Before training, the swap would not matter for what the "
+                "head can learn: both matrices are random and of the same shape.",
             ),
             "c": Choice(
                 "they are multiplied by -1",
