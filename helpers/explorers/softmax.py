@@ -22,7 +22,7 @@ def explore_softmax() -> Explorer:
 class SoftmaxExplorer(Explorer):
     """A row of scores, each beside its weight as a bar; below them the entropy of the weights."""
 
-    about = "move five scores and the temperature, tick the mask; see the weights that softmax makes."
+    about = "move five scores and the temperature, tick the mask; see the weights."
 
     def __init__(self) -> None:
         scores = {
