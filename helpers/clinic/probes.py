@@ -199,8 +199,8 @@ def judge_leaks(changes: torch.Tensor, atol: float) -> Finding:
     j = int(backward.amax(1).argmax())
     outputs, largest = leaks[j].nonzero().flatten().tolist(), int(backward[j].argmax())
     evidence = f"changing token {j} changed {'output' if len(outputs) == 1 else 'outputs'} "
-    evidence += f"{listed(outputs)}, by up to {small(backward[j, largest].item())} "
-    evidence += f"(output {largest})."
+    evidence += f"{listed(outputs)}, by up to {small(backward[j, largest].item())}"
+    evidence += "." if len(outputs) == 1 else f" (output {largest})."
     count = int(leaks.any(1).sum())
     evidence += f" {count} of the {T - 1} tokens tried {'reaches' if count == 1 else 'reach'} back."
     return Finding(name, False, evidence)

@@ -114,8 +114,10 @@ def weights_heatmap(weights: Tensor, wrong: Tensor, name: str) -> Picture:
 
 def dependence_heatmap(changes: Tensor, causal: bool) -> Picture:
     """Which output depends on which token, from the changes [j, t] of output t with token j."""
-    depends = (changes > 1e-6).mT  # row = output, column = token that was replaced
-    allowed = causal_mask(len(depends)) if causal else torch.ones_like(depends)
+    changes = changes.mT  # row = output, column = token that was replaced
+    allowed = causal_mask(len(changes)) if causal else torch.ones_like(changes, dtype=torch.bool)
+    # As `no_leak` and `reach` are judged: rounding is no leak, and any change is a dependence.
+    depends = changes > torch.where(allowed, 0.0, 1e-6)
     cells = [tuple(cell) for cell in (depends != allowed).nonzero().tolist()]
     return heatmap(
         depends.float(),

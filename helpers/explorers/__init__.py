@@ -1,4 +1,9 @@
-"""Live pictures: a few controls and one drawing that follows them."""
+"""Live pictures: a few controls and one drawing that follows them.
+
+`explorer` holds what all of them share. One file each, by the notebook that shows it: `axis` (00),
+`prefix` (01), `weights` (02), `softmax` (03), `query` (04), `scaling` (05), `heads` (06), `depth`
+(07).
+"""
 
 from helpers.explorers.axis import explore_axis
 from helpers.explorers.depth import explore_depth

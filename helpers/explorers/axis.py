@@ -25,13 +25,13 @@ def explore_axis() -> Explorer:
 class AxisExplorer(Explorer):
     """A tensor and its sum: one cell of the sum is marked, and the numbers that were added."""
 
-    about = "choose the axis of a sum; see which numbers collapse into one."
+    about = "choose the axis of a sum, and see which numbers are added."
 
     def __init__(self) -> None:
         controls = {
-            "dim": slider("dim", 1, -3, 2),
+            "dim": slider("dim", 0, -3, 2),
             "keepdim": checkbox("keepdim"),
-            "cell": slider("cell of the result", 0, 0, 7),
+            "cell": slider("number of the result", 6, 0, 11),
         }
 
         def fit_cell(change: Any) -> None:

@@ -29,8 +29,8 @@ class DepthExplorer(Explorer):
     """
 
     about = (
-        "choose depth, way and initialisation of a stack of fresh blocks; "
-        "see what reaches its ends."
+        "choose how many untrained blocks are stacked, in which way, and how they are initialised; "
+        "see the signal at the end, the gradient at the input, and how similar the tokens are."
     )
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class DepthExplorer(Explorer):
             for init in INITS
         }
         self._charts = {
-            (init, quantity): _Chart(
+            (init, quantity): _DepthChart(
                 quantity,
                 {way: [getattr(s, quantity) for s in self._stacks[way, init]] for way in WAYS},
             )
@@ -50,9 +50,9 @@ class DepthExplorer(Explorer):
         }
         super().__init__(
             {
-                "depth": slider("depth, in blocks", 4, 1, AT_ONCE),
-                "way": dropdown("way", WAYS, WAYS[0]),
-                "initialisation": dropdown("initialisation", INITS, INITS[0]),
+                "depth": slider("depth, in blocks", AT_ONCE, 1, AT_ONCE),
+                "way": dropdown("way to stack", WAYS, "residual"),
+                "initialisation": dropdown("initialisation", INITS, "unit gain"),
             }
         )
 
@@ -60,8 +60,8 @@ class DepthExplorer(Explorer):
         """Draw the three charts, and say what is wrong with the stack."""
         charts = [self._charts[initialisation, name].draw(way, depth) for name in QUANTITIES]
         return side_by_side(charts) + sentences(
-            "The thick line is the way you chose, the thin ones are the other three.",
-            self._judge(depth, way, initialisation),
+            "The thick line is the way that you chose, the thin lines are the other three.",
+            self._problems_in_words(depth, way, initialisation),
         )
 
     def describe(self, depth: int, way: str, initialisation: str) -> str:
@@ -70,24 +70,24 @@ class DepthExplorer(Explorer):
         values = ", ".join(
             f"{name} {write(getattr(stack, name))}" for name, write in QUANTITIES.items()
         )
-        verdict = self._judge(depth, way, initialisation)
-        return f"{way}, {initialisation} initialisation, depth {depth}: {values}. {verdict}"
+        problems = self._problems_in_words(depth, way, initialisation)
+        return f"{way}, {initialisation} initialisation, depth {depth}: {values}. {problems}"
 
-    def _judge(self, depth: int, way: str, initialisation: str) -> str:
+    def _problems_in_words(self, depth: int, way: str, initialisation: str) -> str:
         stack = self._stacks[way, initialisation][depth - 1]
-        faults = []
+        problems = []
         for name, value in (("signal", stack.signal), ("gradient", stack.gradient)):
             if not 0.1 <= value <= 10:
-                faults.append(f"the {name} {'fades' if value < 1 else 'explodes'}")
+                problems.append(f"the {name} {'fades' if value < 1 else 'explodes'}")
         if stack.similarity > 0.9:
-            faults.append("all tokens point nearly the same way")
-        if not faults:
+            problems.append("all tokens point nearly the same way")
+        if not problems:
             return "✓ Signal and gradient stay within a factor of 10, and tokens stay apart."
-        fault = ", ".join(faults)
-        return f"⚠ {fault[0].upper()}{fault[1:]}."
+        sentence = ", ".join(problems)
+        return f"⚠ {sentence[0].upper()}{sentence[1:]}."
 
 
-class _Chart:
+class _DepthChart:
     """One quantity by depth, for all ways.
 
     Parameters

@@ -15,9 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets as widgets
+import numpy as np
 
-from helpers.numbers import any_rounding
-from helpers.pictures.table import STYLESHEET, text_html
+from helpers.numbers import any_rounding, number
+from helpers.pictures.colours import fills, paint
+from helpers.pictures.table import STYLESHEET, Cell, text_html
 
 CLASS = "attention-explorer"
 STYLES = f"""{STYLESHEET}<style>
@@ -137,6 +139,19 @@ def in_a_row(*parts: widgets.Widget) -> widgets.HBox:
 def sentences(*texts: str) -> str:
     """Write sentences as HTML, one a line; empty ones are left out."""
     return "".join([f"<p>{text_html(text)}</p>" for text in texts if text])
+
+
+def coloured_cells(
+    values: np.ndarray, low: float, high: float, center: float | None = None
+) -> list[list[Cell]]:
+    """Make the cells of a heatmap (rows, columns): every number on its colour.
+
+    `low`, `high` and `center` are the limits and the middle of the colours, as for `paint`.
+    """
+    return [
+        [Cell(number(value), fill=fill) for value, fill in zip(*row, strict=True)]
+        for row in zip(values, fills(paint(values, low, high, center)), strict=True)
+    ]
 
 
 def svg(content: str, label: str, left: float, top: float, width: float, height: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from helpers.attention import attention, causal_mask
+from helpers.attention_checks import refuse_uneven_heads
 from helpers.explorers.explorer import Explorer, checkbox, sentences, slider
 from helpers.numbers import listed, narrow, number
 from helpers.pictures.checks import as_matrix
@@ -40,8 +41,7 @@ def explore_heads(x: Any, n_head: int = 4) -> Explorer:
         raise ValueError(f"explore_heads has room for 10 tokens, got {T}; pass a slice: x[:10]")
     if isinstance(n_head, bool) or not isinstance(n_head, int) or not 1 <= n_head <= 8:
         raise ValueError(f"n_head must be a whole number from 1 to 8, got {n_head!r}")
-    if C % n_head:
-        raise ValueError(f"C must be divisible by n_head, got C={C} channels and {n_head} heads")
+    refuse_uneven_heads(C, n_head)
     source = torch.Generator().manual_seed(0)
     matrices = torch.randn(3, C, C, generator=source).double() / C**0.5
     return HeadsExplorer(*(tokens @ matrices), n_head)
@@ -57,51 +57,52 @@ class HeadsExplorer(Explorer):
     n_head : int
     """
 
-    about = "choose the row that reads; compare what the heads give it, split right and wrong."
+    about = "choose a query; compare its weights in each head, with both ways to split."
 
     def __init__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, n_head: int) -> None:
         T = len(q)
         self._heads = {skip: _attend(q, k, v, n_head, skip) for skip in (False, True)}
         super().__init__(
             {
-                "row": slider("row that reads", min(5, T - 1), 0, T - 1),
-                "skip": checkbox("skip the transpose (split by view alone)"),
+                "row": slider("row of the query", 0, 0, T - 1),
+                "skip": checkbox("skip the transpose (split by view alone)", value=True),
             }
         )
 
     def draw(self, row: int, skip: bool) -> str:
         """Draw the heads, and say which tokens reach the output of this row."""
         tables = [head.draw(f"head {h}", row) for h, head in enumerate(self._heads[skip])]
-        names = "whose channels these are" if skip else "tokens"
+        names = "the token whose channels stand there" if skip else "the token"
         note = (
-            f"Beside a head: {names}, as queries (left) and as keys (above). Row {row} is framed."
+            f"Rows are queries (who reads), columns are keys (who is read). The number at a row or "
+            f"column is {names}. Row {row} is framed."
         )
-        return side_by_side(tables) + sentences(note, *self._judge(row, skip))
+        return side_by_side(tables) + sentences(note, *self._reach_in_words(row, skip))
 
     def describe(self, row: int, skip: bool) -> str:
         """Say the largest weight of this row in each head, and which tokens reach its output."""
         how = "split by view alone" if skip else "split right"
         most = [
-            f"head {h} most to token {token} ({weight})"
+            f"head {h} gives most to token {token} ({weight})"
             for h, (token, weight) in enumerate(head.most(row) for head in self._heads[skip])
         ]
-        return f"row {row}, {how}: {', '.join(most)}. {' '.join(self._judge(row, skip))}"
+        return f"row {row}, {how}: {', '.join(most)}. {' '.join(self._reach_in_words(row, skip))}"
 
-    def _judge(self, row: int, skip: bool) -> list[str]:
+    def _reach_in_words(self, row: int, skip: bool) -> list[str]:
         # In each head, the output of a row depends on the owners of the rows 0 … row.
         reached = sorted({int(t) for head in self._heads[skip] for t in head.owner[: row + 1]})
         future = [t for t in reached if t > row]
         missing = [t for t in range(row + 1) if t not in reached]
-        told = [f"Output {row} hears {_tokens(reached)}."]
+        told = [f"Output {row} depends on {_tokens(reached)}."]
         if future:
             told.append(
-                f"⚠ It sees the future: {_tokens(future)}. The mask is in place, but row {row} of "
-                f"most heads is not token {row}."
+                f"⚠ It depends on the future ({_tokens(future)}): the mask is in place, but row "
+                f"{row} of most heads is not token {row}."
             )
         else:
-            told.append("✓ It does not see the future.")
+            told.append("✓ It does not depend on the future.")
         if missing:
-            told.append(f"⚠ It does not hear {_tokens(missing)}.")
+            told.append(f"⚠ It does not depend on {_tokens(missing)}.")
         return told
 
 

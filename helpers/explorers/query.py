@@ -83,7 +83,7 @@ class QueryExplorer(Explorer):
     words : sequence of str, (T,)
     """
 
-    about = "turn one query in the plane; see who it listens to, and what comes out."
+    about = "turn one query in the plane; see which keys it fits, and what the output becomes."
 
     def __init__(
         self,
@@ -98,24 +98,24 @@ class QueryExplorer(Explorer):
         self._axes_and_keys = self._draw_axes_and_keys()
         super().__init__(
             {
-                "angle": slider("turned by °", 0, -180, 180),
+                "angle": slider("turned by °", 180, -180, 180),
                 "length": slider("length ×", 1.0, 0, 4, 0.1),
-                "mix x": checkbox("mix x (not the values)"),
+                "mix x": checkbox("mix x: average the tokens, not the values"),
             }
         )
 
     def draw(self, angle: int, length: float, mix_x: bool) -> str:
         """Draw the plane, and beside it the table."""
         found = self._attend(angle, length, mix_x)
-        told = f"keys as arrows; the query {_say_query(angle, length)}"
+        told = f"keys as arrows; the query {_query_in_words(angle, length)}"
         plane = svg(
             self._draw_query(found.query) + self._axes_and_keys,
             told, -EDGE - 2, -EDGE - 2, 2 * EDGE + 4, 2 * EDGE + 22,
         )  # fmt: skip
-        mixed = "x: nobody has agreed to say that" if mix_x else "the values"
+        mixed = "tokens x" if mix_x else "values"
         return side_by_side([plane, self._table(found, mix_x)]) + sentences(
-            f"The output has {len(found.out)} channels: it mixes {mixed}. The weights come from "
-            f"the query and the keys alone."
+            f"The output has {len(found.out)} channels, like the {mixed} that it averages. The "
+            f"weights depend only on the query and the keys."
         )
 
     def describe(self, angle: int, length: float, mix_x: bool) -> str:
@@ -124,7 +124,7 @@ class QueryExplorer(Explorer):
         pairs = zip(self.words, found.weights, strict=True)
         weights = ", ".join(f"{word} {number(weight)}" for word, weight in pairs)
         return (
-            f"query {_say_query(angle, length)}: weights {weights}. "
+            f"query {_query_in_words(angle, length)}: weights {weights}. "
             f"weights @ {'x' if mix_x else 'values'} = {' '.join(map(number, found.out))}"
         )
 
@@ -186,7 +186,7 @@ class QueryExplorer(Explorer):
         )
 
 
-def _say_query(angle: int, length: float) -> str:
+def _query_in_words(angle: int, length: float) -> str:
     return f"turned by {angle}°, {number(length, 1)} times as long"
 
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from helpers.explorers.explorer import Explorer, dropdown, sentences, slider, svg
+from helpers.explorers.explorer import Explorer, coloured_cells, dropdown, sentences, slider, svg
 from helpers.numbers import brief, number, texts
-from helpers.pictures.colours import GLOW, fills, paint
-from helpers.pictures.table import Cell, Table, side_by_side
+from helpers.pictures.colours import GLOW
+from helpers.pictures.table import Table, side_by_side
 
 T = 8  # tokens
 C = 32  # channels of the model that the head stands in
@@ -35,12 +35,12 @@ def explore_scaling() -> Explorer:
 class ScalingExplorer(Explorer):
     """Gauges: variance of random scores, entropy and sensitivity of their softmax; some rows."""
 
-    about = "choose d and what scores are divided by; see what the softmax makes of them."
+    about = "choose d and what the scores are divided by; see what becomes of the weights."
 
     def __init__(self) -> None:
         super().__init__(
             {
-                "log2 d": slider("log₂ d", 5, 0, 10),
+                "log2 d": slider("log₂ d", 8, 0, 10),
                 "divisor": dropdown("divisor (T = 8, C = 32)", list(DIVISORS), "none"),
             }
         )
@@ -56,25 +56,25 @@ class ScalingExplorer(Explorer):
             ),
             _gauge(
                 "entropy of a row, in bits", number(bits),
-                bits / 3, ["0: one takes all", "3: all alike"],
+                bits / 3, ["0: one key has all", "3: all keys alike"],
             ),
             _gauge(
-                "how much a weight answers", number(sensitivity, 3),
-                sensitivity / (7 / 64), ["0: deaf", "0.109: most"],
+                "mean derivative of a weight", number(sensitivity, 3),
+                sensitivity / (7 / 64), ["0: none", "0.109: largest"],
             ),
         )  # fmt: skip
         return side_by_side(
             [f"<div>{''.join(gauges)}</div>", _table(found.weights[0, :3])],
-            _say_divisor(2**log2_d, divisor),
-        ) + sentences(_judge(bits))
+            _divisor_in_words(2**log2_d, divisor),
+        ) + sentences(_softmax_in_words(bits))
 
     def describe(self, log2_d: int, divisor: str) -> str:
         """Say what the gauges show."""
         found = _measure(log2_d, divisor)
         return (
-            f"{_say_divisor(2**log2_d, divisor)}: variance {brief(found.variance)}, entropy "
-            f"{number(found.bits)} of at most 3 bits, a weight answers with "
-            f"{number(found.sensitivity, 3)} of at most 0.109. {_judge(found.bits)}"
+            f"{_divisor_in_words(2**log2_d, divisor)}: variance {brief(found.variance)}, entropy "
+            f"{number(found.bits)} of at most 3 bits, mean derivative of a weight "
+            f"{number(found.sensitivity, 3)} of at most 0.109. {_softmax_in_words(found.bits)}"
         )
 
 
@@ -104,28 +104,30 @@ def _dot_products() -> list[np.ndarray]:
     return [(q[..., : 2**p] @ k[..., : 2**p].mT).double().numpy() for p in range(11)]
 
 
-def _say_divisor(d: int, divisor: str) -> str:
+def _divisor_in_words(d: int, divisor: str) -> str:
     if divisor == "none":
-        return f"d = {d}, scores as they are"
+        return f"d = {d}, scores not divided"
     return f"d = {d}, scores divided by {divisor} = {texts(np.array(DIVISORS[divisor](d)), 3)}"
 
 
-def _judge(bits: float) -> str:
+def _softmax_in_words(bits: float) -> str:
     if bits < 1:
-        return "Most rows give nearly all to one token, and hardly a weight answers."
+        return (
+            "In most rows one key has more than half of the weight. "
+            "A small change of a score changes hardly any weight."
+        )
     if bits < 2.3:
-        return "Sharper than it need be: the weights answer less than they could."
+        return (
+            "The rows are more one-sided than at variance 1, "
+            "and the weights change less when a score changes."
+        )
     if bits > 2.8:
-        return "Every row is nearly a plain average."
-    return "The weights choose, and still answer to their scores."
+        return "All keys get nearly the same weight, whatever the scores are."
+    return "Each row prefers some keys, and its weights still change when a score changes."
 
 
 def _table(weights: np.ndarray) -> str:
-    colours = fills(paint(weights, 0, 1, None))
-    rows = [
-        (str(t), [Cell(number(w), fill=fill) for w, fill in zip(*row, strict=True)])
-        for t, row in enumerate(zip(weights, colours, strict=True))
-    ]
+    rows = [(str(t), cells) for t, cells in enumerate(coloured_cells(weights, 0, 1))]
     columns = [str(j) for j in range(T)]
     table = Table(columns, rows, "three rows of weights", corner="query", over="key")
     return table.html(classes=True)

@@ -22,7 +22,7 @@ def explore_softmax() -> Explorer:
 class SoftmaxExplorer(Explorer):
     """A row of scores, each beside its weight as a bar; below them the entropy of the weights."""
 
-    about = "move five scores and the temperature, tick the mask; see the weights."
+    about = "move five scores and the temperature, tick the mask; see the weights of softmax."
 
     def __init__(self) -> None:
         scores = {
@@ -58,7 +58,7 @@ class SoftmaxExplorer(Explorer):
             rows.append((f"token {j}", cells))
         over = "score / temperature" + ", masked" * mask
         table = Table([over, "weight"], rows, bar_width=210)
-        return table.html(classes=True) + sentences(_say_entropy(weights, mask))
+        return table.html(classes=True) + sentences(_entropy_in_words(weights, mask))
 
     def describe(self, temperature: float, mask: bool, **scores: float) -> str:
         """Say the scores and the weights."""
@@ -66,7 +66,7 @@ class SoftmaxExplorer(Explorer):
         return (
             f"scores {' '.join(number(score, 1) for score in scores.values())}, "
             f"temperature {number(temperature, 1)}, mask {'on' if mask else 'off'}: "
-            f"weights {' '.join(map(number, weights))}. {_say_entropy(weights, mask)}"
+            f"weights {' '.join(map(number, weights))}. {_entropy_in_words(weights, mask)}"
         )
 
 
@@ -83,7 +83,7 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _say_entropy(weights: np.ndarray, mask: bool) -> str:
+def _entropy_in_words(weights: np.ndarray, mask: bool) -> str:
     positive = weights[weights > 0]
     bits = -float((positive * np.log2(positive)).sum()) + 0.0
     most = np.log2(MASKED if mask else len(weights))

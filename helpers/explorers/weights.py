@@ -10,7 +10,14 @@ import ipywidgets as widgets
 import numpy as np
 import traitlets
 
-from helpers.explorers.explorer import Explorer, checkbox, dropdown, in_a_row, sentences
+from helpers.explorers.explorer import (
+    Explorer,
+    checkbox,
+    coloured_cells,
+    dropdown,
+    in_a_row,
+    sentences,
+)
 from helpers.numbers import narrow, number
 from helpers.pictures.checks import as_matrix
 from helpers.pictures.colours import fills, paint
@@ -23,7 +30,7 @@ PRESETS: dict[str, Callable[[int, int], float]] = {
     "last token": lambda t, j: float(j == t),
     "decay": lambda t, j: 0.5 ** (t - j) if j <= t else 0.0,
 }
-Matrix = tuple[tuple[float, ...], ...]  # (T, T) as painted: row = query, column = key
+Matrix = tuple[tuple[float, ...], ...]  # (T, T) as painted: row = output, column = input
 
 
 def explore_weights(x: Any) -> Explorer:
@@ -57,9 +64,7 @@ class WeightsExplorer(Explorer):
     x : (T, C)
     """
 
-    about = (
-        "paint a matrix of weights (a click on a cell: 0, 1, 2, 0, …); see outputs and row sums."
-    )
+    about = "set the weights (a click on a cell: 0, 1, 2, 0, …); see the outputs and the row sums."
 
     def __init__(self, x: np.ndarray) -> None:
         self.x = x
@@ -69,9 +74,9 @@ class WeightsExplorer(Explorer):
             for name, weight in PRESETS.items()
         }  # and "painted", once something is
         controls = {
-            "preset": dropdown("preset", [*PRESETS, "painted"], "causal"),
+            "preset": dropdown("preset", [*PRESETS, "painted"], "decay"),
             "normalise": checkbox("normalise: divide every row by its sum", True),
-            "painter": Painter(self._matrices["causal"]),
+            "painter": Painter(self._matrices["decay"]),
         }
         controls["preset"].observe(self._paint_preset, names="value")
         controls["painter"].observe(self._name_painting, names="value")
@@ -101,22 +106,15 @@ class WeightsExplorer(Explorer):
         weights, out = self._mix(painter, normalise)
         T, C = self.x.shape
         largest = max(1.0, float(np.nan_to_num(weights).max()))
-        weight_fills = fills(paint(weights, 0, largest, None))
+        weight_cells = coloured_cells(weights, 0, largest)
         reach = max(float(np.abs(self.x).max()), 1e-9)
-        out_fills = fills(paint(out, -reach, reach, 0.0))
+        out_cells = coloured_cells(out, -reach, reach, 0.0)
         rows = []
         for t in range(T):
-            cells = [
-                *(
-                    Cell(number(w), fill=f)
-                    for w, f in zip(weights[t], weight_fills[t], strict=True)
-                ),
-                Cell(number(weights[t].sum()), "bold"),
-                *(Cell(number(o), fill=f) for o, f in zip(out[t], out_fills[t], strict=True)),
-            ]
-            rows.append((str(t), cells))
+            row_sum = Cell(number(weights[t].sum()), "bold")
+            rows.append((str(t), [*weight_cells[t], row_sum, *out_cells[t]]))
         columns = [*map(str, range(T)), "row sum", *(f"out {c}" for c in range(C))]
-        table = Table(columns, rows, "weights, and out = weights @ x", corner="query")
+        table = Table(columns, rows, "weights, and out = weights @ x", corner="output")
         warnings = [f"⚠ {warning}" for warning in _warnings(painter, normalise)]
         fine = "✓ Every row sums to 1, and no row sees the future."
         return table.html(classes=True) + sentences(*(warnings or [fine]))
@@ -189,7 +187,7 @@ class Painter(widgets.GridBox):
         flat = widgets.Layout(margin="0", height="28px")
         over = widgets.Layout(margin="0", grid_area="1 / 1 / 2 / -1")
         head = '<div style="text-align:center;line-height:28px;font-size:12px">{}</div>'
-        note = "<b>paint</b>: row = query, column = key"
+        note = "<b>paint</b>: row = output, column = input"
         cells = [widgets.HTML(head.format(note), layout=over), widgets.HTML(layout=flat)]
         cells += [widgets.HTML(head.format(j), layout=flat) for j in range(T)]
         for t in range(T):
@@ -220,7 +218,7 @@ class Painter(widgets.GridBox):
             with button.hold_sync():
                 button.description = narrow(weight)
                 button.style = self._style(weight)
-                button.tooltip = f"query {t}, key {j}: raw weight {weight:g}"
+                button.tooltip = f"output {t}, input {j}: weight {weight:g}"
 
     def _style(self, weight: float) -> widgets.ButtonStyle:
         if weight not in self._styles:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from helpers.attention_checks import refuse_uneven_heads
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import is_whole
@@ -526,8 +527,8 @@ def shape_text(*sizes: Size) -> str:
     return f"({', '.join(map(str, sizes))})"
 
 
-def refuse_bad_sizes(**sizes: Size) -> None:
-    """Let whole numbers from 1 and names pass."""
+def refuse_bad_shape_sizes(**sizes: Size) -> None:
+    """Refuse a size that is neither a whole number of at least 1 nor a name."""
     for name, size in sizes.items():
         is_name = isinstance(size, str) and size.isidentifier()
         if not is_name and not is_whole(size, 1, math.inf):
@@ -697,7 +698,9 @@ def head_diagram(
         If a size is neither a number of at least 1 nor a name, or if the shapes are too long.
     """
     value_size = head_size if value_size is None else value_size
-    refuse_bad_sizes(B=1 if B is None else B, T=T, C=C, head_size=head_size, value_size=value_size)
+    refuse_bad_shape_sizes(
+        B=1 if B is None else B, T=T, C=C, head_size=head_size, value_size=value_size
+    )
     batch = [] if B is None else [B]
     tokens, square = shape_text(*batch, T, C), shape_text(*batch, T, T)
     roles, values = shape_text(*batch, T, head_size), shape_text(*batch, T, value_size)
@@ -753,9 +756,9 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
     """
     if not is_whole(n_head, 2, 6):
         raise ValueError(f"multi_head_diagram draws 2 to 6 heads, got n_head={n_head!r}")
-    refuse_bad_sizes(B=B, T=T, C=C)
-    if isinstance(C, int) and C % n_head:
-        raise ValueError(f"C must be divisible by n_head, got C={C} and n_head={n_head}")
+    refuse_bad_shape_sizes(B=B, T=T, C=C)
+    if isinstance(C, int):
+        refuse_uneven_heads(C, n_head)
     head_size = C // n_head if isinstance(C, int) else "head_size"
     whole, part = shape_text(B, T, C), shape_text(B, T, head_size)
     layers, heads = ("query", "key", "value"), [f"head {h}" for h in range(n_head)]

@@ -151,20 +151,21 @@ def row_times_column(
     first, second, product = (table.cells for table in tables)
     factors = [(first[row][i].text, second[i][col].text) for i in length]
     added = f"{_sum_of_products(factors)} = {product[row][col].text}"
-    sum_ = f"row {row} · column {col}:  {added}"
+    sentence = f"row {row} · column {col}:  {added}"
     twin = [
         titled("Row times column", title),
         *(f"\n{table.caption}\n{table.text(headers=False)}" for table in tables),
         "",
-        sum_.replace("·", "x"),
+        sentence.replace("·", "x"),
     ]
     heads = "{}, {} and {}".format(*(table.caption for table in tables))
     return Picture(
-        alt=f"{titled('Row times column', title)}: {heads}; {sum_}.",
+        alt=f"{titled('Row times column', title)}: {heads}; {sentence}.",
         text="\n".join(twin),
-        draw=lambda: _draw_row_times_column(tables, sum_, title),
+        draw=lambda: _draw_row_times_column(tables, sentence, title),
         html=lambda: (
-            side_by_side([table.html() for table in tables], title) + f"<p>{text_html(sum_)}</p>"
+            side_by_side([table.html() for table in tables], title)
+            + f"<p>{text_html(sentence)}</p>"
         ),
     )
 
@@ -180,17 +181,17 @@ def _sum_of_products(factors: list[tuple[str, str]]) -> str:
     return " + ".join(products)
 
 
-def _draw_row_times_column(tables: list[Table], sum_: str, title: str) -> Figure:
+def _draw_row_times_column(tables: list[Table], sentence: str, title: str) -> Figure:
     """Draw the three tables side by side with @ and = between them, and the sum below."""
     names, sign, height = 26, 34, 32  # room for the names of rows, for a sign; height of a cell
     room = base.WIDEST - 2 * base.PAD - 3 * names - 2 * sign
     room /= sum(len(table.columns) for table in tables)
-    texts_ = (cell.text for table in tables for row in table.cells for cell in row)
-    step = widest(texts_, min(42, room), 5)
+    words = (cell.text for table in tables for row in table.cells for cell in row)
+    step = widest(words, min(42, room), 5)
     sizes = [(step * len(table.columns), height * len(table.rows)) for table in tables]
     width = max(2 * base.PAD + 3 * names + 2 * sign + sum(wide for wide, _ in sizes), 380)
     lines, y = base.heading(title, width - 2 * base.PAD)
-    below = base.break_lines(sum_, width - 2 * base.PAD, 12)
+    below = base.break_lines(sentence, width - 2 * base.PAD, 12)
     tallest = max(high for _, high in sizes)
     top = base.PAD + y + 40
     figure, ax = base.empty_page(width, top + tallest + 20 + 18 * len(below) + base.PAD)
@@ -291,13 +292,13 @@ def _draw_ribbon(
     # The two ways stand side by side if there is room.
     head_wide = max(head_size * step, base.text_width(f"head {n_head - 1}") + 4) + gap
     way_wide = max(18 + n_head * head_wide, *(base.text_width(way, 12, True) for way in ways))
-    side_by_side_ = 2 * way_wide + 30 <= base.WIDEST - 2 * base.PAD
-    width = max(strips[0].size * step, (2 * way_wide + 30) if side_by_side_ else way_wide)
+    abreast = 2 * way_wide + 30 <= base.WIDEST - 2 * base.PAD
+    width = max(strips[0].size * step, (2 * way_wide + 30) if abreast else way_wide)
     lines, y = base.heading(title, width)
     top = base.PAD + y + 6
     strip_high, way_high = height + 50, T * height + 70
     below = top + 18 + strip_high * len(strips) + 6
-    high = below + way_high * (1 if side_by_side_ else 2) - 16 + base.PAD
+    high = below + way_high * (1 if abreast else 2) - 16 + base.PAD
     figure, ax = base.empty_page(width + 2 * base.PAD, high)
     base.write_heading(ax, lines)
     note = f"{T} tokens of {C} channels, as they lie in memory"
@@ -312,8 +313,8 @@ def _draw_ribbon(
             edge = y - 5 if side < 0 else y + height + 5
             _mark_heads(ax, head_of[strip], step, edge, side, colour)
     for i, (way, heads) in enumerate(tables.items()):
-        x, y = base.PAD + (way_wide + 30) * i * side_by_side_, below
-        y += way_high * i * (not side_by_side_)
+        x, y = base.PAD + (way_wide + 30) * i * abreast, below
+        y += way_high * i * (not abreast)
         colour = (BLUE, ORANGE)[i]
         base.write(ax, x, y + 8, way, size=12, weight="bold", ha="left", color=colour)
         for h, head in enumerate(heads):

@@ -135,12 +135,12 @@ def plane(x: Any, t: int, *, title: str = "") -> Picture:
     ]
     rows.append((name, [*(Cell(text, "marked") for text in spot), Cell("")]))
     table = Table(["channel 0", "channel 1", ""], rows, title, corner="token")
-    spot_ = f"({', '.join(spot)})"
+    place = f"({', '.join(spot)})"
     return Picture(
         alt=f"{titled('Tokens in the plane', title)}: {len(values)} numbered points; tokens 0 to "
-        f"{t} are filled, and a star marks their mean at {spot_}.",
+        f"{t} are filled, and a star marks their mean at {place}.",
         text=f"{titled('Tokens in the plane', title)}\n{table.text()}",
-        draw=lambda: _draw_plane(values, t, mean, spot_, title),
+        draw=lambda: _draw_plane(values, t, mean, place, title),
         html=table.html,
     )
 

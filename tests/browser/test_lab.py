@@ -53,4 +53,7 @@ def test_a_notebook_runs_through(lab, page, name):
         wanted = "raises-exception" in cell.metadata.get("tags", [])
         assert (here.locator(STDERR).count() > 0) == wanted, f"cell {number + 1}"
     assert "Box(" not in page.locator(".jp-Notebook").inner_text()
+    for cell in page.locator(".attention-explorer td.plain").all():
+        padding = cell.evaluate("cell => getComputedStyle(cell).padding")
+        assert padding == "5px 4px"
     assert lab.hosts_asked() == []

@@ -62,6 +62,13 @@ def test_a_step_sends_no_looks_but_colours(name):
             assert f".{one}" in STYLES
 
 
+def test_the_style_sheet_stands_beside_the_picture():
+    explorer = EXAMPLES["axis"]()
+    styles, _ = explorer.box.children
+    assert styles.value == STYLES
+    assert explorer.view._dom_classes == ("attention-explorer",)
+
+
 class Reciprocal(Explorer):
     about = "divide"
 

@@ -46,18 +46,19 @@ def test_it_names_the_tokens_that_change_an_output(skip, T, n_head):
         told = str(explorer)
         for h in range(n_head):
             most = number(weights[h, row].max())
-            assert re.search(rf"head {h} most to token \d \({most}\)", told)
-        reached = re.search(r"hears tokens? (.*?)\.", told)[1]
+            assert re.search(rf"head {h} gives most to token \d \({most}\)", told)
+        reached = re.search(r"depends on tokens? (.*?)\.", told)[1]
         first, *last = map(int, re.findall(r"\d+", reached))
         tokens = range(first, last[0] + 1) if " to " in reached else [first, *last]
         assert list(tokens) == moved[row].nonzero().flatten().tolist()
-        assert ("It sees the future" in told) == bool(moved[row, row + 1 :].any())
-        assert ("does not hear" in told) == (not moved[row, : row + 1].all())
+        assert ("It depends on the future" in told) == bool(moved[row, row + 1 :].any())
+        assert ("does not depend on token" in told) == (not moved[row, : row + 1].all())
 
 
 @pytest.mark.parametrize("row", [0, 3])
 def test_the_chosen_row_has_its_numbers_and_a_frame(row):
     explorer = explore_heads(TOKENS)
+    explorer.controls["skip"].value = False
     explorer.controls["row"].value = row
     weights, _ = heads_by_loops(TOKENS.double(), 4, False)
     shown = re.findall(r">(\.\d\d|0|1)</td>", explorer.view.value)
@@ -69,7 +70,7 @@ def test_the_chosen_row_has_its_numbers_and_a_frame(row):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: explore_heads(TOKENS, 5), "C=32 channels and 5 heads"),
+        (lambda: explore_heads(TOKENS, 5), "C = 32 channels .* n_head = 5 heads"),
         (lambda: explore_heads(TOKENS, 0), "from 1 to 8, got 0"),
         (lambda: explore_heads(torch.zeros(11, 4)), r"10 tokens, got 11.*x\[:10\]"),
         (lambda: explore_heads(numbers(32)), r"2-D.*\(4, 8, 32\)"),

@@ -13,8 +13,16 @@ def numbers_after(explorer, words):
     return re.findall(r"-?\d+\.\d\d|\b0\b", str(explorer).split(words)[1])
 
 
-def test_it_begins_with_the_query_as_given_and_mixes_what_is_ticked():
+def test_it_begins_with_the_query_turned_round():
+    told = str(EXAMPLES["query"]())
+    weights = torch.softmax(KEYS @ -QUERY / 2**0.5, -1)
+    for word, weight in zip(WORDS, weights, strict=True):
+        assert f"{word} {number(weight)}" in told
+
+
+def test_at_0_it_is_the_query_as_given_and_what_is_ticked_is_averaged():
     explorer = EXAMPLES["query"]()
+    explorer.controls["angle"].value = 0
     weights = torch.softmax(KEYS @ QUERY / 2**0.5, -1)
     for word, weight in zip(WORDS, weights, strict=True):
         assert f"{word} {number(weight)}" in str(explorer)

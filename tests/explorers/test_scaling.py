@@ -16,7 +16,7 @@ def test_only_the_root_of_d_is_right_for_every_d():
         d.value, divisor.value = power, name
         if 0.8 < variance(explorer) < 1.25:
             right[name].add(2**power)
-            assert "The weights choose" in explorer.view.value
+            assert "Each row prefers some keys" in explorer.view.value
     everywhere = {2**p for p in range(11)}
     assert right == {"none": {1}, "√T": {8}, "√C": {32}, "√d": everywhere, "d": {1}}
 
@@ -25,16 +25,18 @@ def test_it_measures_entropy_and_sensitivity():
     explorer = explore_scaling()
     explorer.controls["log2 d"].value, explorer.controls["divisor"].value = 10, "d"
     assert "d = 1024, scores divided by d = 1024: variance" in str(explorer)
-    assert "entropy 3.00 of at most 3 bits, a weight answers with 0.109" in str(explorer)
-    assert "nearly a plain average" in str(explorer)
+    assert "entropy 3.00 of at most 3 bits, mean derivative of a weight 0.109" in str(explorer)
+    assert "nearly the same weight" in str(explorer)
     explorer.controls["divisor"].value = "none"
-    bits, sensitivity = (float(n) for n in re.findall(r"(?:entropy|with) (\d\.\d+)", str(explorer)))
+    bits, sensitivity = (
+        float(n) for n in re.findall(r"(?:entropy|weight) (\d\.\d+)", str(explorer))
+    )
     assert bits < 0.2
     assert sensitivity < 0.01
-    assert "nearly all to one token" in str(explorer)
+    assert "one key has more than half" in str(explorer)
 
 
 def test_it_says_when_rows_are_sharper_than_needed():
     explorer = explore_scaling()
     explorer.controls["log2 d"].value, explorer.controls["divisor"].value = 2, "none"
-    assert "Sharper than it need be" in str(explorer)
+    assert "more one-sided than at variance 1" in str(explorer)

@@ -16,7 +16,8 @@ from tools import notebooks
 QUOTED = re.compile(
     r"^(```|~~~).*?^\1$"  # code in fences
     r"|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$"  # code and formulas
-    r"|^#+ [^\n]*$|\]\([^)]*\)",  # headings, and where a link leads
+    r"|^#+ [^\n]*$|\]\([^)]*\)"  # headings, and where a link leads
+    r"|(?<!\*)\*(?!\*)[^*\n]+\*(?!\*)",  # titles of papers, in italics
     re.MULTILINE | re.DOTALL,
 )
 

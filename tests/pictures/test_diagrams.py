@@ -261,7 +261,7 @@ def test_a_norm_stands_on_the_residual_stream_with_post_norm_only():
         (lambda: head_diagram(B=64, T=1024, C=768), "pixels and has 880; write letters such as T"),
         (lambda: multi_head_diagram(1), "2 to 6 heads, got n_head=1"),
         (lambda: multi_head_diagram(7), "2 to 6 heads, got n_head=7"),
-        (lambda: multi_head_diagram(C=30), "divisible by n_head, got C=30 and n_head=4"),
+        (lambda: multi_head_diagram(C=30), "C = 30 channels .* n_head = 4 heads"),
         (lambda: multi_head_diagram(T=None), "T must be .*got None"),
     ],
 )

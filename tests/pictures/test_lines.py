@@ -94,7 +94,7 @@ def test_decades_hold_all_values_and_two_ticks():
     assert low < 0.01 and high > 0.1
 
 
-def test_next_to_nothing_is_told_only_on_a_logarithmic_axis():
+def test_next_to_nothing_is_written_only_on_a_logarithmic_axis():
     data = {"log": {"a": [1e-9, 0.5]}, "linear": {"a": [1e-9, 0.5]}}
     shown = str(curves([1, 2], data, xlabel="x", logy=["log"]))
     assert [line.split()[1] for line in shown.splitlines() if line.startswith("a ")] == [

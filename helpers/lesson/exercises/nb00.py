@@ -6,6 +6,7 @@ from helpers.clinic.probes import rows_sum_to_one
 from helpers.lesson.exercises.properties import ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.lesson.terms import Term
 
 
 def _positive(*shape):
@@ -16,7 +17,7 @@ def _positive(*shape):
 
 
 def mean_over_time(x):
-    """(B, T, C) -> (B, C): the mean of each sequence's tokens."""
+    """(B, T, C) -> (B, C): the mean of the tokens of each sequence."""
     return x.mean(dim=1)
 
 
@@ -26,11 +27,11 @@ def _mean_by_negative_dim(x):
 
 MEAN_OVER_TIME = Exercise(
     id="00.1",
-    title="Mean over time",
+    title="The mean token",
     reference=mean_over_time,
     cases=lambda: [(_positive(3, 5, 2),), (_positive(2, 7, 4),)],
     accepted=(_mean_by_negative_dim,),
-    checked="two tensors with B, T and C all different: the time axis is gone, the others kept their places",
+    checked="two tensors in which B, T and C all differ: axis T is gone, B and C are in their places",
     mistakes=(
         Mistake(
             "mean over the channels",
@@ -62,9 +63,9 @@ MEAN_OVER_TIME = Exercise(
         ),
     ),
     hints=(
-        "Which of the three letters in (B, T, C) must be missing from the result?",
-        "T is axis 1, counted from 0. Equally, it is axis -2, counted from the end.",
-        "Tensors have a method mean(dim=…).",
+        "Compare the shapes (B, T, C) and (B, C): which axis has to disappear?",
+        "T is axis 1, because axes are counted from 0. Counted from the end, it is axis -2.",
+        "Tensors have a method mean(dim=…). It removes the axis that you name.",
     ),
 )
 
@@ -73,7 +74,7 @@ MEAN_OVER_TIME = Exercise(
 
 
 def normalise_rows(a):
-    """(..., R, S) of positive numbers -> the same shape, every row sums to 1."""
+    """(..., R, S), all positive -> the same shape: each row divided by its sum."""
     return a / a.sum(dim=-1, keepdim=True)
 
 
@@ -87,7 +88,7 @@ NORMALISE_ROWS = Exercise(
     reference=normalise_rows,
     cases=lambda: [(_positive(4, 4),), (_positive(2, 3, 5),), (_positive(3, 3, 3),)],
     accepted=(_normalise_unsqueeze,),
-    checked="a square matrix, a batch of oblong ones and a cube: every row sums to 1 and keeps its proportions",
+    checked="a square matrix and two batches, one of matrices that are not square: every row is divided by its sum",
     mistakes=(
         Mistake(
             "columns normalised",
@@ -136,9 +137,9 @@ NORMALISE_ROWS = Exercise(
         ("columns sum to 1", lambda out, a: rows_sum_to_one(out.mT).ok),
     ),
     hints=(
-        "Divide the matrix by its row sums. Which axis does a row run along?",
-        "The sums must keep an axis of length 1, so that row 0 is divided by sum 0.",
-        "a.sum(dim=…, keepdim=…) has the two arguments you need.",
+        "Divide the matrix by its row sums. If you go along a row, which index changes?",
+        "The last index changes, with and without axes in front. And the sums must be a column, so that each row is divided by its own sum.",
+        "a.sum(dim=…, keepdim=…) has the two arguments that you need.",
     ),
 )
 
@@ -165,7 +166,7 @@ SWAP_LAST_TWO = Exercise(
     reference=swap_last_two,
     cases=lambda: [(_positive(2, 3, 4),), (_positive(3, 4, 4),)],
     accepted=(_swap_by_mt, _swap_by_permute),
-    checked="an oblong and a square batch: entry [b, s, r] is the old [b, r, s], sequence by sequence",
+    checked="a batch of square matrices and one of others: every entry [b, s, r] is x[b, r, s]",
     mistakes=(
         Mistake(
             "view or reshape instead of a swap",
@@ -190,9 +191,9 @@ SWAP_LAST_TWO = Exercise(
         ),
     ),
     hints=(
-        "Write down where x[0, 1, 2] must stand in the result.",
-        "Counted from the end, the two axes are -2 and -1, however many stand before them.",
-        "Look at Tensor.transpose, or at the attribute mT.",
+        "Where must the number x[0, 1, 2] be in the result? Write down its three indices.",
+        "The two axes that change places are the last and the one before it. Counted from the end, they are -1 and -2.",
+        "Tensors have a method transpose, which takes the numbers of two axes, and the attribute mT.",
     ),
 )
 
@@ -205,20 +206,20 @@ EXERCISES = (MEAN_OVER_TIME, NORMALISE_ROWS, SWAP_LAST_TWO)
 PREDICTIONS = (
     Prediction(
         id="00.p1",
-        question="In the picture above: how much does “dessert” listen to “is”?",
+        question="In the picture above, how much does “dessert” attend to “is”?",
         choices={
             "a": Choice(
                 "0.31",
-                "Row “dessert” (who reads), column “is” (who is read): 0.31. Rows read, columns are read.",
+                "The row is “dessert”, because “dessert” reads. The column is “is”, because “is” is read. Their cell holds 0.31.",
             ),
             "b": Choice(
-                "not at all: the cell is hatched",
-                "That is the mirrored cell, row “is”, column “dessert”. It asks how much “is” listens to “dessert”, a word "
-                "still to come. Find the reader on the left first.",
+                "not at all, because the cell is hatched",
+                "You looked at row “is” and column “dessert”. That cell says how much “is” takes from “dessert”, which comes "
+                "later. Find the word that reads first, on the left.",
             ),
             "c": Choice(
                 "0.13",
-                "You took column 2, “short”: the row is right. Positions count from 0 here, so “is” is column 1.",
+                "The row is right, but 0.13 is in the column of “short”. The word “is” comes one column before it.",
             ),
         },
         answer="a",
@@ -229,46 +230,106 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "(5, 2)",
-                "That is dim=0: the batch collapsed. Axes are counted from 0, so dim=1 is the second one.",
+                "This is the shape of x.mean(dim=0), the mean over the 3 sequences. Axes are counted from 0, so axis 1 is the second one.",
             ),
             "b": Choice(
                 "(3, 2)",
-                "The axis that is named is the axis that disappears: T goes, (B, C) stays. One mean per sequence and channel.",
+                "Axis 1 counts the tokens. Five tokens become one mean token, for each of the 3 sequences and each of the 2 channels.",
             ),
             "c": Choice(
-                "(5,): the mean of axis 1 is what remains",
-                "The other way round: the named axis is the one that is used up. What remains are all the others.",
+                "(5,), because axis 1 is what remains",
+                "It is the other way round. The mean is taken over the axis that you name, so this axis disappears and all others remain.",
             ),
             "d": Choice(
                 "(3, 5)",
-                "That is dim=2, or dim=-1: the channels collapsed and every token kept one number.",
+                "This is the shape of x.mean(dim=2), the mean over the 2 channels of each token. Axes are counted from 0, so axis 1 is the second one.",
             ),
         },
         answer="b",
     ),
     Prediction(
         id="00.p3",
-        question="tril is the 3 × 3 matrix of ones on and below the diagonal. Its row sums are 1, 2, 3. "
-        "What does tril / tril.sum(1) give, without keepdim?",
+        question="tril is the 3 × 3 matrix of ones on and below the diagonal, and its row sums are 1, 2 and 3. "
+        "What does tril / tril.sum(dim=-1) give?",
         choices={
             "a": Choice(
-                "an error: (3, 3) cannot be divided by (3,)",
-                "It can. Broadcasting adds the missing axis on the left, (1, 3), and stretches it down. For a matrix that "
-                "is not square it would have failed, which would have been kinder.",
+                "an error, because (3, 3) cannot be divided by (3,)",
+                "It can. PyTorch lines up the shapes at their last axis, 3 and 3, and repeats the three sums for every row. "
+                "A (2, 3) matrix and its 2 row sums do raise an error, because 3 and 2 do not fit.",
             ),
             "b": Choice(
-                "the right answer: every row sums to 1",
-                "That needs the sums as a column, (3, 1), so that row t is divided by its own sum. "
-                "Shape (3,) is lined up as a row.",
+                "the matrix we want, in which every row sums to 1",
+                "For this, the last row would have to be divided by its own sum, 3. But PyTorch lines up the three sums with "
+                "the last axis, so the columns are divided by 1, 2 and 3.",
             ),
             "c": Choice(
-                "wrong numbers, and no complaint",
-                "Shape (3,) is lined up with the columns: column s is divided by s + 1. The last row becomes 1, 0.5, 0.33 "
-                "and sums to 1.83. Nothing complains, because the shapes fit.",
+                "wrong numbers, without an error",
+                "PyTorch lines up the three sums with the last axis, so the columns are divided by 1, 2 and 3. The last row "
+                "becomes 1, 0.5 and 0.33, which sums to 1.83. No error is raised, because the lengths 3 and 3 fit.",
             ),
         },
         answer="c",
     ),
 )
 
-TERMS = ()
+TERMS = (
+    Term(
+        "language model",
+        "A program that takes a text and guesses which token comes next.",
+        also=("large language model", "LLM"),
+    ),
+    Term(
+        "token",
+        "A piece of text that a model treats as one unit, such as a word or a piece of a word.",
+    ),
+    Term(
+        "attention",
+        "The step of a model in which tokens take information from other tokens.",
+        everyday=True,
+    ),
+    Term(
+        "attention weight",
+        "A number between 0 and 1 that says how much one token takes from another; the weights of each token sum to 1.",
+    ),
+    Term(
+        "vocabulary",
+        "The list of all tokens that a model knows.",
+        also=("vocab",),
+    ),
+    Term(
+        "token id",
+        "The place of a token in the vocabulary.",
+        also=("id", "token index"),
+    ),
+    Term(
+        "embedding",
+        "The list of numbers that stands for a token: the row of a table that its id picks.",
+        also=("token embedding", "embedding vector"),
+    ),
+    Term(
+        "channel",
+        "One of the numbers that describe a token, and its place in the list of them.",
+        also=("feature",),
+        everyday=True,
+    ),
+    Term(
+        "tensor",
+        "A grid of numbers with any number of axes.",
+        also=("multi-dimensional array",),
+    ),
+    Term(
+        "axis",
+        "One direction of a tensor, which counts one kind of thing, such as tokens.",
+        also=("dimension",),
+        everyday=True,
+    ),
+    Term(
+        "batch",
+        "Several sequences that are processed together.",
+        everyday=True,
+    ),
+    Term(
+        "broadcasting",
+        "PyTorch's rule for tensors of different shapes: line them up at the last axis, and repeat every axis that is missing or has length 1.",
+    ),
+)

@@ -4,6 +4,7 @@ import torch
 
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.lesson.terms import Term
 
 
 def _batches():
@@ -128,7 +129,7 @@ CAUSAL_MEAN = Exercise(
         ),
     ),
     hints=(
-        "Two loops: one over the sequences, one over the positions. What does output [b, t] need?",
+        "Write two loops, one over the sequences and one over the positions. Which tokens does output [b, t] need?",
         "x[b, : t + 1] is a slice of shape (t + 1, C) that holds tokens 0 to t.",
         "Average that slice over its first axis, and store it in out[b, t].",
     ),
@@ -293,23 +294,23 @@ EXERCISES = (CAUSAL_MEAN, CAUSAL_MEAN_ONE_LOOP, CAUSAL_MEAN_CUMSUM)
 PREDICTIONS = (
     Prediction(
         id="01.p1",
-        question="Sequence 0 of the readable toy is 0, 1, 2, 3, 4. What is output 3 of the causal mean?",
+        question="A sequence has the tokens 6, 2, 1, 7, 9. Output t is the mean of tokens 0 to t. What is output 3?",
         choices={
             "a": Choice(
-                "1.0, the mean of 0, 1, 2",
-                "That leaves token 3 out. The slice for t = 3 is tokens 0 to 3: a token may use itself as well as everything before it.",
+                "3, the mean of 6, 2, 1",
+                "This leaves token 3 out. Output 3 may use tokens 0 to 3, and token 3 is one of them.",
             ),
             "b": Choice(
-                "1.5, the mean of 0, 1, 2, 3",
-                "This token and everything before it: four numbers, sum 6.",
+                "4, the mean of 6, 2, 1, 7",
+                "Token 3 and everything before it: four numbers with the sum 16, and 16 / 4 = 4.",
             ),
             "c": Choice(
-                "2.0, the mean of 0, 1, 2, 3, 4",
-                "That includes token 4, which comes later: a cheat. (For output 4 it would be right.)",
+                "5, the mean of all five",
+                "This includes token 4, which comes after token 3. It is the right value for output 4.",
             ),
             "d": Choice(
-                "6.0, their sum",
-                "The sum of tokens 0 to 3, before dividing by their number, 4.",
+                "16, the sum of 6, 2, 1, 7",
+                "Divide the sum by the number of tokens, 4, to get the mean.",
             ),
         },
         answer="b",
@@ -320,35 +321,38 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "only output 5",
-                "Output 5 changes, and so does every later one: token 5 is in their past too.",
+                "Output 5 changes, and so do outputs 6 and 7: they average over token 5 as well.",
             ),
             "b": Choice(
                 "outputs 5, 6 and 7",
-                "Output 5 and all that have token 5 in their past. Outputs 0 to 4 were computed before token 5 existed.",
+                "Output t averages tokens 0 to t, so token 5 is in outputs 5, 6 and 7. Outputs 0 to 4 do not use it.",
             ),
             "c": Choice(
                 "outputs 6 and 7",
-                "Output 5 changes too: a token is part of its own mean.",
+                "Output 5 changes too, because a token is part of its own mean.",
             ),
             "d": Choice(
                 "outputs 0 to 5",
-                "That is the other direction: the tokens that output 5 is computed from. Look for the outputs that are computed from token 5.",
+                "These are the positions that output 5 is computed *from*. The question is which outputs are computed from token 5.",
             ),
         },
         answer="b",
     ),
     Prediction(
         id="01.p3",
-        question="And if token 0 is replaced?",
+        question="Now token 0 is replaced instead. Which outputs change?",
         choices={
-            "a": Choice("only output 0", "Output 0, yes. But token 0 is in everybody's past."),
+            "a": Choice(
+                "only output 0",
+                "Output 0 changes. But every other output averages over token 0 as well.",
+            ),
             "b": Choice(
-                "all 8 outputs, all by the same amount",
-                "All of them, but not equally: output t is a mean of t + 1 tokens, so token 0 counts 1/(t + 1) there.",
+                "all 8 outputs, by the same amount",
+                "All of them change, but not equally: output t is a mean of t + 1 tokens, so token 0 has the weight 1/(t + 1) in it.",
             ),
             "c": Choice(
-                "all 8 outputs, the later the less",
-                "Token 0 is in everybody's past, and counts 1 in output 0, a half in output 1, … an eighth in output 7.",
+                "all 8 outputs, later ones less",
+                "Every output averages over token 0. Its weight is 1 in output 0, a half in output 1, and an eighth in output 7.",
             ),
         },
         answer="c",
@@ -359,23 +363,56 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "all of them: the order is different",
-                "A mean does not care in which order its numbers come. From output 1 on both tokens are in the bag, either way round.",
+                "A mean does not depend on the order of its numbers. From output 1 on, both tokens are in it, in either order.",
             ),
             "b": Choice(
                 "only output 0",
-                "Output 0 has only token 0, which is another one now. From output 1 on both are in the bag, and a bag has no order.",
+                "Output 0 contains token 0 alone, and this is another token now. Every other output contains both, and their order does not matter.",
             ),
             "c": Choice(
                 "outputs 0 and 1",
-                "Output 0 does. Output 1 is the mean of tokens 0 and 1, and (a + b) / 2 is (b + a) / 2.",
+                "Output 0 changes. Output 1 is the mean of tokens 0 and 1, and (a + b) / 2 is the same as (b + a) / 2.",
             ),
             "d": Choice(
                 "none of them",
-                "Nearly: the bag has no order. But output 0 saw only one of the two.",
+                "This holds from output 1 on. Output 0 contains only one of the two tokens, so it changes.",
             ),
         },
         answer="b",
     ),
 )
 
-TERMS = ()
+TERMS = (
+    Term(
+        "next-token prediction",
+        "The task that a language model is trained on: from tokens 0 to t, predict token t + 1.",
+    ),
+    Term(
+        "causal",
+        "A computation is causal if output t uses tokens 0 to t and nothing later.",
+    ),
+    Term(
+        "autoregressive",
+        "A model is autoregressive if it predicts each token from the tokens before it.",
+    ),
+    Term(
+        "leak",
+        "A dependence of an output on a later token, by which a model sees what it should predict.",
+        everyday=True,
+    ),
+    Term("variance", "The mean squared distance of some numbers from their mean."),
+    Term(
+        "bag of words",
+        "A summary of tokens that depends on which tokens there are and not on their order, such as their mean.",
+    ),
+    Term(
+        "running sum",
+        "The sum of all values up to a position, for every position; PyTorch computes it with cumsum.",
+        also=("cumulative sum",),
+    ),
+    Term(
+        "probe",
+        "A test of one property of a function or of its weights, which reports what it found with numbers.",
+        everyday=True,
+    ),
+)

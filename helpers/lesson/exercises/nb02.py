@@ -5,6 +5,7 @@ import torch
 from helpers.lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.lesson.terms import Term
 
 # ---------------------------------------------------------------- 02.1
 
@@ -309,64 +310,78 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "10 10 9",
-                "Row 1 of L is 1 1 0: take row 0 once, row 1 once, row 2 not at all. 8+2, 6+4, 5+4.",
+                "Row 1 of L is 1 1 0: row 0 of a once, row 1 once, row 2 not at all. This is 8 + 2, 6 + 4, 5 + 4.",
             ),
             "b": Choice(
                 "9 8 9",
-                "That adds rows 1 and 2, as an upper triangle would: the row and its future. Row 1 of L is 1 1 0.",
+                "This is row 1 plus row 2, as with ones *above* the diagonal. L has its ones on and below it, so row 1 of L is 1 1 0.",
             ),
             "c": Choice(
                 "10 8 4",
-                "That is row 1 of a @ L, which mixes the columns of a. With L on the left, rows are mixed.",
+                "This is row 1 of a @ L, which combines the columns of a. With L on the left, the rows of a are combined.",
             ),
             "d": Choice(
                 "2 4 0: L cuts off the upper corner",
-                "That would be L * a, entry by entry. @ is the matrix product: row times column, then the sum.",
+                "This is row 1 of L * a, entry by entry. The sign @ is the matrix product: multiply a row with a column, then add.",
             ),
         },
         answer="a",
     ),
     Prediction(
         id="02.p2",
-        question="The loop and the matmul compute the same means. Are their float32 results equal in every bit?",
+        question="The loop and the matrix product compute the same means. Are their results, 32-bit floats (float32), equal in every bit?",
         choices={
             "a": Choice(
                 "yes: the same formula gives the same bits",
-                "On paper it is one formula. The loop adds first and divides the sum once; the matmul multiplies each token by a rounded 1/(t + 1) "
-                "and adds the rounded products. Different roundings, different last bits.",
+                "The formula is the same for exact numbers. Floats are rounded after every step, and the two ways take different steps: the loop "
+                "divides a sum once, the product multiplies every token by a rounded weight. So the last bits may differ.",
             ),
             "b": Choice(
-                "no: one of the two must be wrong then",
-                "Neither is wrong. Both lie within rounding of the true mean, and floating-point addition is not exact in any order.",
+                "no, so one of the two is wrong",
+                "They may differ, and neither is wrong: both lie within rounding of the exact mean.",
             ),
             "c": Choice(
-                "do not count on it: compare with a tolerance",
-                "The last bit depends on the order of additions, which the processor and the library choose. So say which "
-                "difference you accept, such as atol=1e-6, and never rely on equality.",
+                "we cannot rely on it: compare with a tolerance",
+                "The last bits depend on where and in which order results are rounded, which the library and the processor decide. So we state "
+                "which difference we accept, such as atol=1e-6.",
             ),
         },
         answer="c",
     ),
     Prediction(
         id="02.p3",
-        question="x is (4, 8, 2) and W is the (8, 8) matrix of causal weights. Somebody writes x @ W instead of W @ x. What happens?",
+        question="x is (4, 8, 2) and W is the (8, 8) matrix of weights. What happens if you write x @ W instead of W @ x?",
         choices={
             "a": Choice(
                 "the same result as before",
-                "Matrix products do not commute: the left factor mixes rows, the right one mixes columns.",
+                "The order matters in a matrix product: the left factor combines rows, the right factor combines columns.",
             ),
             "b": Choice(
                 "an error: the shapes do not fit",
-                "(8, 2) @ (8, 8) does not fit. If C were 8 it would fit, and every token would get blends of its own channels: no communication at "
-                "all, and no error. This is why the checks here use sizes that differ.",
+                "(8, 2) @ (8, 8) needs as many columns on the left as rows on the right, and 2 is not 8. If C were 8, there would be no error: "
+                "the channels of each token would be mixed with one another, and no information would pass between tokens.",
             ),
             "c": Choice(
                 "the result with tokens and channels swapped",
-                "That would be x.mT @ W.mT. Here the inner sizes, 2 and 8, do not even match.",
+                "That is x.mT @ W.mT. In x @ W the inner sizes are 2 and 8, and they have to be equal.",
             ),
         },
         answer="b",
     ),
 )
 
-TERMS = ()
+TERMS = (
+    Term(
+        "dot product",
+        "Multiply two vectors of equal length entry by entry and add the products: one number.",
+        also=("inner product",),
+    ),
+    Term(
+        "weighted average",
+        "A sum of values, each multiplied by its weight, where the weights are not negative and sum to 1.",
+    ),
+    Term(
+        "lower triangular matrix",
+        "A square matrix whose entries above the diagonal are all 0.",
+    ),
+)

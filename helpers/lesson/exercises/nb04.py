@@ -7,6 +7,7 @@ from helpers.attention import causal_mask
 from helpers.clinic.bugs import ATTENTION_BUGS
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.lesson.terms import Term
 from helpers.torch_settings import seed_all
 
 
@@ -36,7 +37,7 @@ SCORE = Exercise(
         (*_normal(1, (5, 4), (4, 3), (4, 3)), 3, 2),
     ],
     accepted=(_score_from_table,),
-    checked="two sentences, two pairs of positions, counted from 0",
+    checked="two sequences, one pair of positions in each, counted from 0",
     mistakes=(
         Mistake(
             "the key is counted from 1",
@@ -98,9 +99,9 @@ SCORE = Exercise(
         ),
     ),
     hints=(
-        "Which token has the query, and which the key? Each has its own matrix.",
-        "x[i] @ W_query is the query, a vector of d numbers; the key is made alike from x[j].",
-        "The dot product of two vectors is query @ key.",
+        "Which of the two tokens looks for something, and which one is found? Each role has its own matrix.",
+        "x[i] @ W_query is the query, a vector with d channels. The key of token j is computed in the same way, with W_key.",
+        "The score is the dot product of the two: query @ key.",
     ),
 )
 
@@ -128,7 +129,7 @@ PLAIN_MATRIX = Exercise(
     reference=plain_matrix,
     cases=lambda: [(_linear(5, 3),), (_linear(4, 4),)],
     accepted=(_by_asking,),
-    checked="an oblong layer and a square one",
+    checked="a layer with 5 inputs and 3 outputs, and a square one",
     mistakes=(
         Mistake(
             "not transposed",
@@ -148,8 +149,8 @@ PLAIN_MATRIX = Exercise(
         ),
     ),
     hints=(
-        "Print the shape of layer.weight, and compare it with the one you need.",
-        "layer(x) is x @ layer.weight.T.",
+        "Print the shape of layer.weight, and compare it with the shape that you need.",
+        "layer(x) computes x @ layer.weight.T.",
     ),
 )
 
@@ -201,7 +202,7 @@ HEAD = Exercise(
         _normal(1, (2, 6, 7), (7, 3), (7, 3), (7, 4)),
     ],
     accepted=(_head_by_einsum,),
-    checked="two batches, values of another length in the second: equal to the reference, which equals PyTorch's",
+    checked="two batches, in the second with longer values: equal to the reference, which equals PyTorch's function",
     mistakes=(
         *(
             Mistake(bug.name, function=_with_bug(bug), message=bug.message)
@@ -250,9 +251,9 @@ HEAD = Exercise(
         ),
     ),
     hints=(
-        "Six lines: q, k and v; scores; √head_size; the mask; softmax; the average.",
-        "q @ k.mT is (B, T, T). Divide by q.shape[-1] ** 0.5.",
-        "Fill the future with float('-inf'), softmax with dim=-1, then weights @ v.",
+        "Follow the boxes of the diagram: q, k and v; scores; the division; the mask; the softmax; the weighted average of the values.",
+        "q @ k.mT is (B, T, T). Divide it by q.shape[-1] ** 0.5, the square root of head_size.",
+        "Fill the future with float('-inf'), using causal_mask(T). Then softmax with dim=-1, and weights @ v.",
     ),
 )
 
@@ -265,19 +266,21 @@ EXERCISES = (SCORE, PLAIN_MATRIX, HEAD)
 PREDICTIONS = (
     Prediction(
         id="04.p1",
-        question="The query of “is” is 0.57 1.83, and row 4 of the keys above is that of “dessert”. "
+        question="The query of “is” is 0.57 1.83, and row 4 of the keys above is the key of “dessert”. "
         "What kind of thing is their score?",
         choices={
             "a": Choice(
                 "a vector of two numbers, one product for each channel",
-                "Those are the products. A score is their sum: how well the two fit, all in all.",
+                "These two products are the first step. But the softmax needs one number for each key, so they are then added: their sum is the score.",
             ),
             "b": Choice(
-                "one number", "Multiply channel by channel, add up: one number for each pair."
+                "one number",
+                "The softmax of notebook 03 takes one number for each key. So the two channels are combined into one number, by multiplying channel by channel "
+                "and adding the products.",
             ),
             "c": Choice(
                 "a number between 0 and 1",
-                "That is a weight, after the softmax. A score may be any number, also a negative one.",
+                "That is a weight, which comes out of the softmax. A score goes into the softmax, and may be any number, also a negative one.",
             ),
         },
         answer="b",
@@ -288,39 +291,100 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "one: the head has one W_query and one W_key",
-                "The matrices W are shared. But queries and keys are made from the tokens, and the tokens differ. (In notebook 02 it was one.)",
+                "The sequences do share W_query and W_key. But queries and keys also depend on the tokens, and these differ. In notebook 02 the weights "
+                "depended only on positions, so one matrix was enough.",
             ),
             "b": Choice(
                 "four, one for each sequence",
-                "Shared matrices, different tokens, different scores. This is what data-dependent means.",
+                "W_query and W_key are shared, but the tokens differ, so the queries, keys, scores and weights differ too. The weights are data-dependent.",
             ),
             "c": Choice(
                 "32: one for each token of each sequence",
-                "One row for each token; the eight rows of a sequence make one matrix.",
+                "There are 4 · 8 = 32 rows of weights, one for each token. The eight rows of a sequence form one (T, T) matrix, so there are four matrices.",
             ),
         },
         answer="b",
     ),
     Prediction(
         id="04.p3",
-        question="Somebody swaps W_query and W_key in a trained head. What happens to the scores?",
+        question="Someone swaps W_query and W_key in a trained head. What happens to the scores?",
         choices={
             "a": Choice(
-                "nothing: the dot product does not care about the order",
-                "a·b = b·a holds for two given vectors. But score[i, j] was q_i·k_j; now it is k_i·q_j, which was score[j, i].",
+                "nothing: the dot product does not depend on the order of its two vectors",
+                "It is true that a·b = b·a. But the swap also changes which token has which role: entry [i, j] was q_i·k_j and is now k_i·q_j, "
+                "which was entry [j, i].",
             ),
             "b": Choice(
                 "each (T, T) matrix of scores is transposed",
-                "The score of i for j becomes that of j for i. A head trained this way round from the start would be just as good: "
-                "the names are ours, the wiring decides.",
+                "Entry [i, j] was q_i·k_j and is now k_i·q_j, which was entry [j, i]. If the two names were swapped before training, nothing would "
+                "change: until then, both matrices are random and have the same shape.",
             ),
             "c": Choice(
                 "they are multiplied by -1",
-                "Nothing changes sign. Write out one entry: q_i · k_j becomes k_i · q_j.",
+                "No sign changes, because a·b = b·a. Write out one entry: q_i·k_j becomes k_i·q_j.",
             ),
         },
         answer="b",
     ),
 )
 
-TERMS = ()
+TERMS = (
+    Term("query", "The vector that describes what a token looks for.", everyday=True),
+    Term("key", "The vector that describes how a token can be found.", everyday=True),
+    Term(
+        "value",
+        "The vector that a token passes on to the tokens that attend to it.",
+        everyday=True,
+    ),
+    Term(
+        "attention head",
+        "The matrices that make queries, keys and values, with the steps that turn these into one output for each token.",
+        also=("head",),
+        everyday=True,
+    ),
+    Term(
+        "scaled score", "A score divided by √head_size, as it goes into the mask and the softmax."
+    ),
+    Term(
+        "context vector",
+        "The output of attention for one token: the average of the values, weighted with the token's attention weights.",
+    ),
+    Term(
+        "head_size",
+        "The length of the queries and keys of a head, and mostly of its values too.",
+        also=("d_k",),
+    ),
+    Term(
+        "scaled dot-product attention",
+        "Attention whose scores are the dot products of queries and keys, divided by √head_size.",
+        also=("dot-product attention",),
+    ),
+    Term(
+        "self-attention",
+        "Attention whose queries, keys and values come from the same sequence.",
+    ),
+    Term(
+        "cross-attention",
+        "Attention whose queries come from one sequence, and whose keys and values come from another.",
+    ),
+    Term(
+        "attention pattern",
+        "All attention weights of a head on one text, seen as a matrix with one row for each query.",
+        also=("attention map",),
+    ),
+    Term("parameter", "A number in a model that training changes."),
+    Term(
+        "gradient",
+        "For each parameter, how fast a result such as the loss changes when the parameter is made slightly larger.",
+    ),
+    Term("loss", "One number that says how wrong a model's outputs are.", everyday=True),
+    Term(
+        "gradient descent",
+        "Training in small steps, each of which moves every parameter against its gradient, so that the loss falls.",
+    ),
+    Term(
+        "learning rate",
+        "The factor by which gradients are multiplied in a training step.",
+        also=("step size",),
+    ),
+)

@@ -7,6 +7,7 @@ from helpers.clinic.bugs import ATTENTION_BUGS
 from helpers.lesson.exercises.properties import ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.lesson.terms import Term
 
 
 def _pairs(*shapes):
@@ -18,7 +19,7 @@ def _pairs(*shapes):
 
 
 def score_variance(q, k, scaled):
-    """q, k (B, T, d) -> the variance of the scores q · k, divided by √d if scaled."""
+    """q, k (B, T, d) -> the variance of all scores q · k, divided by √d if scaled."""
     scores = q @ k.mT  # (B, T, T)
     if scaled:
         scores = scores / q.shape[-1] ** 0.5
@@ -47,7 +48,7 @@ def _many_pairs():
 
 SCORE_VARIANCE = Exercise(
     id="05.1",
-    title="Measure the variance",
+    title="Measure the variance of scores",
     reference=score_variance,
     cases=_many_pairs,
     accepted=(_by_einsum, _divided_by_n, _mean_square),
@@ -110,8 +111,9 @@ SCORE_VARIANCE = Exercise(
         ),
     ),
     hints=(
-        "All scores of a batch are one product: (B, T, d) with (B, d, T).",
-        "scores.var() without dim takes all of them together.",
+        "One matrix product gives all scores of a batch: (B, T, d) times (B, d, T).",
+        "If scaled is true, divide the scores by √d before you measure. d is the last axis of q.",
+        "scores.var() without dim is the variance of all scores together.",
     ),
 )
 
@@ -120,7 +122,7 @@ SCORE_VARIANCE = Exercise(
 
 
 def scaled_weights(q, k):
-    """q, k (B, T, d) -> (B, T, T) causal weights, scores divided by √d."""
+    """q, k (B, T, d) -> (B, T, T) causal weights, equally spread for every d."""
     T, d = q.shape[-2:]
     scores = q @ k.mT / d**0.5
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
@@ -157,7 +159,7 @@ _BUGS_OF_THE_WEIGHTS = (
 
 SCALED_WEIGHTS = Exercise(
     id="05.2",
-    title="A scaled head",
+    title="Equally spread for every d",
     reference=scaled_weights,
     cases=lambda: _pairs((3, 5, 16), (2, 6, 9)),
     accepted=(_scaled_queries,),
@@ -210,9 +212,9 @@ SCALED_WEIGHTS = Exercise(
         ),
     ),
     hints=(
-        "Which of B, T, d counts the products that are added up in one score?",
-        "q.shape[-1] is the length of a query.",
-        "scores / d ** 0.5, then mask, then softmax.",
+        "A score is one dot product. How many products does it add up: B, T or d of them?",
+        "The number of channels of a query is q.shape[-1].",
+        "Divide the scores by d ** 0.5, then mask the future, then take the softmax of each row.",
     ),
 )
 
@@ -221,7 +223,7 @@ SCALED_WEIGHTS = Exercise(
 
 
 def soften(scores, temperature):
-    """(..., T) scores -> (..., T) weights at this temperature; it must be above 0."""
+    """(..., T) scores -> (..., T) weights at this temperature, which is above 0."""
     return torch.softmax(scores / temperature, dim=-1)
 
 
@@ -282,7 +284,10 @@ SOFTEN = Exercise(
             message="All rows together sum to 1: sum() without dim adds up everything. Each row for itself: sum(dim=-1, keepdim=True).",
         ),
     ),
-    hints=("It is one line.", "Divide the scores before the softmax."),
+    hints=(
+        "√d was a divisor that the shapes decide. Here the divisor is an argument.",
+        "Divide the scores, then take the softmax of the last axis. It fits in one line.",
+    ),
 )
 
 
@@ -294,69 +299,102 @@ EXERCISES = (SCORE_VARIANCE, SCALED_WEIGHTS, SOFTEN)
 PREDICTIONS = (
     Prediction(
         id="05.p1",
-        question="x has variance 1. Query and key layers are nn.Linear(32, 16) with PyTorch's default initialisation "
-        "(its weights have variance 1/(3 · 32)). "
-        "What variance do the raw scores have?",
+        question="The tokens x have variance 1. The query layer and the key layer are nn.Linear(32, 16) with PyTorch's default "
+        "initialisation, so their weights have variance 1/(3 · 32). What variance do the raw scores have?",
         choices={
             "a": Choice(
-                "about 16: head_size products of variance 1",
-                "That needs queries and keys of variance 1. Default weights lie between ±1/√32, so their variance is 1/(3·32), and "
-                "q and k come out with variance ⅓.",
+                "about 16",
+                "That would be right for queries and keys of variance 1. A channel of q adds up 32 products of variance "
+                "1 · 1/(3 · 32), so q has variance ⅓ only, and so has k.",
             ),
             "b": Choice(
                 "about 1",
-                "That would be after scaling, if queries and keys had variance 1. They have ⅓ here, and the scores are not scaled yet.",
+                "The division by √16 would give this, if queries and keys had variance 1. These have ⅓, and their scores are not divided yet.",
             ),
             "c": Choice(
                 "about 1.8",
-                "16 products, each of variance ⅓ · ⅓: 16/9 = 1.78. This seed gives 1.92.",
+                "A channel of q adds up 32 products of variance 1 · 1/(3 · 32), so q has variance ⅓, and so has k. "
+                "A score adds up 16 products of variance ⅓ · ⅓, and 16/9 is 1.78.",
             ),
             "d": Choice(
                 "about 0.3",
-                "That is the variance of q, or of k, alone. A score adds up 16 of their products.",
+                "That is the variance of q, and of k: 32 products of variance 1/(3 · 32) give ⅓. A score adds up 16 products of q and k.",
             ),
         },
         answer="c",
     ),
     Prediction(
         id="05.p2",
-        question="d grows from 1 to 1024, without scaling. What happens to the entropy of a row of weights (8 keys, at most 3 bits)?",
+        question="d grows from 1 to 1024, and the scores are not divided. What happens to the entropy of a row of weights? "
+        "(There are 8 keys, so it is at most 3 bits.)",
         choices={
             "a": Choice(
-                "it stays: softmax normalises",
-                "Softmax makes the row sum to 1; how evenly it is shared out depends on the differences of scores, and these grow.",
+                "it stays, because softmax normalises the row",
+                "Softmax makes each row sum to 1. How evenly the 1 is shared out depends on the differences between scores, and these grow like √d.",
             ),
             "b": Choice(
-                "it falls towards 0: one key takes all",
-                "Scores of size √d = 32 differ by tens, and e to the ten is 22 000. One key wins everything.",
+                "it falls towards 0: one key gets nearly everything",
+                "At d = 1024 the scores have size √1024 = 32, so they differ by tens, and e to the power of 10 is 22 000. "
+                "In most rows the key with the largest score gets nearly all the weight.",
             ),
             "c": Choice(
-                "it rises towards 3 bits: more channels, more averaging",
-                "Averaging would do that, if the sum were divided by d. A sum of d products grows.",
+                "it rises towards 3 bits: more channels, so more averaging",
+                "An average of d products would come closer to 0, and the weights closer to 1/8. But a score is the sum of the products, and a sum grows.",
             ),
         },
         answer="b",
     ),
     Prediction(
         id="05.p3",
-        question="A head does not divide its scores by √d. It is trained for a long time, from PyTorch's default initialisation. What will you see?",
+        question="Somebody forgets to divide the scores of our head of nn.Linear(32, 16) layers by √16, and trains it for a long time, "
+        "from PyTorch's default initialisation. What will they most likely see?",
         choices={
             "a": Choice(
                 "an error, or nan",
-                "No: every step is defined. Nothing ever complains about a scale.",
+                "Every step is defined without the division, and these scores are small. PyTorch cannot know which size you wanted.",
             ),
             "b": Choice(
-                "it cannot learn at all",
-                "With unit-variance queries and keys and a large d training would begin badly. Default weights are small, so the variance of its scores is 1.9 at initialisation.",
+                "a head that does not learn, like the one at the beginning",
+                "That head had queries and keys of variance 1 and 256 channels: scores of variance 256. Here the default weights are small, "
+                "so the scores have variance 1.9 even without the division, and no saturation keeps the gradient away.",
             ),
             "c": Choice(
-                "probably nothing: W_query can learn the missing factor",
-                "Dividing scores by 4 is the same as dividing W_query by 4. Training can make up for it, which is why “it trains” proves little. "
-                "Compare with a reference instead.",
+                "nothing unusual",
+                "The scores have variance 1.9 at initialisation, so the softmax is not saturated. Dividing scores by 4 is the same as dividing "
+                "W_query by 4, and training can make W_query smaller. That a head trains does not show that it is right: compare it with a reference.",
             ),
         },
         answer="c",
     ),
 )
 
-TERMS = ()
+TERMS = (
+    Term(
+        "standard deviation",
+        "The square root of the variance: a typical distance of the numbers from their mean.",
+    ),
+    Term(
+        "initialisation",
+        "The random values that the parameters of a model get before training, and the rule by which they are drawn.",
+        also=("init",),
+    ),
+    Term(
+        "saturation",
+        "The state of a softmax that gives nearly all its weight to one key, so that a small change of a score changes hardly any weight.",
+        also=("saturated",),
+    ),
+    Term(
+        "derivative",
+        "The change of a result divided by the change of one of its numbers, for a very small change.",
+        also=("sensitivity",),
+    ),
+    Term(
+        "backpropagation",
+        "The computation of all derivatives of a result in one pass through its steps, from the last to the first.",
+        also=("backward pass",),
+    ),
+    Term(
+        "upstream gradient",
+        "The gradient of the loss with respect to the output of a part of a model, which arrives there from the parts that come after.",
+    ),
+)

@@ -13,6 +13,7 @@ from helpers.clinic.bugs import (
 )
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.lesson.terms import Term
 from helpers.torch_settings import seed_all
 
 # ---------------------------------------------------------------- 06.1
@@ -44,7 +45,7 @@ SIDE_BY_SIDE_HEADS = Exercise(
     title="A list of heads",
     reference=side_by_side_heads,
     cases=_heads_and_x,
-    checked="three heads of 2 channels and two heads of 4, head 0 first",
+    checked="three heads of 2 channels and two heads of 4: the outputs stand side by side, head 0 first",
     mistakes=(
         Mistake(
             "stacked on a new axis",
@@ -118,8 +119,8 @@ SIDE_BY_SIDE_HEADS = Exercise(
         ),
     ),
     hints=(
-        "Call every head on the same x. Which axis of the answers should grow?",
-        "torch.cat joins tensors along an axis that they have; torch.stack makes a new one.",
+        "Call every head on the same x, and collect the outputs in a list. Which axis of the result should be longer than that of one output?",
+        "torch.cat joins the tensors of a list along an axis that they have (dim=…). torch.stack would make a new axis.",
     ),
 )
 
@@ -192,7 +193,7 @@ MANY_HEADS = Exercise(
     reference=many_heads,
     cases=_qkv,
     accepted=(_by_slices,),
-    checked="B, T, n_head and head_size all different: equal to slicing the channels and running single heads",
+    checked="two cases in which B, T, n_head and head_size all differ: the outputs equal those of single heads on slices of the channels",
     mistakes=(
         *(
             Mistake(bug.name, function=_with_split_bug(bug), message=bug.message)
@@ -271,9 +272,9 @@ MANY_HEADS = Exercise(
         ),
     ),
     hints=(
-        "Three parts: split, attend as always, merge. Only the first and last are new.",
-        "z.view(B, T, n_head, head_size).transpose(1, 2) is (B, n_head, T, head_size).",
-        "Back: out.transpose(1, 2).reshape(B, T, C).",
+        "There are three parts: split, attend, merge. The middle is the head of exercise 04.3, since @ and softmax treat n_head as one more batch axis.",
+        "To split q, k and v: z.view(B, T, n_head, head_size).transpose(1, 2) has the shape (B, n_head, T, head_size).",
+        "To merge: out.transpose(1, 2) brings back (B, T, n_head, head_size), and .reshape(B, T, C) joins the last two axes.",
     ),
 )
 
@@ -297,7 +298,7 @@ def _cut_by_slices(fused):
 
 CUT_QKV = Exercise(
     id="06.3",
-    title="Cut a fused weight",
+    title="Split a fused weight",
     reference=cut_qkv,
     cases=lambda: [
         (torch.randn(18, 6, generator=torch.Generator().manual_seed(0)),),
@@ -305,7 +306,7 @@ CUT_QKV = Exercise(
     ],
     accepted=(_cut_by_view, _cut_by_slices),
     several=True,
-    checked="two fused weights: query first, then key, then value",
+    checked="two fused weights of different sizes: query first, then key, then value",
     mistakes=(
         Mistake(
             "cut along the columns",
@@ -339,8 +340,8 @@ CUT_QKV = Exercise(
         ),
     ),
     hints=(
-        "The rows are 3C: C for the query, then C for the key, then C for the value.",
-        "fused.chunk(3) cuts the rows into three pieces; fused.split(C) into pieces of C rows.",
+        "Of the 3C rows, the first C belong to the query, the next C to the key, the last C to the value.",
+        "fused.chunk(3) cuts the rows into three equal pieces. fused.split(C), with C = fused.shape[1], cuts them into pieces of C rows.",
     ),
 )
 
@@ -353,23 +354,25 @@ EXERCISES = (SIDE_BY_SIDE_HEADS, MANY_HEADS, CUT_QKV)
 PREDICTIONS = (
     Prediction(
         id="06.p1",
-        question="Heads 0 and 1 change places in the row of answers. What must be done to W_O so that the output stays the same?",
+        question="Heads 0 and 1 change places in the concatenation. What must be done to W_O so that the output stays the same?",
         choices={
             "a": Choice(
                 "nothing: heads have no order",
-                "They have no order by nature, but W_O was written for one: its first eight rows belong to whatever stands first.",
+                "No head is first by nature, but each row of W_O is multiplied by one channel of the concatenation. "
+                "Left as they are, the first eight rows would be multiplied by the output of head 1.",
             ),
             "b": Choice(
                 "swap its first two groups of eight rows",
-                "concat @ W_O is a sum: the output of each head times its group of rows. As long as each head meets its own rows, the order of the sum does not matter.",
+                "Row r of W_O is multiplied by channel r of the concatenation. If the rows move with their channels, "
+                "the same products are added, only in another order.",
             ),
             "c": Choice(
                 "swap its first two groups of eight columns",
-                "Columns of W_O are channels of the output. What it reads from the heads are its rows.",
+                "This changes places among the channels of the output. The channels of the concatenation are multiplied by the rows.",
             ),
             "d": Choice(
                 "swap rows 0 and 1",
-                "A head is eight channels, so eight rows belong to it.",
+                "This would be right if a head had one channel. Here each head has eight, so eight rows have to move.",
             ),
         },
         answer="b",
@@ -379,43 +382,69 @@ PREDICTIONS = (
         question="C stays at 32. What happens to the number of parameters when n_head goes from 1 to 8?",
         choices={
             "a": Choice(
-                "eight times as many",
-                "Each head has three matrices, but they shrink: 32 × 4 instead of 32 × 32.",
+                "it becomes eight times as large",
+                "There are eight times as many matrices, but each is an eighth as large: (32, 4) in place of (32, 32), because head_size = C / n_head.",
             ),
             "b": Choice(
-                "an eighth",
-                "One head of size 4 has an eighth; there are eight of them.",
+                "it becomes an eighth",
+                "This is true of the three matrices of a single head. There are eight such heads, and W_O keeps its size.",
             ),
             "c": Choice(
-                "the same",
-                "n_head matrices of (32, 32/n_head) are 32 · 32 numbers, whatever n_head is. Heads share the channels out.",
+                "it stays the same",
+                "For the queries, n_head matrices of (32, 32 / n_head) have 32 · 32 entries together, whatever n_head is. "
+                "The same holds for the keys and the values, and W_O is (32, 32) in any case.",
             ),
         },
         answer="c",
     ),
     Prediction(
         id="06.p3",
-        question="Split by view and merge by view, both without the transpose. Does the future leak?",
+        question="The split and the merge both use view alone, without the transpose. Does the future leak?",
         choices={
             "a": Choice(
                 "yes, twice as badly",
-                "The second mistake undoes the first one's displacement: every number comes back to its own token's place.",
+                "The two mistakes do not add up. The wrong merge puts every number back to the token that the wrong split took it from.",
             ),
             "b": Choice(
                 "no, and the module is right after all",
-                "Nothing leaks, but each “head” holds two whole tokens in place of a slice of all of them. The others it never meets.",
+                "Nothing leaks, but each “head” holds all channels of two tokens, where it should hold eight channels of all tokens. "
+                "So a token never meets the tokens of the other “heads”.",
             ),
             "c": Choice(
-                "no, but the later tokens attend to hardly anything",
-                "Each “head” got two whole tokens. No token attends to the future, and hardly any token to the past. The probe no_leak cannot see that; reach can.",
+                "no, but most outputs no longer depend on most of their past",
+                "Each “head” holds two whole tokens, and the merge puts them back to their places. A token can attend to itself and at most "
+                "to one token before it. The probe no_leak passes; the probe reach finds the mistake.",
             ),
             "d": Choice(
                 "only in head 0",
-                "All heads are cut and put together in the same way. Head 0 got tokens 0 and 1, head 1 tokens 2 and 3, and so on; none lets the future through.",
+                "All heads are split and merged in the same way: head 0 holds tokens 0 and 1, head 1 holds tokens 2 and 3, and so on. None of them leaks.",
             ),
         },
         answer="c",
     ),
 )
 
-TERMS = ()
+
+# ---------------------------------------------------------------- terms
+
+TERMS = (
+    Term(
+        "multi-head attention",
+        "A layer in which several attention heads attend to the same tokens at the same time, each with its own queries, keys and values.",
+        also=("MHA",),
+    ),
+    Term(
+        "concatenation",
+        "Tensors put one behind the other along an axis that they have, such as the outputs of all heads along the channels.",
+        also=("concat",),
+    ),
+    Term(
+        "output projection",
+        "The last matrix of multi-head attention, which combines the outputs of all heads in every channel.",
+        also=("W_O", "out_proj"),
+    ),
+    Term(
+        "fused",
+        "Combined into one, such as the weights of queries, keys and values in a single matrix, or all steps of attention in a single function.",
+    ),
+)

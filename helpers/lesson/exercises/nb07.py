@@ -7,6 +7,7 @@ from helpers.attention import FeedForward, MultiHeadAttention
 from helpers.clinic.wiring import WIRING_BUGS, block_output
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
+from helpers.lesson.terms import Term
 from helpers.torch_settings import seed_all
 
 # ---------------------------------------------------------------- 07.1
@@ -36,11 +37,11 @@ def _layers():
 
 FEED_FORWARD = Exercise(
     id="07.1",
-    title="Feed-forward",
+    title="Feed-forward network",
     reference=feed_forward,
     cases=_layers,
     accepted=(_by_linear,),
-    checked="two sizes: widen, ReLU, project back, with both biases",
+    checked="two inputs of different sizes: the first layer, ReLU and the second layer, both with their biases",
     mistakes=(
         Mistake(
             "no ReLU",
@@ -110,8 +111,9 @@ FEED_FORWARD = Exercise(
         ),
     ),
     hints=(
-        "Three steps: to 4C, ReLU, back to C.",
-        "A Linear layer is x @ W.T + b.",
+        "Three steps: the first Linear layer, ReLU, the second Linear layer.",
+        "nn.Linear stores its weight as (out, in), so a Linear layer computes x @ W.T + b.",
+        "torch.relu(x @ W_1.T + b_1) is what goes into the second layer.",
     ),
 )
 
@@ -246,9 +248,9 @@ LAYER_NORM = Exercise(
         ),
     ),
     hints=(
-        "Mean and variance over the channels of one token, kept as an axis of length 1.",
-        "x.var(dim=-1, unbiased=False, keepdim=True)",
-        "(x - mean) / torch.sqrt(variance + eps)",
+        "Take mean and variance over the channels, dim=-1, and keep that axis with length 1 (keepdim=True), so that they fit to x.",
+        "The variance that divides by C is x.var(dim=-1, unbiased=False, keepdim=True).",
+        "Subtract the mean, then divide by torch.sqrt(variance + eps).",
     ),
 )
 
@@ -326,9 +328,9 @@ BLOCK = Exercise(
         ),
     ),
     hints=(
-        "Two lines, each of the form x = x + something.",
-        "The first something is attention(norm_1(x)).",
-        "The second is feed_forward(norm_2(x)), with the x that the first line made.",
+        "Two lines, each of the form x = x + branch. Each branch begins with its own norm.",
+        "The first branch is attention(norm_1(x)).",
+        "The second branch is feed_forward(norm_2(x)). It reads the x that the first line has made.",
     ),
 )
 
@@ -341,59 +343,64 @@ EXERCISES = (FEED_FORWARD, LAYER_NORM, BLOCK)
 PREDICTIONS = (
     Prediction(
         id="07.p1",
-        question="Shuffle the tokens, run the feed-forward layer, put them back in order. What has changed?",
+        question="The tokens are shuffled, the feed-forward network is applied, and its outputs are put back in order. Which outputs differ from those without shuffling?",
         choices={
             "a": Choice(
-                "all outputs: order matters",
-                "The layer takes one token at a time and never sees a neighbour.",
+                "all of them, because the order of the tokens matters",
+                "It matters to causal attention, where the order decides which tokens a token can see. Here both layers work on the channels of one token.",
             ),
-            "b": Choice("nothing", "Each token goes through alone. Only attention mixes tokens."),
+            "b": Choice(
+                "none",
+                "Each output depends on the channels of its own token only. So it moves with its token, and moves back with it.",
+            ),
             "c": Choice(
-                "only the tokens that moved",
-                "They moved back. What a token becomes depends on its own channels alone.",
+                "only those of the tokens that moved",
+                "Their outputs moved too, and were put back. The place of a token plays no part in the calculation of its output.",
             ),
         },
         answer="b",
     ),
     Prediction(
         id="07.p2",
-        question="24 blocks with residual connections, no norm. Each branch gives back numbers about as large as those it reads. "
-        "x begins at size 1. How large is it at the end?",
+        question="24 blocks with residual connections: 48 branches. Each branch returns numbers about as large as those it reads, in a direction of its own. "
+        "The tokens begin at size 1. How large are they at the end?",
         choices={
             "a": Choice(
                 "about 50: each of the 48 branches adds 1",
-                "The first branch adds 1. The next one reads what is there by then, and adds as much as that.",
+                "The first branch returns numbers of size 1. But every later branch reads what has grown by then, and returns as much as that.",
             ),
             "b": Choice(
                 "about 1: attention averages",
-                "The branch may average, but its result is added to a residual stream that only grows.",
+                "An average can be small, and in a stack without residual connections the signal does fade. Here, what a branch returns is as large as what it reads, "
+                "and it is added.",
             ),
             "c": Choice(
                 "more than 100 000",
-                "Each branch adds as much as is there, so the size grows by a factor each time: like interest, not like wages.",
+                "Two vectors of equal size at right angles have a sum that is √2 = 1.4 times as large. A factor at each of 48 branches grows like compound interest: "
+                "even 1.3 gives 1.3 to the power of 48, about 295 000.",
             ),
         },
         answer="c",
     ),
     Prediction(
         id="07.p3",
-        question="5 is added to every channel of token 3. How does the output of the layer norm change?",
+        question="5 is added to every channel of token 3. How does the output of layer norm change?",
         choices={
             "a": Choice(
                 "nothing changes",
-                "The mean of that token rises by 5 too, and is subtracted. The variance does not change at all.",
+                "The mean of that token rises by 5 too and is subtracted, and its variance stays the same.",
             ),
             "b": Choice(
                 "token 3 rises by 5",
-                "The norm subtracts the token's mean, and the mean rose by 5 as well.",
+                "Layer norm subtracts the mean of the token, and this mean has risen by 5 as well.",
             ),
             "c": Choice(
-                "token 3 shrinks: it is divided by a larger number",
-                "Divided by the spread of its channels, and a constant does not change the spread.",
+                "token 3 shrinks, because it is divided by a larger number",
+                "It is divided by the standard deviation of its channels. A constant moves all channels alike, so their distances from the mean stay the same.",
             ),
             "d": Choice(
                 "all tokens change a little",
-                "That would be a norm over the sequence. Layer norm takes each token for itself.",
+                "They would if the mean were taken over the sequence. Layer norm takes the mean over the channels of one token.",
             ),
         },
         answer="a",
@@ -403,21 +410,96 @@ PREDICTIONS = (
         question="In row 0 under “train” stands 2.00. Why?",
         choices={
             "a": Choice(
-                "a mistake: no weight may be above 1",
-                "In evaluation it would be one: there each output is a weighted average, and its weights sum to 1. "
-                "In training dropout changes them, wrong in each row and right on average.",
+                "It is a mistake: no weight may be above 1.",
+                "In evaluation it would be a mistake, because there the weights of a row are positive and sum to 1. In training, dropout changes the weights after the softmax, "
+                "and a row may sum to more or less than 1.",
             ),
             "b": Choice(
-                "on purpose: what is not dropped is made larger, so that the average stays right",
-                "About half of the weights become 0, so the others are doubled: 1.00 becomes 0 or 2.00, which is 1.00 on average. eval() switches it off.",
+                "It is intended: the weights that are kept become larger, so that each weight is right on average.",
+                "With probability 0.5 a weight becomes 0, otherwise it is doubled. So 1.00 becomes 0 or 2.00, which is 1.00 on average.",
             ),
             "c": Choice(
-                "the softmax was forgotten in training",
-                "The softmax is there, before the dropout. Where nothing was dropped, the weights are exactly doubled.",
+                "In training there is no softmax.",
+                "There is one, and dropout comes after it: every number under “train” is 0 or twice the number under “eval”.",
+            ),
+        },
+        answer="b",
+    ),
+    Prediction(
+        id="07.p5",
+        question="Each of the eight blocks keeps its norms in both versions. What happens in training without residual connections?",
+        choices={
+            "a": Choice(
+                "The loss falls as well, only more slowly.",
+                "That is what happens with two blocks. With eight, the tokens are alike after the last block, and training does not change this within 100 steps.",
+            ),
+            "b": Choice(
+                "The loss stays near that of guessing.",
+                "All tokens end up alike, so the last layer has nothing to tell the letters apart by. It can only learn how frequent each letter is.",
+            ),
+            "c": Choice(
+                "The loss becomes nan, because the numbers explode.",
+                "Without residual connections nothing is added up, and each norm brings the tokens back to size 1. So nothing explodes, and yet it does not learn.",
             ),
         },
         answer="b",
     ),
 )
 
-TERMS = ()
+TERMS = (
+    Term(
+        "transformer block",
+        "Attention and a feed-forward network, each with a norm and a residual connection; language models stack many of them.",
+        also=("block", "layer"),
+        everyday=True,
+    ),
+    Term(
+        "GPT",
+        "A language model made of causal transformer blocks, trained to predict the next token; the name stands for generative pre-trained transformer.",
+        everyday=True,  # part of titles that other notebooks cite
+    ),
+    Term(
+        "feed-forward network",
+        "Two Linear layers with a ReLU or a similar function between them, applied to each token alone.",
+        also=("FFN", "MLP", "multi-layer perceptron"),
+    ),
+    Term(
+        "residual connection",
+        "The way past a layer: the layer's output is added to its input instead of replacing it.",
+        also=("skip connection",),
+    ),
+    Term(
+        "residual branch",
+        "A layer with a residual connection past it; its output is added to the residual stream.",
+    ),
+    Term(
+        "residual stream",
+        "The vectors of the tokens on their way through all blocks; every branch reads from them and adds to them.",
+    ),
+    Term(
+        "layer norm",
+        "A step that subtracts from each token the mean of its channels and divides it by their standard deviation.",
+        also=("layer normalisation", "nn.LayerNorm"),
+    ),
+    Term(
+        "scale and shift",
+        "The two parameters of each channel with which a norm multiplies and to which it adds; γ and β in papers, weight and bias in PyTorch.",
+        also=("gain and bias",),
+    ),
+    Term(
+        "post-norm",
+        "A block whose norms stand on the residual stream, after each addition: norm(x + f(x)).",
+    ),
+    Term(
+        "pre-norm",
+        "A block whose norms stand in the residual branches, before attention and feed-forward network: x + f(norm(x)).",
+    ),
+    Term(
+        "dropout",
+        "Setting numbers at random to 0 in training, and dividing the others so that each stays right on average.",
+    ),
+    Term(
+        "Adam",
+        "A way to train that divides the running mean of each parameter's gradient by its typical size, so that all parameters move in steps of similar size.",
+    ),
+)
