@@ -72,6 +72,15 @@ def test_no_file_bears_the_name_of_what_its_package_gives_out(package):
     assert all(hasattr(package, name) for name in package.__all__)
 
 
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_the_tests_of_a_package_stand_in_a_folder_of_its_name(package):
+    files = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    folder = ROOT / "tests" / package.__name__.removeprefix("helpers.")
+    tested = {path.stem.removeprefix("test_") for path in folder.glob("test_*.py")}
+    assert tested, f"{folder} holds no tests"
+    assert tested <= files, "a test file is named after the file that it tests"
+
+
 def test_conda_and_binder_read_the_same_list():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     *plain, last = environment["dependencies"]

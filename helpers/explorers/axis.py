@@ -31,7 +31,7 @@ class AxisExplorer(Explorer):
         controls = {
             "dim": slider("dim", 0, -3, 2),
             "keepdim": checkbox("keepdim"),
-            "cell": slider("number of the result", 6, 0, 11),
+            "cell": slider("number of the result", 9, 0, 11),
         }
 
         def fit_cell(change: Any) -> None:

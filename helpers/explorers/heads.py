@@ -64,8 +64,8 @@ class HeadsExplorer(Explorer):
         self._heads = {skip: _attend(q, k, v, n_head, skip) for skip in (False, True)}
         super().__init__(
             {
-                "row": slider("row of the query", 0, 0, T - 1),
-                "skip": checkbox("skip the transpose (split by view alone)", value=True),
+                "row": slider("row of the query", T - 1, 0, T - 1),
+                "skip": checkbox("skip the transpose (split by view alone)", value=False),
             }
         )
 

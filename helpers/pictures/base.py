@@ -141,7 +141,7 @@ def axes_at(figure: Figure, left: float, top: float, width: float, height: float
 
 
 def png_of(figure: Figure) -> bytes:
-    """Draw a figure and store it with 96 colours: a third of the file, no difference to see."""
+    """Draw a figure and store it with 256 colours: less than half of the file, no difference to see."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
@@ -156,7 +156,7 @@ def png_of(figure: Figure) -> bytes:
     colour = np.zeros(1 << 18, "<u4")
     colour[shade] = dots
     found = np.flatnonzero(count)
-    kept = found[np.argsort(-count[found], kind="stable")[:96]]
+    kept = found[np.argsort(-count[found], kind="stable")[:256]]
     rgb = colour.view("u1").reshape(-1, 4)[:, :3].astype("f4")
     distance = (rgb[kept] ** 2).sum(1) - 2 * rgb[found] @ rgb[kept].T
     nearest = np.zeros(1 << 18, "u1")

@@ -577,15 +577,16 @@ def series_map(current: str) -> Picture:
 def gpt_map() -> Picture:
     """Draw the whole way of a finished GPT, from a sentence to a guess of its next word.
 
-    Below each box stands the notebook that explains it. Positions and the last norm are left out.
+    Below each box stands the notebook that explains it. Positions, norms and residual
+    connections are left out.
     """
     boxes = [
-        Box("text", "“the cat\nwas tired,\nso”", 0, data=True, note="explained in"),
+        Box("text", "“the\ncat was\nwarm,\nso”", 0, data=True, note="explained in"),
         Box("tokens", "cut into\ntokens,\nnumber\nthem", 1, note="00"),
         Box("embedding", "look up\nembeddings", 2, note="00"),
         Box(
             "attention",
-            "attention:\ntokens exchange\ninformation",
+            "attention:\ntokens take\ninformation\nfrom earlier ones",
             3,
             look="accent",
             note="01 to 06",
@@ -609,11 +610,11 @@ def gpt_map() -> Picture:
         "What a finished GPT does: it reads a text and guesses the next word",
         [Panel(boxes, arrows, frames, row_height=78, gap=13)],
         alt=(
-            "Boxes and arrows from left to right: “the cat was tired, so” is cut into tokens, "
+            "Boxes and arrows from left to right: “the cat was warm, so” is cut into tokens, "
             "the embeddings of their ids are looked up, N blocks of attention and feed-forward "
             "follow, every word of the vocabulary gets a score, softmax turns the scores into "
             "probabilities, and the guess is “it”. Attention is marked: only there do tokens "
-            "exchange information."
+            "take information from earlier ones."
         ),
         about="explained in",
     )
@@ -792,7 +793,7 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
         f"{shape_text(B, n_head, T, head_size)} @ {shape_text(B, n_head, head_size, T)}"
     )
     return diagram(
-        "Multi-head attention: each head has its own slice of the channels",
+        "Multi-head attention: each head gets a slice of q, k and v, not of x",
         [Panel(boxes, arrows, [Frame(together, heads, accent=True)], row_height=50, gap=18)],
         alt=(
             f"Boxes and arrows from left to right: a query, a key and a value layer turn x {whole} "

@@ -379,7 +379,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="06.p2",
-        question="C stays at 32. What happens to the number of parameters when n_head goes from 1 to 8?",
+        question="C stays at 32, and the concatenation keeps its 32 channels. What happens to the number of parameters when n_head goes from 1 to 8?",
         choices={
             "a": Choice(
                 "it becomes eight times as large",
