@@ -128,7 +128,7 @@ CAUSAL_SOFTMAX = Exercise(
         ),
     ),
     hints=(
-        "Take three steps, as for the zeros above: find the cells of the future, fill them, apply softmax.",
+        "Take the two steps that you saw for the zeros above: mask the scores of the future, then apply softmax.",
         "masked_fill(mask, value) returns a new tensor, with the value wherever the mask is True. A (T, T) mask is broadcast over the batch.",
         "Fill the future with float('-inf'), then apply softmax along the axis of the keys, which is the last one.",
     ),
@@ -347,7 +347,7 @@ PREDICTIONS = (
         "How close are these weights to the matrix of notebook 02, a triangle of ones divided by its row sums?",
         choices={
             "a": Choice(
-                "equal in every bit",
+                "exactly equal",
                 "e⁰ is exactly 1, e^-inf is exactly 0, and a sum of up to 8 ones is exact. Both ways end with the same division, 1 / (t + 1), "
                 "so they round to the same number.",
             ),
@@ -357,8 +357,8 @@ PREDICTIONS = (
                 "and the last step is the same division in both.",
             ),
             "c": Choice(
-                "different: exponentials do not give averages",
-                "For unequal scores that is right. Here all allowed scores are equal, so their exponentials are equal, and equal weights are an average.",
+                "different: exponentials do not give equal weights",
+                "For unequal scores that is right. Here all allowed scores are equal, so their exponentials are equal, and so are the weights.",
             ),
         },
         answer="a",
@@ -415,7 +415,7 @@ PREDICTIONS = (
             ),
             "c": Choice(
                 "applied the softmax along the columns",
-                "Every column sums to 1, and the last column holds a single 1. The call was softmax(dim=1). It is right for a (T, T) matrix, "
+                "Every column sums to 1, and the last column holds a single 1. softmax(dim=1) does this. It is right for a (T, T) matrix, "
                 "and wrong for (B, T, T), where axis 1 is the query.",
             ),
             "d": Choice(
@@ -436,7 +436,7 @@ TERMS = (
     ),
     Term(
         "softmax",
-        "The function that takes the exponential of each score and divides each row by its sum, so that the weights are positive and sum to 1.",
+        "The function that takes the exponential of each score and divides each row by its sum, so that no weight is negative and each row sums to 1.",
     ),
     Term(
         "mask",
