@@ -141,7 +141,7 @@ def axes_at(figure: Figure, left: float, top: float, width: float, height: float
 
 
 def png_of(figure: Figure) -> bytes:
-    """Draw a figure and store it with 256 colours: less than half of the file, no difference to see."""
+    """Draw a figure and store it with 256 colours: a smaller file, no difference to see."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
