@@ -33,7 +33,7 @@ SCORE = Exercise(
     title="One score",
     reference=score,
     cases=lambda: [
-        (*_normal(0, (6, 3), (3, 2), (3, 2)), 1, 4),
+        (*_normal(0, (7, 3), (3, 2), (3, 2)), 2, 5),  # others than in the text
         (*_normal(1, (5, 4), (4, 3), (4, 3)), 3, 2),
     ],
     accepted=(_score_from_table,),
