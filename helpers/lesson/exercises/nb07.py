@@ -371,7 +371,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "about 1: attention averages",
-                "An average can be small, and in a stack without residual connections the signal does fade. Here, what a branch returns is as large as what it reads, "
+                "An average can be small, and with unit gain the signal does fade in a stack without residual connections. Here, what a branch returns is as large as what it reads, "
                 "and it is added.",
             ),
             "c": Choice(
@@ -431,7 +431,7 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "The loss falls as well, only more slowly.",
-                "That is what happens with two blocks. With eight, the tokens are alike after the last block, and training does not change this within 100 steps.",
+                "That is what happens with two or four blocks (four need more than 100 steps). With eight, the tokens are alike after the last block, and training does not change this within 100 steps.",
             ),
             "b": Choice(
                 "The loss stays near that of guessing.",
@@ -483,7 +483,7 @@ TERMS = (
     ),
     Term(
         "scale and shift",
-        "The two parameters of each channel with which a norm multiplies and to which it adds; γ and β in papers, weight and bias in PyTorch.",
+        "The two parameters of each channel at the end of a norm: the channel is multiplied by the scale, and the shift is added.",
         also=("gain and bias",),
     ),
     Term(
@@ -500,6 +500,6 @@ TERMS = (
     ),
     Term(
         "Adam",
-        "A way to train that divides the running mean of each parameter's gradient by its typical size, so that all parameters move in steps of similar size.",
+        "A way to train that divides the running mean of each parameter's gradient by the root of the running mean of its square, so that all parameters move in steps of similar size.",
     ),
 )
