@@ -47,6 +47,7 @@ def first_red_cell(mutation=None):
     return None
 
 
+@pytest.mark.slow  # nbval has compared the same outputs
 def test_sound_helpers_leave_every_notebook_as_it_is():
     assert first_red_cell() is None
 
