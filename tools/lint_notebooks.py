@@ -27,7 +27,7 @@ RULES: dict[str, Callable[["Book"], Iterator[Finding]]] = {}
 MAX_LINES = 25  # of code in a cell
 MAX_CODE_CELLS = 3  # in a row, without words
 MAX_OUTPUT_LINES = 40
-MAX_BYTES = 450_000
+MAX_BYTES = 300_000
 PUBLIC = ("attention", "clinic", "explorers", "lesson", "pictures", "show", "stack", "toy")
 EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 
@@ -167,7 +167,7 @@ def file_name(book: Book) -> Iterator[Finding]:
 
 @rule
 def file_size(book: Book) -> Iterator[Finding]:
-    """A notebook has at most 450 KB."""
+    """A notebook has at most 300 KB."""
     if book.size > MAX_BYTES:
         yield None, f"has {book.size // 1000} KB", f"at most {MAX_BYTES // 1000}: smaller pictures"
 

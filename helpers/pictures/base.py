@@ -28,6 +28,8 @@ FONT = "DejaVu Sans"  # comes with matplotlib: the same letters on every machine
 BODY, TITLE = 11, 13  # letter sizes
 PAD = 10  # white margin around every picture
 WIDEST = 900
+SURFACE = 800  # dots: a shade that fills as many is kept as it is
+NEARBY = 16  # of 255, in red, green or blue: how far another shade may move
 TEXT_STYLE = {"family": FONT, "size": BODY, "color": INK, "parse_math": False}
 TITLE_STYLE = TEXT_STYLE | {"size": TITLE, "weight": "bold", "linespacing": 1.25}
 
@@ -141,24 +143,23 @@ def axes_at(figure: Figure, left: float, top: float, width: float, height: float
 
 
 def png_of(figure: Figure) -> bytes:
-    """Draw a figure and store it with 256 colours: a smaller file, no difference to see."""
+    """Draw a figure and store it with a palette of up to 256 colours, which makes a small file."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
     canvas = figure.canvas if hasattr(figure.canvas, "buffer_rgba") else FigureCanvasAgg(figure)
     canvas.draw()
     dots = np.asarray(canvas.buffer_rgba()).view("<u4")[..., 0]  # (height, width)
-    # Pillow's own quantize is not as good: it moves the colours of whole cells, and makes white
-    # grey. Here the most frequent shades stay as they are, and each other one goes to the nearest
-    # of them. A shade is named by six bits for each of red, green and blue.
+    # A shade is named by six bits for each of red, green and blue.
     shade = dots >> 2 & 0x3F | dots >> 4 & 0xFC0 | dots >> 6 & 0x3F000
     count = np.bincount(shade.ravel(), minlength=1 << 18)
     colour = np.zeros(1 << 18, "<u4")
     colour[shade] = dots
     found = np.flatnonzero(count)
-    kept = found[np.argsort(-count[found], kind="stable")[:256]]
-    rgb = colour.view("u1").reshape(-1, 4)[:, :3].astype("f4")
-    distance = (rgb[kept] ** 2).sum(1) - 2 * rgb[found] @ rgb[kept].T
+    found = found[np.argsort(-count[found], kind="stable")]
+    rgb = colour.view("u1").reshape(-1, 4)[found, :3].astype("f4")
+    kept = _palette(rgb, count[found])
+    distance = (rgb[kept] ** 2).sum(1) - 2 * rgb @ rgb[kept].T
     nearest = np.zeros(1 << 18, "u1")
     nearest[found] = distance.argmin(1)
     image = Image.fromarray(nearest[shade])
@@ -166,6 +167,21 @@ def png_of(figure: Figure) -> bytes:
     file = io.BytesIO()
     image.save(file, "PNG", dpi=(144, 144), compress_level=8)
     return file.getvalue()
+
+
+def _palette(rgb: np.ndarray, count: np.ndarray) -> list[int]:
+    """Choose colours, of (n, 3) shades from the most frequent to the rarest.
+
+    Pillow's quantize moves the colours of whole cells and makes white grey. Here the shades of
+    surfaces stay as they are. Then shades are added, each time the one farthest from all others,
+    until every shade of a letter's edge or a colour bar has one nearby.
+    """
+    kept = list(range(min(200, max(1, int((count >= SURFACE).sum())))))
+    away = np.min([np.abs(rgb - rgb[k]).max(1) for k in kept], axis=0)
+    while away.max() > NEARBY and len(kept) < 256:
+        kept.append(int(away.argmax()))
+        away = np.minimum(away, np.abs(rgb - rgb[kept[-1]]).max(1))
+    return kept
 
 
 # --- Texts ------------------------------------------------------------------------------------

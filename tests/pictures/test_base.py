@@ -33,7 +33,7 @@ def test_no_text_is_cut_off_or_covered(name, monkeypatch):
     draw = Text.draw
     monkeypatch.setattr(Text, "draw", lambda self, to: (drawn.append(self), draw(self, to)))
     figure = EXAMPLES[name]().figure()
-    assert len(png_of(figure)) < 80_000
+    assert len(png_of(figure)) < 70_000
     width, height = figure.bbox.size
     assert width <= 2 * base.WIDEST
     texts = [text for text in drawn if text.get_text() and text.get_visible()]
