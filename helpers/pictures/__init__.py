@@ -3,7 +3,7 @@
 - matrix: `heatmap`, `heatmaps`
 - tensors: `sheets`, `row_times_column`, `ribbon`
 - tokens: `staircase`, `plane`
-- weights: `softmax_steps`, `why_this_weight`
+- weights: `score_arrows`, `softmax_steps`, `why_this_weight`
 - lines: `curves`
 - diagrams: `series_map`, `gpt_map`, `lookup_diagram`, `head_diagram`, `multi_head_diagram`,
   `block_diagram`
@@ -24,7 +24,7 @@ from helpers.pictures.lines import curves
 from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.pictures.tensors import ribbon, row_times_column, sheets
 from helpers.pictures.tokens import plane, staircase
-from helpers.pictures.weights import softmax_steps, why_this_weight
+from helpers.pictures.weights import score_arrows, softmax_steps, why_this_weight
 
 __all__ = [
     "Picture",
@@ -39,6 +39,7 @@ __all__ = [
     "plane",
     "ribbon",
     "row_times_column",
+    "score_arrows",
     "series_map",
     "sheets",
     "softmax_steps",

@@ -15,7 +15,7 @@ from helpers.numbers import EDGE, as_array, briefs, power
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.colours import CURVES, INK, LINE, PALE, QUIET
-from helpers.pictures.table import Table, plain_cells, side_by_side
+from helpers.pictures.table import Table, plain_cells, side_by_side, text_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +30,10 @@ def curves(
     logx: bool = False,
     logy: Sequence[str] = (),
     columns: int | None = None,
+    statements: Sequence[str] = (),
     title: str = "",
 ) -> Picture:
-    """Draw lines in small multiples: one panel a quantity, one line a way of doing it.
+    """Draw lines in small multiples: one panel per quantity, one line per way of doing it.
 
     Parameters
     ----------
@@ -49,6 +50,9 @@ def curves(
         The panels that have a logarithmic y axis.
     columns : int
         Panels side by side, 1 to 3; without: as many as there are, at most 3.
+    statements : sequence of str
+        What the text version and the HTML say in place of the numbers. For numbers that differ
+        from machine to machine, as after many training steps: state what the cell asserts.
 
     Raises
     ------
@@ -88,7 +92,10 @@ def curves(
     columns = min(columns, len(data))
     tables = [_table(panel, lines, across, panel in logy, xlabel) for panel, lines in data.items()]
     twin = [titled("Curves", title), f"across: {xlabel}{' (logarithmic)' * logx}"]
-    twin += [f"\n{table.caption}\n{table.text()}" for table in tables]
+    if statements:
+        twin += ["", *statements]
+    else:
+        twin += [f"\n{table.caption}\n{table.text()}" for table in tables]
     first, *_, last = tables[0].columns
     return Picture(
         alt=f"{titled('Curves', title)}: {len(data)} panel{'s' * (len(data) > 1)} "
@@ -96,7 +103,12 @@ def curves(
         f"line{'s' * (len(names) > 1)} {', '.join(names)}.",
         text="\n".join(twin),
         draw=lambda: _draw_curves(across, data, names, xlabel, logx, logy, columns, title),
-        html=lambda: side_by_side([table.html() for table in tables], title),
+        html=lambda: side_by_side(
+            [f"<p>{text_html(' '.join(statements))}</p>"]
+            if statements
+            else [table.html() for table in tables],
+            title,
+        ),
     )
 
 
@@ -204,11 +216,12 @@ def _set_y_axis(ax: Axes, values: np.ndarray, log: bool) -> None:
 
 
 def _set_x_axis(ax: Axes, across: np.ndarray, wide: float) -> None:
-    """Label every x that has room: the first, the last, and between them what does not touch."""
-    from matplotlib.ticker import NullLocator
+    """Label every x if there is room, or else round numbers (on a logarithmic axis: some x)."""
+    from matplotlib.ticker import MaxNLocator, NullLocator
 
     labels = briefs(across)
-    scaled = np.log(across) if ax.get_xscale() == "log" else across
+    log = ax.get_xscale() == "log"
+    scaled = np.log(across) if log else across
     places = (scaled - scaled[0]) / (scaled[-1] - scaled[0]) * wide * 0.9
     half = [base.text_width(label, 10.5) / 2 + 4 for label in labels]
     last = len(across) - 1
@@ -218,7 +231,11 @@ def _set_x_axis(ax: Axes, across: np.ndarray, wide: float) -> None:
         if free and places[last] - places[i] > half[i] + half[last]:
             kept.append(i)
     kept.append(last)
-    ax.set_xticks([across[i] for i in kept], [labels[i] for i in kept], parse_math=False)
+    if log or len(kept) == len(across):
+        ax.set_xticks([across[i] for i in kept], [labels[i] for i in kept], parse_math=False)
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
+        ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_locator(NullLocator())
 
 

@@ -1,9 +1,9 @@
-"""How attention weights come about: one row through the softmax, one weight step by step."""
+"""How attention weights come about: a score, a row through the softmax, a weight step by step."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,97 @@ from helpers.numbers import as_array, bracketed, number, texts
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_mask, as_matrix, as_names, is_whole
-from helpers.pictures.colours import BLUE, LINE, ORANGE, QUIET, fills, paint
+from helpers.pictures.colours import BLUE, INK, LINE, ORANGE, PALE, QUIET, fills, paint
 from helpers.pictures.table import Cell, Table, grid, plain_cells, side_by_side, text_html, widest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+def score_arrows(query: Any, keys: Mapping[str, Any], *, title: str = "") -> Picture:
+    """Draw a query and several keys as arrows, each key with its score, the dot product.
+
+    Parameters
+    ----------
+    query : (2,)
+        The same in every panel.
+    keys : dict of name -> (2,), one to six
+        One panel per key; the name says how it lies to the query.
+
+    Raises
+    ------
+    ValueError
+        If a vector does not have two channels or is not finite, or there are no keys or too many.
+    """
+    if not 1 <= len(keys) <= 6:
+        raise ValueError(f"score_arrows draws 1 to 6 keys, got {len(keys)}")
+    q = _as_arrow(query, "query")
+    ks = np.stack([_as_arrow(key, f"the key {name!r}") for name, key in keys.items()])  # (n, 2)
+    columns = {"channel 0": ks[:, 0], "channel 1": ks[:, 1], "score": ks @ q}
+    table = _table("key", keys, columns, marked=[(i, 2) for i in range(len(ks))])
+    scores = texts(ks @ q)
+    at = f"({', '.join(texts(q))})"
+    named = [f"{score} {name}" for name, score in zip(keys, scores, strict=True)]
+    return Picture(
+        alt=f"{titled('Arrows', title)}: the query {at} and one key in each of "
+        f"{len(keys)} panels. "
+        f"Scores: {', '.join(named)}.",
+        text=f"{titled('Arrows', title)}\nquery: {at}\n{table.text()}",
+        draw=lambda: _draw_arrows(q, ks, list(keys), scores, title),
+        html=lambda: side_by_side([f"<p>query: {at}</p>{table.html()}"], title),
+    )
+
+
+def _as_arrow(vector: Any, what: str) -> np.ndarray:
+    values = as_array(vector, what).astype(float)
+    if values.shape != (2,) or not np.isfinite(values).all():
+        raise ValueError(f"{what} must be two finite numbers, got {values.tolist()}")
+    return values
+
+
+def _draw_arrows(
+    query: np.ndarray, keys: np.ndarray, names: list[str], scores: list[str], title: str
+) -> Figure:
+    """Draw one panel per key, all in one scale: the query pale and wide, the key on top of it."""
+    gap = 14
+    side = min(180, (base.WIDEST - 2 * base.PAD + gap) / len(keys) - gap)
+    width = max(2 * base.PAD + len(keys) * (side + gap) - gap, 370)
+    heads = [base.break_lines(name, side) for name in names]
+    lines, y = base.heading(title, width - 2 * base.PAD)
+    top = base.PAD + y + 16 * max(map(len, heads)) + 8
+    vectors = np.stack([query, *keys])
+    low, high = np.minimum(vectors.min(0), 0), np.maximum(vectors.max(0), 0)
+    unit = (side - 28) / max(float((high - low).max()), 1e-9)  # pixels
+    tall = max(40, (high - low)[1] * unit + 28)
+    figure, ax = base.empty_page(width, top + tall + 70)
+    base.write_heading(ax, lines)
+    for i, (head, key, score) in enumerate(zip(heads, keys, scores, strict=True)):
+        left = base.PAD + i * (side + gap)
+        middle = np.array([left + side / 2, top + tall / 2])
+        start = middle - [1, -1] * (low + high) / 2 * unit  # y points down on the page
+        base.write(ax, middle[0], top - 8, "\n".join(head), va="bottom", linespacing=1.25)
+        _draw_vector(ax, start, start + [1, -1] * query * unit, PALE, 8)
+        _draw_vector(ax, start, start + [1, -1] * key * unit, BLUE, 2.2)
+        ax.plot(*start, "o", color=INK, markersize=6, zorder=3)
+        text = f"score {score}"
+        base.write(ax, middle[0], top + tall + 16, text, size=12, weight="bold", color=ORANGE)
+    note = "wide, grey: the query · thin, blue: the key"
+    base.write(ax, base.PAD, top + tall + 50, note, ha="left", color=QUIET)
+    return figure
+
+
+def _draw_vector(
+    ax: Axes, start: np.ndarray, end: np.ndarray, color: str, linewidth: float
+) -> None:
+    style = f"-|>,head_length={0.25 + 0.05 * linewidth},head_width={0.12 + 0.03 * linewidth}"
+    ax.annotate(
+        "", end, start,
+        arrowprops={
+            "arrowstyle": style, "color": color, "linewidth": linewidth, "shrinkA": 0,
+            "shrinkB": 0, "mutation_scale": 20, "joinstyle": "miter",
+        },
+    )  # fmt: skip
 
 
 def softmax_steps(

@@ -10,6 +10,7 @@ from helpers.pictures import (
     plane,
     ribbon,
     row_times_column,
+    score_arrows,
     sheets,
     softmax_steps,
     staircase,
@@ -67,6 +68,8 @@ OTHERS = {
     "staircase": lambda: staircase(8, title="Who"),
     "one step": lambda: staircase(1),
     "plane": lambda: plane([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0], [4.0, 1.0]], 2, title="Means"),
+    "arrows": lambda: score_arrows([2, 0], dict(zip(LONG, SCORES[:, :2], strict=True)), title="T"),
+    "one arrow": lambda: score_arrows([0, 0.5], {"along": [0, 1]}, title=LONG_TITLE),
     "softmax": lambda: softmax_steps([1.0, 0.0, 5.0], [True, True, False], labels=WORDS[:3]),
     "long softmax": lambda: softmax_steps(torch.arange(10.0) - 99, labels=[LONG[2]] * 10),
     "why": lambda: why_this_weight(

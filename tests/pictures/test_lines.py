@@ -81,11 +81,28 @@ def test_ticks_are_few_and_readable(values, log, ticks):
     assert labels == ticks
 
 
+def shown_ticks(ax):
+    low, high = ax.get_xlim()
+    ticks = zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+    return [label.get_text() for place, label in ticks if low <= place <= high]
+
+
 def test_labels_of_x_have_room():
+    (ax,) = panels(curves(X, {"p": {"a": X}}, xlabel="x", logx=True))
+    assert shown_ticks(ax) == ["1", "4", "16", "64"]  # every x
     (ax,) = panels(curves(range(1, 101), {"p": {"a": range(100)}}, xlabel="x"))
-    places = ax.get_xticks().tolist()
-    assert (places[0], places[-1]) == (1, 100)
-    assert 5 < len(places) < 20
+    assert shown_ticks(ax) == ["0", "20", "40", "60", "80", "100"]  # round numbers
+    (ax,) = panels(curves(range(1, 101), {"p": {"a": range(100)}}, xlabel="x", logx=True))
+    labels = shown_ticks(ax)
+    assert (labels[0], labels[-1]) == ("1", "100") and 5 < len(labels) < 25
+
+
+def test_statements_stand_in_place_of_the_numbers():
+    words = ["At the end, the loss of a is below 0.1.", "b < a"]
+    shown = curves(X, PANELS, **TWO, statements=words, title="Loss")
+    assert str(shown).splitlines() == ["Curves: Loss", "across: d (logarithmic)", "", *words]
+    assert "below 0.1. b &lt; a</p>" in shown.html() and "<table" not in shown.html()
+    assert len(panels(shown)[0].lines) == 2  # drawn all the same
 
 
 def test_decades_hold_all_values_and_two_ticks():

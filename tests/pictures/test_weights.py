@@ -6,8 +6,8 @@ import torch
 from matplotlib.colors import to_hex
 
 from helpers.numbers import number
-from helpers.pictures import softmax_steps, why_this_weight
-from helpers.pictures.colours import BLUE, ORANGE
+from helpers.pictures import score_arrows, softmax_steps, why_this_weight
+from helpers.pictures.colours import BLUE, ORANGE, PALE
 
 WORDS = ["Life", "is", "short"]
 QUERY = torch.tensor([1.0, 2.0])
@@ -15,6 +15,29 @@ KEYS = torch.tensor([[0.5, -1.0], [3.0, 0.25], [-1.0, 0.75]])  # (3, 2)
 VALUES = torch.tensor([[1.0, 0.0, 0.0, 2.0], [0.0, 4.0, 0.0, 2.0], [0.0, 0.0, 8.0, 2.0]])  # (3, 4)
 SCORES = [1.0, 0.0, 2.0, 5.0]
 ALLOWED = [True, True, True, False]
+
+
+def test_arrows_point_as_their_vectors_and_tell_the_dot_product():
+    keys = {"a": [1.0, 0.5], "b": [-2.0, 0.25]}
+    shown = score_arrows(QUERY, keys, title="Fit")
+    ax = shown.figure().axes[0]
+    drawn = [note for note in ax.texts if getattr(note, "arrow_patch", None)]
+    vectors = np.array([np.subtract(note.xy, note.xyann) * [1, -1] for note in drawn])
+    unit = vectors[0, 0] / QUERY[0].item()
+    assert np.allclose(vectors / unit, [QUERY, keys["a"], QUERY, keys["b"]], atol=1e-6)
+    colours = [to_hex(note.arrow_patch.get_facecolor()) for note in drawn]
+    assert colours == [PALE, BLUE, PALE, BLUE]
+    assert [t.get_text() for t in ax.texts if "score " in t.get_text()] == [
+        "score 2.00",
+        "score -1.50",
+    ]
+    assert str(shown).splitlines() == [
+        "Arrows: Fit",
+        "query: (1, 2)",
+        "key  channel 0  channel 1  score",
+        "  a          1       0.50   2.00",
+        "  b         -2       0.25  -1.50",
+    ]
 
 
 def test_softmax_steps_end_in_the_softmax():
@@ -71,6 +94,9 @@ def test_the_weight_that_is_explained_is_marked():
     ("call", "words"),
     [
         (lambda: softmax_steps(KEYS), r"one row.*\(3, 2\)"),
+        (lambda: score_arrows(QUERY, {}), "1 to 6 keys, got 0"),
+        (lambda: score_arrows([1.0], {"a": QUERY}), r"query must be two .*got \[1.0\]"),
+        (lambda: score_arrows(QUERY, {"a": [1.0, torch.nan]}), "the key 'a' must be two finite"),
         (lambda: softmax_steps([1.0, -torch.inf]), "allowed=, not as -inf"),
         (lambda: softmax_steps([1.0, 2.0], [False, False]), "0/0 is nan"),
         (lambda: softmax_steps([1.0, 2.0], labels=["a"]), "each of the 2 scores, got 1"),
