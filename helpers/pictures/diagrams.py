@@ -789,7 +789,7 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
         Arrow("proj", "out"),
     ]
     together = (
-        f"all heads in one batched matmul: q @ k.mT is\n"
+        f"the scores of all heads in one batched matmul, q @ k.mT:\n"
         f"{shape_text(B, n_head, T, head_size)} @ {shape_text(B, n_head, head_size, T)}"
     )
     return diagram(
@@ -798,8 +798,9 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
         alt=(
             f"Boxes and arrows from left to right: a query, a key and a value layer turn x {whole} "
             f"into q, k and v, which are split into {n_head} slices. {n_head} marked boxes, one "
-            f"for each head, attend in parallel, each with slices {part}, all in one batched "
-            f"matmul. Their outs are put side by side to {whole}, and proj gives out {whole}."
+            f"for each head, attend in parallel, each with slices {part}; one batched matmul "
+            f"computes the scores of all heads. Their outs are put side by side to {whole}, and "
+            f"proj gives out {whole}."
         ),
     )
 
