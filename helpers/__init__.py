@@ -4,7 +4,7 @@
 - `attention`: the mask, the formula, a head, many heads, the block; `attention_checks`: what they
   refuse, in words. `stack`: signal, gradient and token similarity by depth. `toy`: the examples.
 - `torch_settings`: one thread for a while, and a fast seed.
-- `pictures`: what is drawn with matplotlib, each with a table and a twin in words.
+- `pictures`: what is drawn with matplotlib, each with a table and a text version.
 - `explorers`: live pictures that follow a slider. `clinic`: probes, known bugs and `diagnose`.
 - `lesson`: predict, check, hint and solution, with one file of exercises for each notebook.
 """

@@ -478,22 +478,22 @@ def no_svg(book: Book) -> Iterator[Finding]:
     """Stored SVG differs in every run."""
     for n, output in book.outputs:
         if "image/svg+xml" in output.get("data", {}):
-            yield n, "stores an SVG picture", "show a PNG with its twin (helpers.pictures)"
+            yield n, "stores an SVG picture", "show a PNG with its text (helpers.pictures)"
 
 
 @rule
 def picture_words(book: Book) -> Iterator[Finding]:
-    """A stored picture has alt text and a twin in words: nbval compares only the twin."""
+    """A stored picture has alt text and a text version: nbval compares only the text."""
     for n, output in book.outputs:
         if "image/png" not in output.get("data", {}):
             continue
         if not str(output.metadata.get("image/png", {}).get("alt", "")).strip():
             yield n, "has a picture without alt text", "show it through helpers.pictures"
-        twin = "".join(output.data.get("text/plain", "")).strip()
-        if not twin or twin.startswith("<Figure"):
+        words = "".join(output.data.get("text/plain", "")).strip()
+        if not words or words.startswith("<Figure"):
             yield (
                 n,
-                "has a picture without a twin in words",
+                "has a picture without a text version",
                 "show it through helpers.pictures",
             )
 

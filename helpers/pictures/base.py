@@ -1,8 +1,9 @@
 """What all pictures share: `Picture`, the switch to tables, and the measuring of texts.
 
 A notebook's output holds three things for each picture: the PNG that you see, a short description
-for screen readers (`alt`), and the *twin*: the same content as plain text, with the numbers. Tests
-compare the twins, because nobody can compare PNGs. `tables()` swaps every PNG for an HTML table.
+for screen readers (`alt`), and the text version: the same content as plain text, with the numbers.
+Tests compare the text versions, because nobody can compare PNGs. `tables()` swaps every PNG for an
+HTML table.
 
 Lengths are CSS pixels throughout; a picture is drawn with two dots a pixel, so that it is crisp.
 """
@@ -58,7 +59,7 @@ class Picture:
     alt : str
         One or two sentences for those who cannot see the picture.
     text : str
-        The twin: title, axes and rounded numbers as plain text. This is ``str(picture)``.
+        The text version: title, axes and rounded numbers as plain text. This is ``str(picture)``.
     draw : () -> Figure
         Draws it with matplotlib.
     html : () -> str

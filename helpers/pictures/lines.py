@@ -91,17 +91,17 @@ def curves(
         raise ValueError(f"columns must be 1, 2 or 3, got {columns!r}")
     columns = min(columns, len(data))
     tables = [_table(panel, lines, across, panel in logy, xlabel) for panel, lines in data.items()]
-    twin = [titled("Curves", title), f"across: {xlabel}{' (logarithmic)' * logx}"]
+    text_lines = [titled("Curves", title), f"across: {xlabel}{' (logarithmic)' * logx}"]
     if statements:
-        twin += ["", *statements]
+        text_lines += ["", *statements]
     else:
-        twin += [f"\n{table.caption}\n{table.text()}" for table in tables]
+        text_lines += [f"\n{table.caption}\n{table.text()}" for table in tables]
     first, *_, last = tables[0].columns
     return Picture(
         alt=f"{titled('Curves', title)}: {len(data)} panel{'s' * (len(data) > 1)} "
         f"({'; '.join(data)}) over {xlabel} ({first} to {last}), with the "
         f"line{'s' * (len(names) > 1)} {', '.join(names)}.",
-        text="\n".join(twin),
+        text="\n".join(text_lines),
         draw=lambda: _draw_curves(across, data, names, xlabel, logx, logy, columns, title),
         html=lambda: side_by_side(
             [f"<p>{text_html(' '.join(statements))}</p>"]

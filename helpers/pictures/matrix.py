@@ -1,8 +1,8 @@
 """Heatmaps: which query attends to which key, as colours with numbers.
 
-A heatmap is decided once (`decide`: which value, which colour, which text in which cell) and drawn
-three times from that one decision: as a matplotlib picture, as an HTML table, and in words. So the
-three cannot disagree.
+What a heatmap shows is computed once (`make_content`: which value, colour and text in which cell).
+The matplotlib picture, the HTML table and the text version are all made from it, so they cannot
+disagree.
 
 Row = query (who reads), column = key (who is read). In a mask, True = may attend.
 """
@@ -38,8 +38,8 @@ Labels = str | Sequence[Any] | Mapping[str, Sequence[Any]] | None
 
 
 @dataclass(frozen=True)
-class Decided:
-    """All that a heatmap shows, decided before anything is drawn.
+class Content:
+    """All that a heatmap shows, computed before anything is drawn.
 
     Arrays are (n_row, n_col). `may` is the mask, True = may attend.
     """
@@ -63,23 +63,23 @@ class Decided:
 
 
 class Heatmap(Picture):
-    """A heatmap as a `Picture`; `decided` holds all that it shows."""
+    """A heatmap as a `Picture`; `content` holds all that it shows."""
 
-    def __init__(self, decided: Decided, ax: Axes | None = None) -> None:
-        self.decided = decided
-        twin = [titled("Heatmap", decided.title), *_axes_in_words(decided)]
+    def __init__(self, content: Content, ax: Axes | None = None) -> None:
+        self.content = content
+        text_lines = [titled("Heatmap", content.title), *_axes_in_words(content)]
         super().__init__(
-            alt=_alt([decided], decided.title),
-            text="\n".join(twin + _cells_in_words(decided)),
+            alt=_alt([content], content.title),
+            text="\n".join(text_lines + _cells_in_words(content)),
             draw=lambda: (
-                _draw([replace(decided, title="")], decided.title)
+                _draw([replace(content, title="")], content.title)
                 if ax is None
                 else ax.get_figure(root=True)
             ),
-            html=lambda: _html(decided),
+            html=lambda: _html(content),
         )
         if ax is not None:
-            _draw_cells(ax, decided)
+            _draw_cells(ax, content)
 
 
 def heatmap(
@@ -141,7 +141,7 @@ def heatmap(
     values = as_matrix(matrix, "the matrix")
     may = as_mask(mask, values.shape, "mask")
     scale = _scale([values[may]], center, vmin, vmax)
-    return Heatmap(decide(values, may, scale, rows, cols, title, annotate, fmt, outline), ax)
+    return Heatmap(make_content(values, may, scale, rows, cols, title, annotate, fmt, outline), ax)
 
 
 def heatmaps(
@@ -204,21 +204,21 @@ def heatmaps(
     ]
     scale = _scale([v[m] for v, m in zip(values, may, strict=True)], center, vmin, vmax)
     panels = [
-        decide(v, m, scale, rows, cols, str(name), annotate, fmt)
+        make_content(v, m, scale, rows, cols, str(name), annotate, fmt)
         for v, m, name in zip(values, may, titles, strict=True)
     ]
-    twin = [titled(f"{len(panels)} heatmaps", title), *_axes_in_words(panels[0])]
+    text_lines = [titled(f"{len(panels)} heatmaps", title), *_axes_in_words(panels[0])]
     for panel in panels:
-        twin += ["", panel.title, *_cells_in_words(panel)]
+        text_lines += ["", panel.title, *_cells_in_words(panel)]
     return Picture(
         alt=_alt(panels, title),
-        text="\n".join(twin),
+        text="\n".join(text_lines),
         draw=lambda: _draw(panels, title),
         html=lambda: side_by_side([_html(d) for d in panels], title),
     )
 
 
-def decide(
+def make_content(
     values: np.ndarray,
     may: np.ndarray,
     scale: tuple[float, float, float | None],
@@ -228,7 +228,7 @@ def decide(
     annotate: bool | None = None,
     fmt: str = ".2f",
     outline: Sequence[tuple[int, int]] | None = None,
-) -> Decided:
+) -> Content:
     """Decide what every cell shows. `values` and `may` (n_row, n_col) and `scale` are checked."""
     n_row, n_col = values.shape
     row_name, row_labels = _axis(rows, n_row, "rows", QUERY)
@@ -239,7 +239,7 @@ def decide(
     low, high, center = scale
     colours = paint(values, low, high, center)
     colours[~may] = MASKED
-    return Decided(
+    return Content(
         title=str(title),
         names=(row_name, col_name),
         labels=(row_labels, col_labels),
@@ -334,7 +334,7 @@ def _outline(cells: Any, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     return tuple(done)
 
 
-def _alt(panels: list[Decided], title: str) -> str:
+def _alt(panels: list[Content], title: str) -> str:
     first = panels[0]
     what = "Heatmap" if len(panels) == 1 else f"{len(panels)} heatmaps side by side"
     name = f" “{title}”" if title else ""
@@ -354,13 +354,13 @@ def _limit(value: float) -> str:
     return texts(np.array(value))
 
 
-def _axes_in_words(d: Decided) -> list[str]:
+def _axes_in_words(d: Content) -> list[str]:
     low, high = map(_limit, d.limits)
     middle = "" if d.center is None else f", white at {_limit(d.center)}"
     return [f"row = {d.names[0]}, column = {d.names[1]}", f"colours: {low} to {high}{middle}"]
 
 
-def _cells_in_words(d: Decided) -> list[str]:
+def _cells_in_words(d: Content) -> list[str]:
     """Say which cells are special, and then all numbers, or what can be said of very many."""
     lines = []
     if hidden := int((~d.may).sum()):
@@ -392,7 +392,7 @@ def _places_in_words(cells: Sequence[tuple[int, int]]) -> str:
     )
 
 
-def _sums_in_words(d: Decided) -> list[str]:
+def _sums_in_words(d: Content) -> list[str]:
     """Too many cells to print: sums and largest values, which change when any cell does."""
     values = np.where(d.may & np.isfinite(d.values.astype(float)), d.values.astype(float), 0.0)
     many = max(1, -(-values.shape[0] // 32))  # this many rows a line, at most 32 lines
@@ -418,7 +418,7 @@ def _sums_in_words(d: Decided) -> list[str]:
     ]
 
 
-def _table(d: Decided, words: list[list[str]], size: str = "") -> Table:
+def _table(d: Content, words: list[list[str]], size: str = "") -> Table:
     """Describe the cells with these texts; in tiny cells the mouse finds them."""
     rows, may, framed = [], d.may.tolist(), set(d.outline)
     for r, label in enumerate(d.labels[0]):
@@ -433,7 +433,7 @@ def _table(d: Decided, words: list[list[str]], size: str = "") -> Table:
     return Table(d.labels[1], rows, d.title, d.names[0], d.names[1], size)
 
 
-def _html(d: Decided) -> str:
+def _html(d: Content) -> str:
     # Without room for numbers they are still there, for screen readers and for the mouse.
     words = d.texts or _texts(d.values, d.may, d.decimals)
     return _table(d, words, "" if d.texts else "tiny").html()
@@ -460,7 +460,7 @@ class Size:
     title: str  # broken into lines
 
 
-def _draw(panels: list[Decided], title: str) -> Figure:
+def _draw(panels: list[Content], title: str) -> Figure:
     """Draw heatmaps side by side, with cells of one size.
 
     matplotlib's constrained layout goes the other way: it fits the axes into a given figure, so
@@ -489,7 +489,7 @@ def _draw(panels: list[Decided], title: str) -> Figure:
     return figure
 
 
-def _arrange(panels: list[Decided]) -> tuple[list[Size], int]:
+def _arrange(panels: list[Content]) -> tuple[list[Size], int]:
     """Choose how large the cells are and how many heatmaps stand in a line."""
     many = len(panels) > 1
     n = max(max(panel.values.shape) for panel in panels)
@@ -510,7 +510,7 @@ def _column_widths(sizes: list[Size], per_line: int) -> list[float]:
     return [max(size.whole[0] for size in sizes[c::per_line]) for c in range(per_line)]
 
 
-def _size(d: Decided, cell: float, many: bool) -> Size:
+def _size(d: Content, cell: float, many: bool) -> Size:
     """Measure everything around the cells, so that nothing overlaps or is cut off."""
     n_row, n_col = d.values.shape
     size = _number_size(cell)
@@ -550,7 +550,7 @@ def _step(cell: float, need: float) -> int:
     return next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if s * cell >= need or s == 1000)
 
 
-def _draw_panel(figure: Figure, d: Decided, size: Size, left: float, top: float) -> None:
+def _draw_panel(figure: Figure, d: Content, size: Size, left: float, top: float) -> None:
     """Draw one heatmap with its upper left corner at (left, top) CSS pixels."""
     n_row, n_col = d.values.shape
     grid_w, grid_h = n_col * size.cell[0], n_row * size.cell[1]
@@ -573,7 +573,7 @@ def _draw_panel(figure: Figure, d: Decided, size: Size, left: float, top: float)
         _draw_bar(base.axes_at(figure, x + grid_w + 14, y, 10, min(grid_h, 160)), d)
 
 
-def _draw_cells(ax: Axes, d: Decided, size: Size | None = None) -> None:
+def _draw_cells(ax: Axes, d: Content, size: Size | None = None) -> None:
     """Draw cells, numbers and labels into any axes; `size` says how large the cells are."""
     from matplotlib.collections import LineCollection, PolyCollection
     from matplotlib.patches import Rectangle
@@ -607,7 +607,7 @@ def _draw_cells(ax: Axes, d: Decided, size: Size | None = None) -> None:
     _label_axes(ax, d, size)
 
 
-def _label_axes(ax: Axes, d: Decided, size: Size | None) -> None:
+def _label_axes(ax: Axes, d: Content, size: Size | None) -> None:
     """Put labels and names to the left and above; without a size, every label and level."""
     n_row, n_col = d.values.shape
     steps = size.steps if size else (1, 1)
@@ -627,7 +627,7 @@ def _label_axes(ax: Axes, d: Decided, size: Size | None) -> None:
     ax.spines[:].set_visible(False)
 
 
-def _draw_bar(ax: Axes, d: Decided) -> None:
+def _draw_bar(ax: Axes, d: Content) -> None:
     """Draw the colours from the lower to the upper limit."""
     low, high = d.limits
     ramp = paint(np.linspace(high, low, 128)[:, None], low, high, d.center)

@@ -1,8 +1,8 @@
 """One description of a table, from which its text, its HTML and its drawing come.
 
 A picture describes its cells once: a `Cell` is a text and how it looks, a `Table` is rows of cells
-under headers. ``table.text()`` goes into the twin, ``table.html()`` is read by screen readers, and
-`grid` draws the same cells with matplotlib.
+under headers. ``table.text()`` goes into the text version, ``table.html()`` is read by screen
+readers, and `grid` draws the same cells with matplotlib.
 
 What a look means in HTML is said once, in `CSS`. ``table.html()`` writes it into every cell,
 because GitHub and untrusted notebooks remove style sheets. ``table.html(classes=True)`` writes
@@ -154,10 +154,10 @@ class Table:
         return [cells for _, cells in self.rows]
 
     def text(self, *, headers: bool = True) -> str:
-        """Write the cells as text, in aligned columns; the caption is up to the twin.
+        """Write the cells as text, in aligned columns; the caption is not part of it.
 
-        A corner heads the names of the rows. Where the columns have a name too (`over`), the twin
-        tells both.
+        A corner heads the names of the rows. Where the columns have a name too (`over`), the
+        text version of the picture tells both.
         """
         texts = [[cell.text for cell in row] for row in self.cells]
         if not headers:

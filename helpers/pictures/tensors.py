@@ -49,7 +49,7 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
         _numbered(plain_cells(sheet), caption=f"{b} = {i}", corner=t, over=c)
         for i, sheet in enumerate(texts(values))
     ]
-    twin = [
+    text_lines = [
         titled(f"{n_sheet} sheets of {n_row} x {n_col}", title),
         f"sheet = {b}, row = {t}, column = {c}",
         *(f"\n{table.caption}\n{table.text()}" for table in tables),
@@ -57,7 +57,7 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
     return Picture(
         alt=f"{titled('A tensor as a stack of sheets', title)}: {n_sheet} sheets, one for each "
         f"{b}, with {n_row} rows ({t}) and {n_col} columns ({c}).",
-        text="\n".join(twin),
+        text="\n".join(text_lines),
         draw=lambda: _draw_sheets(tables, title),
         html=lambda: side_by_side([table.html() for table in tables], title),
     )
@@ -152,7 +152,7 @@ def row_times_column(
     factors = [(first[row][i].text, second[i][col].text) for i in length]
     added = f"{_sum_of_products(factors)} = {product[row][col].text}"
     sentence = f"row {row} · column {col}:  {added}"
-    twin = [
+    text_lines = [
         titled("Row times column", title),
         *(f"\n{table.caption}\n{table.text(headers=False)}" for table in tables),
         "",
@@ -161,7 +161,7 @@ def row_times_column(
     heads = "{}, {} and {}".format(*(table.caption for table in tables))
     return Picture(
         alt=f"{titled('Row times column', title)}: {heads}; {sentence}.",
-        text="\n".join(twin),
+        text="\n".join(text_lines),
         draw=lambda: _draw_row_times_column(tables, sentence, title),
         html=lambda: (
             side_by_side([table.html() for table in tables], title)
@@ -247,21 +247,21 @@ def ribbon(T: int, n_head: int, head_size: int, *, title: str = "") -> Picture:
         way: [_channels(cells, C, f"head {h}") for h, cells in enumerate(heads)]
         for way, heads in ways.items()
     }
-    twin = [
+    text_lines = [
         titled("Channels as a ribbon", title),
         f"each cell is token.channel\n\nas they lie, (T, C) = ({T}, {C})",
         memory.text(headers=False),
     ]
     for way, heads in tables.items():
-        twin.append(f"\n{way}, (n_head, T, head_size) = ({n_head}, {T}, {head_size})")
-        twin += [f"{head.caption}\n{head.text(headers=False)}" for head in heads]
+        text_lines.append(f"\n{way}, (n_head, T, head_size) = ({n_head}, {T}, {head_size})")
+        text_lines += [f"{head.caption}\n{head.text(headers=False)}" for head in heads]
     held = sorted({int(i) // C for i in ways["split by view alone"][0].ravel()})
     which = f"token{'s' * (len(held) > 1)} {', '.join(map(str, held))}"
     return Picture(
         alt=f"{titled('Channels as a ribbon', title)}. {T} tokens of {C} channels as coloured "
         f"cells; split right, head 0 holds {head_size} channels of every token; split by view "
         f"alone, it holds channels of {which} only.",
-        text="\n".join(twin),
+        text="\n".join(text_lines),
         draw=lambda: _draw_ribbon(flat, ways, tables, title),
         html=lambda: "".join(
             side_by_side([table.html() for table in group], heading)

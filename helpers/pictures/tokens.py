@@ -38,8 +38,8 @@ def staircase(T: int, *, mask: Any = None, title: str = "") -> Picture:
         raise ValueError(f"staircase draws 1 to 12 tokens, got T={T!r}")
     may = np.tri(T, dtype=bool) if mask is None else as_mask(mask, (T, T), "mask")
     reads = [_inputs_in_words(may[t], t) for t in range(T)]
-    twin = [titled("Who feeds whom", title)]
-    twin += [f"output {t} reads {inputs}" for t, inputs in enumerate(reads)]
+    text_lines = [titled("Who feeds whom", title)]
+    text_lines += [f"output {t} reads {inputs}" for t, inputs in enumerate(reads)]
     table = Table(
         [str(j) for j in range(T)],
         [(str(t), [_arrow_cell(may[t, j], t == j) for j in range(T)]) for t in range(T)],
@@ -50,7 +50,7 @@ def staircase(T: int, *, mask: Any = None, title: str = "") -> Picture:
     return Picture(
         alt=f"{titled('Who feeds whom', title)}: {T} inputs below, {T} outputs above, "
         f"{int(may.sum())} arrows; output {T - 1} reads {reads[-1]}.",
-        text="\n".join(twin),
+        text="\n".join(text_lines),
         draw=lambda: _draw_staircase(may, title),
         html=table.html,
     )

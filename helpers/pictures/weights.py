@@ -276,13 +276,13 @@ def why_this_weight(
             f"{weight} of the value of {who} goes in. The output: all {len(k)} shares added.",
         ),
     ]
-    twin = [titled("Why this weight", title)]
-    twin += [f"\n{step.sentence}\n{step.table.text()}" for step in steps]
+    text_lines = [titled("Why this weight", title)]
+    text_lines += [f"\n{step.sentence}\n{step.table.text()}" for step in steps]
     return Picture(
         alt=f"{titled('Why this weight', title)}: the products of query and key of {who} add up to "
         f"the score {score}; the softmax of all scores makes it {weight}; that share of its value "
         "goes into the output.",
-        text="\n".join(twin),
+        text="\n".join(text_lines),
         draw=lambda: _draw_why(steps, score, weights, j, title),
         html=lambda: side_by_side([step.html() for step in steps], title),
     )

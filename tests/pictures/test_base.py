@@ -49,7 +49,7 @@ def test_no_text_is_cut_off_or_covered(name, monkeypatch):
         assert not first.overlaps(second), f"{one!r} lies on {other!r}"
 
 
-def test_output_carries_twin_picture_and_alt():
+def test_output_carries_text_version_picture_and_alt():
     shown = heatmap(WEIGHTS, mask=MAY, title="Means")
     data, metadata = shown._repr_mimebundle_()
     assert set(data) == {"text/plain", "image/png"}

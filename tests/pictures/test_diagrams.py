@@ -155,15 +155,15 @@ def test_arrows_lead_straight_from_edge_to_edge_and_cross_no_box(name):
 
 
 @every
-def test_the_drawing_and_the_twin_say_the_same(name):
+def test_the_drawing_and_the_text_version_say_the_same(name):
     picture = ALL[name]()
     drawn = [text.get_text() for text, _ in drawn_as(name).texts]
-    twin = " ".join(str(picture).split())
+    words = " ".join(str(picture).split())
     html = " ".join(re.sub("<[^>]+>", " ", picture.html()).split())
     shapes = set(SHAPE.findall(" ".join(drawn)))
-    assert shapes == set(SHAPE.findall(twin)) == set(SHAPE.findall(html))
+    assert shapes == set(SHAPE.findall(words)) == set(SHAPE.findall(html))
     for text in drawn:
-        assert text in HEADERS or all(line in twin for line in text.split("\n")), text
+        assert text in HEADERS or all(line in words for line in text.split("\n")), text
 
 
 # Heads of columns without an operation, and of the row of notes.

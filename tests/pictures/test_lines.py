@@ -41,7 +41,7 @@ def test_the_legend_names_the_lines_of_all_panels():
     assert alone.get_legend() is None
 
 
-def test_the_twin_tells_the_numbers():
+def test_the_text_version_tells_the_numbers():
     assert str(curves(X, PANELS, **TWO)).splitlines() == [
         "Curves",
         "across: d (logarithmic)",

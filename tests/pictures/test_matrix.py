@@ -10,7 +10,7 @@ from helpers.pictures import heatmap, heatmaps
 from helpers.pictures.colours import INFINITE, MASKED, NAN
 from tests.pictures.examples import BIG, MAY, SCORES, WEIGHTS, WORDS
 
-# --- Decided ----------------------------------------------------------------------------------
+# --- Content ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -28,19 +28,19 @@ from tests.pictures.examples import BIG, MAY, SCORES, WEIGHTS, WORDS
     ],
 )
 def test_limits_follow_the_values(options, limits, center):
-    decided = heatmap(options.pop("matrix"), **options).decided
-    assert (decided.limits, decided.center) == (limits, center)
+    content = heatmap(options.pop("matrix"), **options).content
+    assert (content.limits, content.center) == (limits, center)
 
 
 def test_masked_and_not_finite_cells_have_their_own_looks():
     bad = WEIGHTS.copy()
     bad[0, 0], bad[1, 0], bad[2, 0] = np.nan, np.inf, -np.inf
-    decided = heatmap(bad, mask=MAY).decided
-    looks = [decided.colours[at] for at in ((0, 0), (1, 0), (0, 5))]
+    content = heatmap(bad, mask=MAY).content
+    looks = [content.colours[at] for at in ((0, 0), (1, 0), (0, 5))]
     assert np.allclose(looks, [NAN, INFINITE, MASKED])
-    assert decided.texts[0][0] == "nan"
-    assert decided.texts[2][0] == "-inf"
-    assert decided.texts[0][5] == "–"
+    assert content.texts[0][0] == "nan"
+    assert content.texts[2][0] == "-inf"
+    assert content.texts[0][5] == "–"
 
 
 def test_it_leaves_its_input_alone():
@@ -54,7 +54,7 @@ def test_it_leaves_its_input_alone():
 # --- Drawn as a picture -----------------------------------------------------------------------
 
 
-def test_the_artists_show_what_was_decided():
+def test_the_artists_show_their_content():
     shown = heatmap(WEIGHTS, rows={"reader": WORDS}, cols={"read": WORDS}, mask=MAY, title="Means")
     figure = shown.figure()
     ax = figure.axes[0]
@@ -67,7 +67,7 @@ def test_the_artists_show_what_was_decided():
     assert numbers[1, 4] == "0.20"  # column 1, row 4
     assert ax.get_ylim() == (5.5, -0.5)  # row 0 is on top
     cells, hatched = ax.collections[:2]
-    assert np.array_equal(cells.get_array(), shown.decided.colours)
+    assert np.array_equal(cells.get_array(), shown.content.colours)
     assert hatched.get_hatch()
     assert len(hatched.get_paths()) == 15
 
@@ -136,7 +136,7 @@ def test_the_table_has_headers_numbers_and_safe_texts():
 # --- Told in words ----------------------------------------------------------------------------
 
 
-def test_the_twin():
+def test_the_text_version():
     shown = heatmap(
         [[1.0, 0.5], [np.nan, 0.25]],
         rows=["a", "bb"],
@@ -160,7 +160,7 @@ def test_the_twin():
 @pytest.mark.parametrize(
     "matrix", [WEIGHTS, SCORES[:, :2], BIG, -BIG], ids=["6", "6x2", "20", "-20"]
 )
-def test_every_change_changes_the_twin(matrix):
+def test_every_change_changes_the_text_version(matrix):
     n_row, n_col = matrix.shape
     one = matrix.copy()
     one[n_row - 1, 1] += 0.03
@@ -168,7 +168,7 @@ def test_every_change_changes_the_twin(matrix):
     swapped[2, [1, n_col - 2]] = matrix[2, [n_col - 2, 1]]
     hidden = np.ones_like(matrix, dtype=bool)
     hidden[3, 0] = False
-    twins = [
+    texts = [
         str(heatmap(m, **options))
         for m, options in [
             (matrix, {}),
@@ -187,7 +187,7 @@ def test_every_change_changes_the_twin(matrix):
             (matrix, {"outline": [(0, 0)]}),
         ]
     ]
-    assert len(set(twins)) == len(twins)
+    assert len(set(texts)) == len(texts)
 
 
 def test_rounded_numbers_hide_no_change():
@@ -195,15 +195,15 @@ def test_rounded_numbers_hide_no_change():
     assert str(heatmap(whole, fmt=".0f")).endswith("8  6")
     assert str(heatmap(half, fmt=".0f")).endswith("8.00  6.30")
     assert str(heatmap(half, mask=[[True, False]], fmt=".0f")).endswith("8  –")
-    assert heatmap(whole).decided.texts == [["8", "6"]]
+    assert heatmap(whole).content.texts == [["8", "6"]]
 
 
-def test_a_large_twin_is_short():
-    twin = str(heatmap(np.linspace(0, 1, 128 * 128).reshape(128, 128)))
-    assert len(re.findall(r"\d\.\d\d", twin)) < 120
+def test_a_large_text_version_is_short():
+    text = str(heatmap(np.linspace(0, 1, 128 * 128).reshape(128, 128)))
+    assert len(re.findall(r"\d\.\d\d", text)) < 120
 
 
-def test_strict_mode_refuses_a_twin_that_could_flip(monkeypatch):
+def test_strict_mode_refuses_a_text_version_that_could_flip(monkeypatch):
     monkeypatch.setenv("ATTENTION_STRICT", "1")
     with pytest.raises(ValueError, match=r"0\.125"):
         str(heatmap([[0.1250004, 0.5]]))

@@ -84,7 +84,7 @@ def output(kind: str, **what) -> Callable:
 
 def shown(**data) -> Callable:
     named = {kind.replace("__", "/"): text for kind, text in data.items()}
-    return output("display_data", data={"text/plain": "a twin", **named})
+    return output("display_data", data={"text/plain": "in words", **named})
 
 
 def four_code_cells(book):
@@ -178,9 +178,9 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
     "no_svg": [("SVG", shown(**{"image/svg+xml": "<svg>"}))],
     "picture_words": [
         ("alt text", lambda book: cell(book, 4).outputs[0].update(metadata={})),
-        ("twin", lambda book: cell(book, 4).outputs[0].data.pop("text/plain")),
+        ("text version", lambda book: cell(book, 4).outputs[0].data.pop("text/plain")),
         (
-            "twin",
+            "text version",
             lambda book: cell(book, 4).outputs[0].data.update({"text/plain": "<Figure size 6>"}),
         ),
     ],
