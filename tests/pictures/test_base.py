@@ -92,7 +92,7 @@ def test_the_few_colours_of_the_file_are_the_right_ones():
     for row, col in itertools.product(range(6), repeat=2):
         x, y = figure.axes[0].transData.transform((col - 0.4, row - 0.4))
         colour = np.array(dots.getpixel((round(x), dots.height - round(y)))) / 255
-        assert np.abs(colour - shown.decided.colours[row, col]).max() < 0.02
+        assert np.abs(colour - shown.content.colours[row, col]).max() < 0.02
 
 
 def test_lines_are_broken_between_words():
