@@ -271,7 +271,7 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "“Life”: it points most exactly away from the query",
-                "Its direction is the opposite, but its arrow is short, so its score is only -0.60. The two others point away from the query, too, "
+                "It points in the opposite direction, but its arrow is short, so its score is only -0.60. The two others point away from the query, too, "
                 "and are more than twice as long.",
             ),
             "b": Choice(
@@ -292,7 +292,7 @@ PREDICTIONS = (
         question="The sequences become twice as long. How many parameters has the head then?",
         choices={
             "a": Choice(
-                "as many",
+                "as many as before",
                 "The parameters are the entries of the three matrices, 32 · 16 each. Every token is multiplied by the same three, however many tokens there are.",
             ),
             "b": Choice(
@@ -302,7 +302,7 @@ PREDICTIONS = (
             "c": Choice(
                 "four times as many: a (T, T) matrix has four times as many entries",
                 "The matrix of scores has four times as many entries, but they are computed anew for each sequence. Training changes only the three matrices "
-                "that queries, keys and values come from, and no T is in their shape.",
+                "that queries, keys and values come from, and T does not occur in their shapes.",
             ),
         },
         answer="a",
