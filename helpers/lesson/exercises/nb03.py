@@ -396,14 +396,14 @@ PREDICTIONS = (
             ),
             "c": Choice(
                 "the rows no longer sum to 1",
-                "The last step of softmax divides each row by its sum. Therefore the rows sum to 1 whatever the scores are.",
+                "The last step of softmax divides each row by its sum, so each row still sums to 1.",
             ),
         },
         answer="a",
     ),
     Prediction(
         id="03.p4",
-        question="Look at the printed matrix and at its row sums again. What did the author do?",
+        question="Look at the printed matrix and at its row sums. What did the author do?",
         choices={
             "a": Choice(
                 "masked after the softmax, and did not divide by the row sums again",
