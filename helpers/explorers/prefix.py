@@ -32,7 +32,7 @@ class PrefixExplorer(Explorer):
         The tokens.
     """
 
-    about = "move t; see the tokens 0…t, the path of their running mean, and the mean."
+    about = "move t; see tokens 0…t, their mean, and the path of the mean so far."
 
     def __init__(self, points: np.ndarray) -> None:
         T = len(points)

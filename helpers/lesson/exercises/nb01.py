@@ -129,7 +129,7 @@ CAUSAL_MEAN = Exercise(
         ),
     ),
     hints=(
-        "Write two loops, one over the sequences and one over the positions. Which tokens does output [b, t] need?",
+        "Begin with out = torch.zeros_like(x). Write two loops, one over the sequences and one over the positions. Which tokens does output [b, t] need?",
         "x[b, : t + 1] is a slice of shape (t + 1, C) that holds tokens 0 to t.",
         "Average that slice over its first axis, and store it in out[b, t].",
     ),
@@ -215,7 +215,7 @@ CAUSAL_MEAN_ONE_LOOP = Exercise(
     ),
     hints=(
         "A slice with : in the first place takes all sequences at once.",
-        "x[:, : t + 1] has the shape (B, t + 1, C). Which axis must collapse to leave (B, C)?",
+        "x[:, : t + 1] has the shape (B, t + 1, C). Which axis must disappear to leave (B, C)?",
         "Assign to out[:, t], which has the shape (B, C).",
     ),
 )
@@ -294,7 +294,7 @@ EXERCISES = (CAUSAL_MEAN, CAUSAL_MEAN_ONE_LOOP, CAUSAL_MEAN_CUMSUM)
 PREDICTIONS = (
     Prediction(
         id="01.p1",
-        question="A sequence has the tokens 6, 2, 1, 7, 9. Output t is the mean of tokens 0 to t. What is output 3?",
+        question="A sequence has the tokens 6, 2, 1, 7, 9, with one channel. Output t is the mean of tokens 0 to t. What is output 3?",
         choices={
             "a": Choice(
                 "3, the mean of 6, 2, 1",
@@ -348,11 +348,11 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "all 8 outputs, by the same amount",
-                "All of them change, but not equally: output t is a mean of t + 1 tokens, so token 0 has the weight 1/(t + 1) in it.",
+                "All of them change, but not equally. Output t is a mean of t + 1 tokens, and token 0 is only one of them.",
             ),
             "c": Choice(
                 "all 8 outputs, later ones less",
-                "Every output averages over token 0. Its weight is 1 in output 0, a half in output 1, and an eighth in output 7.",
+                "Token 0 is in every output. Its share is 1 in output 0, a half in output 1, and an eighth in output 7.",
             ),
         },
         answer="c",
@@ -363,7 +363,7 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "all of them: the order is different",
-                "A mean does not depend on the order of its numbers. From output 1 on, both tokens are in it, in either order.",
+                "Output 0 changes. Every later output contains both tokens, and a mean does not depend on the order of its numbers.",
             ),
             "b": Choice(
                 "only output 0",
