@@ -1,4 +1,4 @@
-"""Notebook 02: a matrix of weights, painted by hand, and the outputs that it gives."""
+"""Notebook 02: a matrix of weights, set by hand, and the outputs that it gives."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ PRESETS: dict[str, Callable[[int, int], float]] = {
     "last token": lambda t, j: float(j == t),
     "decay": lambda t, j: 0.5 ** (t - j) if j <= t else 0.0,
 }
-Matrix = tuple[tuple[float, ...], ...]  # (T, T) as painted: row = output, column = input
+Matrix = tuple[tuple[float, ...], ...]  # (T, T) as set: row = output, column = input
 
 
 def explore_weights(x: Any) -> Explorer:
-    """Paint a T x T matrix of weights by hand; see the outputs weights @ x and the row sums.
+    """Set a T x T matrix of weights by hand; see the outputs weights @ x and the row sums.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def explore_weights(x: Any) -> Explorer:
 
 
 class WeightsExplorer(Explorer):
-    """A square of buttons to paint weights; a table of the weights, their row sums and the outputs.
+    """A square of buttons to set weights; a table of the weights, their row sums and the outputs.
 
     Parameters
     ----------
@@ -72,38 +72,36 @@ class WeightsExplorer(Explorer):
         self._matrices: dict[str, Matrix] = {
             name: tuple(tuple(weight(t, j) for j in range(T)) for t in range(T))
             for name, weight in PRESETS.items()
-        }  # and "painted", once something is
+        }  # and "by hand", once something is
         controls = {
-            "preset": dropdown("preset", [*PRESETS, "painted"], "decay"),
+            "preset": dropdown("preset", [*PRESETS, "by hand"], "causal"),
             "normalise": checkbox("normalise: divide every row by its sum", True),
-            "painter": Painter(self._matrices["decay"]),
+            "cells": Painter(self._matrices["causal"]),
         }
         controls["preset"].observe(self._paint_preset, names="value")
-        controls["painter"].observe(self._name_painting, names="value")
+        controls["cells"].observe(self._name_painting, names="value")
         super().__init__(controls)
 
     def _paint_preset(self, change: Any) -> None:
         if change["new"] in self._matrices:
-            self.controls["painter"].value = self._matrices[change["new"]]
+            self.controls["cells"].value = self._matrices[change["new"]]
 
     def _name_painting(self, change: Any) -> None:
         names = [name for name in PRESETS if self._matrices[name] == change["new"]]
         if not names:  # kept, to come back to from a preset
-            names, self._matrices["painted"] = ["painted"], change["new"]
+            names, self._matrices["by hand"] = ["by hand"], change["new"]
         if self.controls["preset"].value not in names:
             self.controls["preset"].value = names[0]
 
     def arrange(self) -> widgets.Widget:
         """Put the square of buttons to the left of the table."""
         options = in_a_row(self.controls["preset"], self.controls["normalise"])
-        below = widgets.HBox(
-            [self.controls["painter"], self.view], layout={"flex_flow": "row wrap"}
-        )
+        below = widgets.HBox([self.controls["cells"], self.view], layout={"flex_flow": "row wrap"})
         return widgets.VBox([options, below])
 
-    def draw(self, preset: str, normalise: bool, painter: Matrix) -> str:
+    def draw(self, preset: str, normalise: bool, cells: Matrix) -> str:
         """Draw weights and outputs, and warn of what makes them no averages of the past."""
-        weights, out = self._mix(painter, normalise)
+        weights, out = self._mix(cells, normalise)
         T, C = self.x.shape
         largest = max(1.0, float(np.nan_to_num(weights).max()))
         weight_cells = coloured_cells(weights, 0, largest)
@@ -115,21 +113,19 @@ class WeightsExplorer(Explorer):
             rows.append((str(t), [*weight_cells[t], row_sum, *out_cells[t]]))
         columns = [*map(str, range(T)), "row sum", *(f"out {c}" for c in range(C))]
         table = Table(columns, rows, "weights, and out = weights @ x", corner="output")
-        warnings = [f"⚠ {warning}" for warning in _warnings(painter, normalise)]
+        warnings = [f"⚠ {warning}" for warning in _warnings(cells, normalise)]
         fine = "✓ Every row sums to 1, and no row sees the future."
         return table.html(classes=True) + sentences(*(warnings or [fine]))
 
-    def describe(self, preset: str, normalise: bool, painter: Matrix) -> str:
-        """Say the painted weights, row sums and outputs as a table, and the warnings."""
-        weights, out = self._mix(painter, normalise)
-        lines = [["", "painted", "row sum", *(f"out {c}" for c in range(self.x.shape[1]))]]
-        for t, raw in enumerate(painter):
-            painted = " ".join(map(narrow, raw))
-            lines.append([f"row {t}", painted, number(weights[t].sum()), *map(number, out[t])])
-        how = "each row divided by its sum" if normalise else "as painted"
-        return "\n".join(
-            [f"{preset}, {how}", *align_columns(lines), *_warnings(painter, normalise)]
-        )
+    def describe(self, preset: str, normalise: bool, cells: Matrix) -> str:
+        """Say the weights as they were set, row sums and outputs as a table, and the warnings."""
+        weights, out = self._mix(cells, normalise)
+        lines = [["", "cells", "row sum", *(f"out {c}" for c in range(self.x.shape[1]))]]
+        for t, raw in enumerate(cells):
+            as_set = " ".join(map(narrow, raw))
+            lines.append([f"row {t}", as_set, number(weights[t].sum()), *map(number, out[t])])
+        how = "each row divided by its sum" if normalise else "not divided by the row sums"
+        return "\n".join([f"{preset}, {how}", *align_columns(lines), *_warnings(cells, normalise)])
 
     def _mix(self, painted: Matrix, normalise: bool) -> tuple[np.ndarray, np.ndarray]:
         """Weights (T, T) and outputs (T, C)."""
@@ -187,7 +183,7 @@ class Painter(widgets.GridBox):
         flat = widgets.Layout(margin="0", height="28px")
         over = widgets.Layout(margin="0", grid_area="1 / 1 / 2 / -1")
         head = '<div style="text-align:center;line-height:28px;font-size:12px">{}</div>'
-        note = "<b>paint</b>: row = output, column = input"
+        note = "<b>click a cell</b>: row = output, column = input"
         cells = [widgets.HTML(head.format(note), layout=over), widgets.HTML(layout=flat)]
         cells += [widgets.HTML(head.format(j), layout=flat) for j in range(T)]
         for t in range(T):

@@ -34,7 +34,7 @@ def test_every_control_changes_picture_and_words(name):
     elements(explorer)
     for control, widget in explorer.controls.items():
         before = explorer.view.value, str(explorer)
-        if control == "painter":
+        if control == "cells":
             widget.buttons[0, 1].click()
         elif control == "preset":
             widget.value = "window" if widget.value != "window" else "decay"

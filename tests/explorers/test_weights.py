@@ -17,7 +17,7 @@ def test_presets_are_those_of_the_notebook():
         "decay": causal * 0.5 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4))),
     }.items():
         preset.value = name
-        assert np.array_equal(explorer.controls["painter"].value, weights)
+        assert np.array_equal(explorer.controls["cells"].value, weights)
         out = (weights / weights.sum(1, keepdims=True)) @ X.numpy()
         last = str(explorer).splitlines()[-1].split()
         assert last[-2:] == [f"{value + 1e-9:.2f}" for value in out[-1]]
@@ -26,10 +26,10 @@ def test_presets_are_those_of_the_notebook():
 
 def test_clicks_paint_and_are_watched():
     explorer = explore_weights(X)
-    painter, preset = explorer.controls["painter"], explorer.controls["preset"]
+    painter, preset = explorer.controls["cells"], explorer.controls["preset"]
     button = painter.buttons[1, 2]
     button.click()
-    assert (painter.value[1][2], button.description, preset.value) == (1.0, "1", "painted")
+    assert (painter.value[1][2], button.description, preset.value) == (1.0, "1", "by hand")
     assert "row 1 sees the future" in str(explorer)
     assert "⚠ row 1 sees the future" in explorer.view.value
     assert button.tooltip == "output 1, input 2: weight 1"
@@ -37,7 +37,7 @@ def test_clicks_paint_and_are_watched():
     button.click()
     assert (painter.value[1][2], button.style.button_color != bright) == (2.0, True)
     button.click()
-    assert preset.value == "decay"  # painted back
+    assert preset.value == "causal"  # as it was
     painter.buttons[0, 0].click()
     painter.buttons[0, 0].click()  # 1 -> 2 -> 0: row 0 is empty
     assert "row 0 sums to 0: nothing to average, and 0/0 is nan" in str(explorer)
@@ -48,21 +48,21 @@ def test_clicks_paint_and_are_watched():
 
 def test_a_painting_comes_back_after_a_preset():
     explorer = explore_weights(X)
-    painter, preset = explorer.controls["painter"], explorer.controls["preset"]
+    painter, preset = explorer.controls["cells"], explorer.controls["preset"]
     first = painter.value
-    preset.value = "painted"  # nothing is, yet
+    preset.value = "by hand"  # nothing is, yet
     assert painter.value == first
     painter.buttons[1, 2].click()
     painter.buttons[3, 0].click()
     mine = painter.value
     preset.value = "decay"
     assert painter.value != mine
-    preset.value = "painted"
-    assert (painter.value, preset.value) == (mine, "painted")
+    preset.value = "by hand"
+    assert (painter.value, preset.value) == (mine, "by hand")
     preset.value = "window"
     painter.buttons[0, 1].click()  # a new painting, which begins with the window
     preset.value = "decay"
-    preset.value = "painted"
+    preset.value = "by hand"
     window = np.tri(4) - np.tri(4, k=-3)
     window[0, 1] = 1
     assert np.array_equal(painter.value, window)

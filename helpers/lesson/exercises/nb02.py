@@ -104,8 +104,8 @@ CAUSAL_MEAN_MATMUL = Exercise(
     ),
     hints=(
         "Build for T tokens the matrix that the 3 × 3 example had, then put it to the left of x.",
-        "torch.tril(torch.ones(T, T)) has a 1 wherever s ≤ t. Divide every row by its sum.",
-        "weights @ x broadcasts (T, T) over the batch of (B, T, C).",
+        "torch.tril(torch.ones(T, T)) has its ones on and below the diagonal. Divide every row by its sum.",
+        "weights @ x multiplies every sequence of the batch by the same (T, T) matrix.",
     ),
 )
 
@@ -195,9 +195,9 @@ WINDOW_WEIGHTS = Exercise(
         ),
     ),
     hints=(
-        "For each pair (t, s): how far back does s lie? Build the (T, T) table of t - s first.",
-        "torch.arange(T)[:, None] - torch.arange(T) is that table. Which of its values are inside?",
-        "A comparison gives True and False; .float() makes ones and zeros. Then divide rows by their sums.",
+        "Token s lies t - s steps back from output t. Build the (T, T) table of t - s first: row t, column s.",
+        "torch.arange(T)[:, None] - torch.arange(T) is that table. Which of its values lie inside the window?",
+        "A comparison gives True and False; .float() makes ones and zeros of them. Then divide each row by its sum.",
     ),
 )
 
@@ -291,9 +291,9 @@ DECAY_WEIGHTS = Exercise(
         ),
     ),
     hints=(
-        "Again the table of t - s. A token k steps back counts decay**k.",
-        "Future cells must be 0 before the row sums are taken: torch.tril does that.",
-        "raw / raw.sum(dim=-1, keepdim=True)",
+        "Begin again with the table of t - s, as in 02.2. A token k steps back counts decay**k.",
+        "Future cells must be 0 before the row sums are taken; torch.tril sets them to 0.",
+        "Divide each row by its sum: raw / raw.sum(dim=-1, keepdim=True), where raw holds the weights before the division.",
     ),
 )
 
@@ -310,19 +310,19 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "10 10 9",
-                "Row 1 of L is 1 1 0: row 0 of a once, row 1 once, row 2 not at all. This is 8 + 2, 6 + 4, 5 + 4.",
+                "Row 1 of L is 1 1 0. It takes row 0 of a once, row 1 once and row 2 not at all: 8 + 2, 6 + 4, 5 + 4.",
             ),
             "b": Choice(
                 "9 8 9",
-                "This is row 1 plus row 2, as with ones *above* the diagonal. L has its ones on and below it, so row 1 of L is 1 1 0.",
+                "This is row 1 plus row 2, as with ones on and *above* the diagonal. L has its ones on and *below* it, so row 1 of L is 1 1 0.",
             ),
             "c": Choice(
                 "10 8 4",
-                "This is row 1 of a @ L, which combines the columns of a. With L on the left, the rows of a are combined.",
+                "This is row 1 of a @ L, in which L combines the columns of a. With L on the left, the rows of a are combined.",
             ),
             "d": Choice(
                 "2 4 0: L cuts off the upper corner",
-                "This is row 1 of L * a, entry by entry. The sign @ is the matrix product: multiply a row with a column, then add.",
+                "This is row 1 of L * a, entry by entry. The sign @ is the matrix product, whose entries are dot products of a row and a column.",
             ),
         },
         answer="a",
@@ -333,8 +333,8 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "yes: the same formula gives the same bits",
-                "The formula is the same for exact numbers. Floats are rounded after every step, and the two ways take different steps: the loop "
-                "divides a sum once, the product multiplies every token by a rounded weight. So the last bits may differ.",
+                "The formula is the same for exact numbers. Floats are rounded after every step, and the two ways take different steps. The loop "
+                "divides a sum once; the product multiplies every token by a rounded weight. So the last bits may differ.",
             ),
             "b": Choice(
                 "no, so one of the two is wrong",
@@ -342,8 +342,8 @@ PREDICTIONS = (
             ),
             "c": Choice(
                 "we cannot rely on it: compare with a tolerance",
-                "The last bits depend on where and in which order results are rounded, which the library and the processor decide. So we state "
-                "which difference we accept, such as atol=1e-6.",
+                "The last bits depend on where and in which order results are rounded. The library and the processor decide that. So we state "
+                "which difference we accept, such as atol=1e-6 (an absolute tolerance of 10⁻⁶).",
             ),
         },
         answer="c",
@@ -354,12 +354,12 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "the same result as before",
-                "The order matters in a matrix product: the left factor combines rows, the right factor combines columns.",
+                "The order matters in a matrix product: a matrix on the left combines the rows of x, a matrix on the right its columns.",
             ),
             "b": Choice(
                 "an error: the shapes do not fit",
-                "(8, 2) @ (8, 8) needs as many columns on the left as rows on the right, and 2 is not 8. If C were 8, there would be no error: "
-                "the channels of each token would be mixed with one another, and no information would pass between tokens.",
+                "(8, 2) @ (8, 8) needs as many columns on the left as rows on the right, and 2 is not 8. If C were 8, there would be no error. "
+                "The channels of each token would be combined with one another, and no information would pass between tokens.",
             ),
             "c": Choice(
                 "the result with tokens and channels swapped",
