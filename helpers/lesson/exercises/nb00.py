@@ -137,8 +137,8 @@ NORMALISE_ROWS = Exercise(
         ("columns sum to 1", lambda out, a: rows_sum_to_one(out.mT).ok),
     ),
     hints=(
-        "Divide the matrix by its row sums. If you go along a row, which index changes?",
-        "The last index changes, with and without axes in front. And the sums must be a column, so that each row is divided by its own sum.",
+        "Divide each row by its sum. If you go along a row, which index changes?",
+        "The last index changes, with and without axes in front. The sums of a matrix must stay a column, so that each row is divided by its own sum.",
         "a.sum(dim=…, keepdim=…) has the two arguments that you need.",
     ),
 )
@@ -215,7 +215,7 @@ PREDICTIONS = (
             "b": Choice(
                 "not at all, because the cell is hatched",
                 "You looked at row “is” and column “dessert”. That cell says how much “is” takes from “dessert”, which comes "
-                "later. Find the word that reads first, on the left.",
+                "later. Start with the word that reads: it stands on the left.",
             ),
             "c": Choice(
                 "0.13",
