@@ -559,8 +559,10 @@ def _draw_panel(figure: Figure, d: Content, size: Size, left: float, top: float)
     _draw_cells(ax, d, size)
     ax.set_aspect("auto")
     edge = -size.left / grid_w
+    # By its baseline: the top of a text depends on its letters, and neighbours would not be level.
+    under = round(1.31 * PANEL_TITLE) * (1 + size.title.count("\n")) - 0.3 * PANEL_TITLE
     ax.set_title(
-        size.title, loc="left", x=edge, y=1 + size.top / grid_h, pad=0, va="top",
+        size.title, loc="left", x=edge, y=1 + (size.top - under) / grid_h, pad=0, va="baseline",
         **base.TITLE_STYLE | {"size": PANEL_TITLE},
     )  # fmt: skip
     style = base.TEXT_STYLE | {"color": QUIET, "va": "top"}
