@@ -95,9 +95,11 @@ class HeadsExplorer(Explorer):
         missing = [t for t in range(row + 1) if t not in reached]
         told = [f"Output {row} depends on {_tokens(reached)}."]
         if future:
+            right = [h for h, head in enumerate(self._heads[skip]) if head.owner[row] == row]
+            where = f"only in head {listed(right)}" if right else "in no head"
             told.append(
-                f"⚠ It depends on the future ({_tokens(future)}): the mask is in place, but row "
-                f"{row} of most heads is not token {row}."
+                f"⚠ It depends on the future ({_tokens(future)}): the mask hides later rows, but "
+                f"row {row} is token {row} {where}."
             )
         else:
             told.append("✓ It does not depend on the future.")

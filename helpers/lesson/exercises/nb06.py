@@ -358,8 +358,8 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "nothing: heads have no order",
-                "No head is first by nature, but each row of W_O is multiplied by one channel of the concatenation. "
-                "Left as they are, the first eight rows would be multiplied by the output of head 1.",
+                "The heads could stand in any order from the beginning. But each row of W_O is multiplied by one channel of the concatenation, "
+                "so W_O as it is would multiply the output of head 1 by the rows of head 0.",
             ),
             "b": Choice(
                 "swap its first two groups of eight rows",
@@ -387,7 +387,7 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "it becomes an eighth",
-                "This is true of the three matrices of a single head. There are eight such heads, and W_O keeps its size.",
+                "This is true of the query, key and value matrix of each head. But there are eight heads, and W_O keeps its size.",
             ),
             "c": Choice(
                 "it stays the same",
@@ -408,7 +408,7 @@ PREDICTIONS = (
             "b": Choice(
                 "no, and the module is right after all",
                 "Nothing leaks, but each “head” holds all channels of two tokens, where it should hold eight channels of all tokens. "
-                "So a token never meets the tokens of the other “heads”.",
+                "So a token can never attend to the tokens of the other “heads”.",
             ),
             "c": Choice(
                 "no, but most outputs no longer depend on most of their past",
