@@ -1,4 +1,4 @@
-"""Notebook 05: what scores are divided by, and how hard the softmax becomes."""
+"""Notebook 05: what scores are divided by, and what becomes of the weights."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ WIDTH = 300  # of a gauge, in CSS pixels
 
 
 def explore_scaling() -> Explorer:
-    """Choose d and what scores are divided by; see how hard the softmax becomes."""
+    """Choose d and what scores are divided by; see what becomes of the weights."""
     return ScalingExplorer()
 
 
 class ScalingExplorer(Explorer):
-    """Gauges: variance of random scores, entropy and sensitivity of their softmax; some rows."""
+    """Gauges: variance of random scores, entropy and derivative of their weights; some rows."""
 
     about = "choose d and what the scores are divided by; see what becomes of the weights."
 
     def __init__(self) -> None:
         super().__init__(
             {
-                "log2 d": slider("log₂ d", 8, 0, 10),
+                "log2 d": slider("log₂ d (8: d = 256)", 8, 0, 10),
                 "divisor": dropdown("divisor (T = 8, C = 32)", list(DIVISORS), "none"),
             }
         )
@@ -111,10 +111,15 @@ def _divisor_in_words(d: int, divisor: str) -> str:
 
 
 def _softmax_in_words(bits: float) -> str:
+    if bits < 0.3:
+        return (
+            "Most rows are saturated: one key has nearly all the weight, "
+            "and a small change of a score changes hardly any weight."
+        )
     if bits < 1:
         return (
-            "In most rows one key has more than half of the weight. "
-            "A small change of a score changes hardly any weight."
+            "In most rows one key has more than half of the weight, "
+            "and the weights change much less when a score changes."
         )
     if bits < 2.3:
         return (

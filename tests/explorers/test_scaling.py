@@ -33,6 +33,8 @@ def test_it_measures_entropy_and_sensitivity():
     )
     assert bits < 0.2
     assert sensitivity < 0.01
+    assert "Most rows are saturated" in str(explorer)
+    explorer.controls["log2 d"].value = 4
     assert "one key has more than half" in str(explorer)
 
 

@@ -300,7 +300,7 @@ PREDICTIONS = (
     Prediction(
         id="05.p1",
         question="The tokens x have variance 1. The query layer and the key layer are nn.Linear(32, 16) with PyTorch's default "
-        "initialisation, so their weights have variance 1/(3 · 32). What variance do the raw scores have?",
+        "initialisation, so the entries of their matrices have variance 1/(3 · 32). What variance do the raw scores have?",
         choices={
             "a": Choice(
                 "about 16",
@@ -325,8 +325,8 @@ PREDICTIONS = (
     ),
     Prediction(
         id="05.p2",
-        question="d grows from 1 to 1024, and the scores are not divided. What happens to the entropy of a row of weights? "
-        "(There are 8 keys, so it is at most 3 bits.)",
+        question="d grows from 1 to 1024, and the scores are not divided. What happens to the entropy of a row of weights, "
+        "which says how spread out they are? (There are 8 keys, so it is at most 3 bits.)",
         choices={
             "a": Choice(
                 "it stays, because softmax normalises the row",
@@ -339,7 +339,7 @@ PREDICTIONS = (
             ),
             "c": Choice(
                 "it rises towards 3 bits: more channels, so more averaging",
-                "An average of d products would come closer to 0, and the weights closer to 1/8. But a score is the sum of the products, and a sum grows.",
+                "If a score were the average of d products, it would come closer to 0, and the weights closer to 1/8. But it is their sum, and the sum grows.",
             ),
         },
         answer="b",
@@ -356,11 +356,11 @@ PREDICTIONS = (
             "b": Choice(
                 "a head that does not learn, like the one at the beginning",
                 "That head had queries and keys of variance 1 and 256 channels: scores of variance 256. Here the default weights are small, "
-                "so the scores have variance 1.9 even without the division, and no row is saturated.",
+                "so the scores have variance 1.9 even without the division, and hardly any row is saturated.",
             ),
             "c": Choice(
                 "nothing unusual",
-                "The scores have variance 1.9 at initialisation, so the softmax is not saturated. Dividing scores by 4 is the same as dividing "
+                "The scores have variance 1.9 at initialisation, so hardly any row is saturated. Dividing scores by 4 is the same as dividing "
                 "W_query by 4, and training can make W_query smaller. That a head trains does not show that it is right: compare it with a reference.",
             ),
         },
@@ -387,6 +387,10 @@ TERMS = (
         "derivative",
         "The change of a result divided by the change of one of its numbers, for a very small change.",
         also=("sensitivity",),
+    ),
+    Term(
+        "chain rule",
+        "If a result depends on a number through several steps, its derivative is the product of the derivatives of the steps.",
     ),
     Term(
         "backpropagation",
