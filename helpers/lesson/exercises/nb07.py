@@ -362,12 +362,12 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p2",
-        question="24 blocks with residual connections: 48 branches. Each branch returns numbers about as large as those it reads, in a direction of its own. "
+        question="24 blocks with residual connections: 48 branches. Each branch returns vectors about as long as those it reads, and nearly at right angles to them. "
         "The tokens begin at size 1. How large are they at the end?",
         choices={
             "a": Choice(
                 "about 50: each of the 48 branches adds 1",
-                "The first branch returns numbers of size 1. But every later branch reads what has grown by then, and returns as much as that.",
+                "The first branch does return numbers of size 1. But every later branch reads tokens that have grown, and returns numbers as large as these.",
             ),
             "b": Choice(
                 "about 1: attention averages",
@@ -376,8 +376,8 @@ PREDICTIONS = (
             ),
             "c": Choice(
                 "more than 100 000",
-                "Two vectors of equal size at right angles have a sum that is √2 = 1.4 times as large. A factor at each of 48 branches grows like compound interest: "
-                "even 1.3 gives 1.3 to the power of 48, about 295 000.",
+                "Two vectors of equal size at right angles have a sum that is √2 = 1.4 times as large. The factors of all 48 branches are multiplied: "
+                "even 1.3 to the power of 48 is about 295 000.",
             ),
         },
         answer="c",
@@ -465,16 +465,16 @@ TERMS = (
     ),
     Term(
         "residual connection",
-        "The way past a layer: the layer's output is added to its input instead of replacing it.",
+        "A connection that carries x past a layer: the layer's output is added to x instead of replacing it.",
         also=("skip connection",),
     ),
     Term(
         "residual branch",
-        "A layer with a residual connection past it; its output is added to the residual stream.",
+        "A layer with a residual connection around it; its output is added to the residual stream.",
     ),
     Term(
         "residual stream",
-        "The vectors of the tokens on their way through all blocks; every branch reads from them and adds to them.",
+        "The vectors of the tokens from the first block to the last; every branch reads from them and adds to them.",
     ),
     Term(
         "layer norm",
@@ -500,6 +500,6 @@ TERMS = (
     ),
     Term(
         "Adam",
-        "A way to train that divides the running mean of each parameter's gradient by the root of the running mean of its square, so that all parameters move in steps of similar size.",
+        "A kind of gradient descent that divides the running mean of each gradient by the gradient's typical size, so that all parameters move in steps of similar size.",
     ),
 )
