@@ -581,12 +581,12 @@ def gpt_map() -> Picture:
     connections are left out.
     """
     boxes = [
-        Box("text", "“the\ncat was\nwarm,\nso”", 0, data=True, note="explained in"),
+        Box("text", "“the\ncat\nwas\nwarm,\nso it”", 0, data=True, note="explained in"),
         Box("tokens", "cut into\ntokens,\nnumber\nthem", 1, note="00"),
         Box("embedding", "look up\nembeddings", 2, note="00"),
         Box(
             "attention",
-            "attention:\ntokens take\ninformation\nfrom earlier ones",
+            "attention:\ntokens take\ninformation\nfrom earlier\nones",
             3,
             look="accent",
             note="01 to 06",
@@ -594,7 +594,7 @@ def gpt_map() -> Picture:
         Box("feed-forward", "feed-forward:\neach token\nalone", 4, note="07"),
         Box("scores", "score\nall V\nwords", 5, note="later"),
         Box("softmax", "last row:\nsoftmax,\npick one", 6, note="03"),
-        Box("next", "“it”", 7, data=True),
+        Box("next", "“slept”", 7, data=True),
     ]
     arrows = [
         Arrow("text", "tokens"),
@@ -608,12 +608,12 @@ def gpt_map() -> Picture:
     frames = [Frame("N blocks, one after the other", ["attention", "feed-forward"])]
     return diagram(
         "What a finished GPT does: it reads a text and guesses the next word",
-        [Panel(boxes, arrows, frames, row_height=78, gap=13)],
+        [Panel(boxes, arrows, frames, row_height=92, gap=13)],
         alt=(
-            "Boxes and arrows from left to right: “the cat was warm, so” is cut into tokens, "
+            "Boxes and arrows from left to right: “the cat was warm, so it” is cut into tokens, "
             "the embeddings of their ids are looked up, N blocks of attention and feed-forward "
             "follow, every word of the vocabulary gets a score, softmax turns the scores into "
-            "probabilities, and the guess is “it”. Attention is marked: only there do tokens "
+            "probabilities, and the guess is “slept”. Attention is marked: only there do tokens "
             "take information from earlier ones."
         ),
         about="explained in",
