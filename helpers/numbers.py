@@ -19,7 +19,7 @@ Significant figures:
 
 Whole numbers:
 
-- `power`: a power of ten as a tick label, 10⁻³.
+- `powers`: powers of ten as tick labels, 0.01 or 10⁻³.
 - `listed`: positions as in a sentence, "0 to 3". `joined`: any words, "a, b and c".
 """
 
@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import os
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -191,11 +191,19 @@ def briefs(values: np.ndarray) -> list[str]:
     return [brief(value) for value in values.tolist()]
 
 
-def power(exponent: int) -> str:
-    """Write a power of ten: 0.01, 1, 1000, 10⁻⁶."""
-    if -2 <= exponent <= 3:
-        return f"{10.0**exponent:g}"
-    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def powers(exponents: Iterable[int]) -> list[str]:
+    """Write powers of ten, all in one way: 0.01, 1, 1000; or 10⁻⁶, 1, 10³.
+
+    Examples
+    --------
+    >>> powers([-4, -2, 0]), powers([-6, -3, 0])
+    (['0.0001', '0.01', '1'], ['10⁻⁶', '10⁻³', '1'])
+    """
+    exponents = list(exponents)
+    if all(-4 <= exponent <= 4 for exponent in exponents):
+        return [f"{10.0**exponent:g}" for exponent in exponents]
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return ["10" + str(exponent).translate(raised) if exponent else "1" for exponent in exponents]
 
 
 def told_apart(a: float, b: float) -> tuple[str, str]:

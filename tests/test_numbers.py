@@ -17,7 +17,7 @@ from helpers.numbers import (
     listed,
     narrow,
     number,
-    power,
+    powers,
     small,
     texts,
     told_apart,
@@ -121,7 +121,8 @@ def test_briefs_are_whole_only_together(values, written):
 
 
 def test_powers_of_ten():
-    assert [power(p) for p in (-3, -2, 0, 3, 4)] == ["10⁻³", "0.01", "1", "1000", "10⁴"]
+    assert powers([-4, 0, 3]) == ["0.0001", "1", "1000"]
+    assert powers([-5, 0, 3]) == ["10⁻⁵", "1", "10³"]
 
 
 def test_negative_numbers_stand_in_brackets_behind_a_sign():

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from helpers.explorers.explorer import Explorer, dropdown, sentences, slider, svg
-from helpers.numbers import brief, number, power
+from helpers.numbers import brief, number, powers
 from helpers.pictures.colours import GLOW, SKY
 from helpers.pictures.lines import decades
 from helpers.pictures.table import side_by_side
@@ -105,8 +105,8 @@ class _DepthChart:
         else:
             self._heights = {way: np.log10(line).tolist() for way, line in values.items()}
             everything = np.array(list(values.values()))
-            powers, limits = decades(float(everything.min()), float(everything.max()))
-            ticks = {float(p): power(p) for p in powers}
+            exponents, limits = decades(float(everything.min()), float(everything.max()))
+            ticks = dict(zip(map(float, exponents), powers(exponents), strict=True))
             self._limits = math.log10(limits[0]), math.log10(limits[1])
         self._paths = {
             way: " ".join(f"{_x(depth):.1f},{self._y(h):.1f}" for depth, h in enumerate(line, 1))

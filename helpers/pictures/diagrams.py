@@ -774,7 +774,7 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
     boxes = [
         Box("x", "x", 0, middle, rows, shape=whole, data=True),
         *(Box(name, f"{name}\nlayer", 1, row) for name, row in spread(layers)),
-        Box("split", f"split\nq, k, v into\n{n_head} slices", 2, middle, rows),
+        Box("split", f"split\nq, k, v into\n{n_head} slices\neach", 2, middle, rows),
         *(Box(name, f"{name}:\nattention", 3, row, look="accent") for name, row in spread(heads)),
         Box("merge", "merge:\nput side\nby side", 4, middle, rows),
         Box("proj", "proj", 5, middle),
@@ -789,8 +789,9 @@ def multi_head_diagram(n_head: int = 4, *, B: Size = "B", T: Size = "T", C: Size
         Arrow("proj", "out"),
     ]
     together = (
-        f"the scores of all heads in one batched matmul, q @ k.mT:\n"
-        f"{shape_text(B, n_head, T, head_size)} @ {shape_text(B, n_head, head_size, T)}"
+        f"all heads in one batched matmul: the scores are q @ k.mT,\n"
+        f"{shape_text(B, n_head, T, head_size)} @ {shape_text(B, n_head, head_size, T)}; "
+        "then weights @ v"
     )
     return diagram(
         "Multi-head attention: each head gets a slice of q, k and v, not of x",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import EDGE, as_array, briefs, power
+from helpers.numbers import EDGE, as_array, briefs, powers
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.colours import CURVES, INK, LINE, PALE, QUIET
@@ -129,8 +129,11 @@ def _table(
         if not log:  # what is too small to be seen is written as 0
             y = np.where(np.abs(y) < EDGE, 0, y)
         rows.append((name, *plain_cells([briefs(y)])))
-    caption = f"{panel} (logarithmic)" if log else panel
-    return Table(briefs(across), rows, caption, over=xlabel)
+    return Table(briefs(across), rows, _panel_name(panel, log), over=xlabel)
+
+
+def _panel_name(panel: str, log: bool) -> str:
+    return f"{panel} (logarithmic)" if log else panel
 
 
 def _draw_curves(
@@ -147,7 +150,8 @@ def _draw_curves(
     left, tall, gutter = 46, 140, 26  # room for y labels; height of an axes; between panels
     wide = min((base.WIDEST - 2 * base.PAD + gutter) / columns - gutter, 422) - left
     width = 2 * base.PAD + columns * (left + wide + gutter) - gutter
-    titles = [base.heading(panel, left + wide, 11.5) for panel in data]
+    names_of_panels = [_panel_name(panel, panel in logy) for panel in data]
+    titles = [base.heading(name, left + wide, 11.5) for name in names_of_panels]
     over = max(high for _, high in titles)
     heading, y = base.heading(title, width - 2 * base.PAD)
     # Names stand side by side as long as there is room for the widest.
@@ -199,17 +203,20 @@ def _set_y_axis(ax: Axes, values: np.ndarray, log: bool) -> None:
     values = values[np.isfinite(values)]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     if log:
-        powers, limits = decades(low, high)
+        exponents, limits = decades(low, high)
         ax.set_yscale("log")
-        ax.set_yticks([10.0**p for p in powers], [power(p) for p in powers])
+        ax.set_yticks([10.0**p for p in exponents], powers(exponents))
         ax.yaxis.set_minor_locator(NullLocator())
         ax.set_ylim(*limits)
     else:
         low, high = min(low, 0.0), max(high, 0.0)
         if high - low < EDGE:
             high = low + 1
-        ax.set_ylim(low - 0.04 * (high - low), high + 0.1 * (high - low))
-        ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        # The outer ticks lie around all values, so that each can be read between two of them.
+        ticks = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+        room = 0.04 * (ticks[-1] - ticks[0])
+        ax.set_yticks(ticks)
+        ax.set_ylim(ticks[0] - room, ticks[-1] + room)
         ax.yaxis.set_major_formatter("{x:g}")
     ax.grid(axis="y", color=PALE, linewidth=1)
     ax.set_axisbelow(True)

@@ -240,7 +240,7 @@ def ribbon(T: int, n_head: int, head_size: int, *, title: str = "") -> Picture:
     flat = np.arange(T * C).reshape(T, C)  # cells in the order of memory
     ways = {  # each (n_head, T, head_size)
         "split right: view, then transpose": flat.reshape(T, n_head, -1).transpose(1, 0, 2),
-        "split by view alone": flat.reshape(n_head, T, -1),
+        "split wrong: by view alone": flat.reshape(n_head, T, -1),
     }
     memory = _channels(flat, C, f"as they lie, ({T}, {C})")
     tables = {
@@ -255,7 +255,7 @@ def ribbon(T: int, n_head: int, head_size: int, *, title: str = "") -> Picture:
     for way, heads in tables.items():
         text_lines.append(f"\n{way}, (n_head, T, head_size) = ({n_head}, {T}, {head_size})")
         text_lines += [f"{head.caption}\n{head.text(headers=False)}" for head in heads]
-    held = sorted({int(i) // C for i in ways["split by view alone"][0].ravel()})
+    held = sorted({int(i) // C for i in ways["split wrong: by view alone"][0].ravel()})
     which = f"token{'s' * (len(held) > 1)} {', '.join(map(str, held))}"
     return Picture(
         alt=f"{titled('Channels as a ribbon', title)}. {T} tokens of {C} channels as coloured "

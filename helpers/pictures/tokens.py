@@ -166,7 +166,7 @@ def _draw_plane(values: np.ndarray, t: int, mean: np.ndarray, spot: str, title: 
         )  # fmt: skip
         base.write(ax, a, b, str(i), size=10, color=letters, va="center_baseline", zorder=order)
     # Behind all points, and larger: at t = 0 it lies under token 0.
-    ax.plot(*mean, "*", color=ORANGE, markersize=42, markeredgecolor="white", zorder=1.5)
+    ax.plot(*mean, "*", color=ORANGE, markersize=34, markeredgecolor="white", zorder=1.5)
     ax.set_xlabel("channel 0", **base.TEXT_STYLE | {"color": QUIET})
     ax.set_ylabel("channel 1", **base.TEXT_STYLE | {"color": QUIET})
     ax.tick_params(length=3, labelsize=10, color=LINE, labelcolor=INK)

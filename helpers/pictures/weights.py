@@ -111,6 +111,8 @@ def softmax_steps(
 ) -> Picture:
     """Draw one row on its way through the softmax: score, masked, exp, divided by the sum.
 
+    Where the largest score is above 10 or below -10, it is subtracted before the exponential.
+
     Parameters
     ----------
     scores : (T,), up to 10
@@ -140,14 +142,20 @@ def softmax_steps(
         raise ValueError("allowed is False everywhere: exp gives only zeros, and 0/0 is nan")
     keys = as_names(labels, len(row), "labels", "scores")
     masked = np.where(may, row, -np.inf)
-    top = masked.max()
+    # For ordinary scores as in the formula; large ones would overflow without the subtraction.
+    top = masked.max() if abs(masked.max()) > 10 else 0.0
     grown = np.exp(masked - top)
     weights = grown / grown.sum()
     steps = np.stack([row, masked, grown, weights])
-    names = ["score", "masked", f"exp(score - {bracketed(number(top))})", "divided by the sum"]
+    exp = f"exp(score - {bracketed(number(top))})" if top else "exp(score)"
+    names = ["score", "masked", exp, "divided by the sum"]
     sums = ["", "", f"sum {number(grown.sum())}", f"sum {number(weights.sum())}"]
     reach = max(float(np.abs(row).max()), 1e-9)
-    colours = [*paint(steps[:2], -reach, reach, 0.0), *paint(steps[2:], 0, 1, None)]
+    colours = [
+        *paint(steps[:2], -reach, reach, 0.0),
+        *paint(steps[2:3], 0, grown.max(), None),
+        *paint(steps[3:], 0, 1, None),
+    ]
     rows = []
     for name, words, colour, total in zip(names, texts(steps), colours, sums, strict=True):
         cells = [Cell(word, fill=fill) for word, fill in zip(words, fills(colour), strict=True)]

@@ -22,7 +22,10 @@ def panels(shown):
 def test_every_line_is_drawn_through_its_numbers():
     size, share = panels(curves(X, PANELS, **TWO))
     assert (size.get_xscale(), size.get_yscale(), share.get_yscale()) == ("log", "log", "linear")
-    assert (size.get_title(loc="left"), share.get_title(loc="left")) == ("size", "share")
+    assert (size.get_title(loc="left"), share.get_title(loc="left")) == (
+        "size (logarithmic)",
+        "share",
+    )
     for ax, given in zip((size, share), PANELS.values(), strict=True):
         assert [line.get_label() for line in ax.lines] == list(given)
         for line, values in zip(ax.lines, given.values(), strict=True):
@@ -65,7 +68,7 @@ def test_the_text_version_tells_the_numbers():
         ([0.99, 1000], True, ["1", "10", "100", "1000"]),
         ([2, 8], True, ["1", "10"]),
         ([0, 1.0], False, ["0", "0.5", "1"]),
-        ([-1200, 1500], False, ["−1000", "0", "1000"]),
+        ([-1200, 1500], False, ["−2000", "−1000", "0", "1000", "2000"]),
         ([3, 3], False, ["0", "1", "2", "3"]),
         ([0, 0], False, ["0", "0.5", "1"]),
     ],

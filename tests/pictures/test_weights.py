@@ -46,9 +46,11 @@ def test_softmax_steps_end_in_the_softmax():
     last = shown.splitlines()[-1]
     assert re.findall(r"\d\.\d\d", last) == [f"{w:.2f}" for w in weights[:3]] + ["1.00"]
     assert last.split()[-3] == "0"  # exp turns -inf into nothing at all
-    assert "exp(score - 2" in shown  # the largest that may be seen, not the largest
+    assert "exp(score)  " in shown and "7.39" in shown  # as in the formula
     assert shown.splitlines()[3].split() == ["masked", "1.00", "0", "2.00", "-inf"]
-    assert "exp(score - (-1" in str(softmax_steps([-1.0, -2.0]))
+    large = str(softmax_steps([11.0, 12.0, 99.0], [True, True, False]))
+    assert "exp(score - 12" in large  # the largest that may be seen, not the largest
+    assert "exp(score - (-20" in str(softmax_steps([-20.0, -21.0]))
 
 
 def test_the_bars_of_the_softmax_are_as_long_as_its_weights():
