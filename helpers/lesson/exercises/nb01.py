@@ -129,7 +129,7 @@ CAUSAL_MEAN = Exercise(
         ),
     ),
     hints=(
-        "Begin with out = torch.zeros_like(x). Write two loops, one over the sequences and one over the positions. Which tokens does output [b, t] need?",
+        "Write two loops, one over the sequences and one over the positions. Which tokens does output [b, t] need?",
         "x[b, : t + 1] is a slice of shape (t + 1, C) that holds tokens 0 to t.",
         "Average that slice over its first axis, and store it in out[b, t].",
     ),
@@ -225,14 +225,14 @@ CAUSAL_MEAN_ONE_LOOP = Exercise(
 
 
 def causal_mean_cumsum(x):
-    """(B, T, C) -> (B, T, C): as causal_mean, without any loop."""
+    """(B, T, C) -> (B, T, C): as causal_mean, without a loop in Python."""
     counts = torch.arange(1, x.shape[1] + 1)[:, None]  # (T, 1)
     return x.cumsum(dim=1) / counts
 
 
 CAUSAL_MEAN_CUMSUM = Exercise(
     id="01.3",
-    title="No loop at all: running sums",
+    title="No loop in Python: running sums",
     reference=causal_mean_cumsum,
     cases=_batches,
     accepted=(causal_mean, causal_mean_one_loop),
@@ -400,7 +400,6 @@ TERMS = (
         "A dependence of an output on a later token, by which a model sees what it should predict.",
         everyday=True,
     ),
-    Term("variance", "The mean squared distance of some numbers from their mean."),
     Term(
         "bag of words",
         "A summary of tokens that depends on which tokens there are and not on their order, such as their mean.",
