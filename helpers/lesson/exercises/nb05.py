@@ -369,6 +369,7 @@ PREDICTIONS = (
 )
 
 TERMS = (
+    Term("variance", "The mean squared distance of some numbers from their mean."),
     Term(
         "standard deviation",
         "The square root of the variance: a typical distance of the numbers from their mean.",
