@@ -159,8 +159,10 @@ class QueryExplorer(Explorer):
         taken: list[tuple[float, float, float]] = []  # left, middle and width of each word
         for (x, y), word in sorted(zip(tips, self.words, strict=True), key=lambda tip: -tip[0][1]):
             width = base.text_width(word, 12)
-            left, middle = (x + 7 if x >= 0 else x - 7 - width), y + math.copysign(3, y)
-            left = min(max(left, -EDGE + 3), EDGE - width - 3)
+            middle = y + math.copysign(3, y)
+            sides = (x + 7, x - 7 - width) if x >= 0 else (x - 7 - width, x + 7)
+            free = (s for s in sides if not any(_crosses(tip, s, middle, width) for tip in tips))
+            left = min(max(next(free, sides[0]), -EDGE + 3), EDGE - width - 3)
             while any(_overlap(left, middle, width, *other) for other in taken):
                 middle -= 2
             taken.append((left, middle, width))
@@ -176,7 +178,7 @@ class QueryExplorer(Explorer):
             x, y = x / beyond, y / beyond
         note = " (reaches beyond the edge)" if beyond > 1 else ""
         return (
-            f'{_arrow(x, y, GLOW, 5)}<text x="{-EDGE}" y="{EDGE + 15}" font-weight="bold">'
+            f'{_arrow(x, y, GLOW, 3)}<text x="{-EDGE}" y="{EDGE + 15}" font-weight="bold">'
             f'<tspan fill="{GLOW}">query{note}</tspan>'
             f'<tspan fill="{SKY}" dx="12">keys</tspan></text>'
         )
@@ -191,6 +193,12 @@ def _overlap(
 ) -> bool:
     """Whether two words in the plane overlap."""
     return abs(middle - middle2) < 14 and left < left2 + width2 and left2 < left + width
+
+
+def _crosses(tip: tuple[float, float], left: float, middle: float, width: float) -> bool:
+    """Whether the arrow from the origin to this tip runs through a word in the plane."""
+    points = ((tip[0] * step / 50, tip[1] * step / 50) for step in range(51))
+    return any(left - 2 < x < left + width + 2 and abs(y - middle) < 7 for x, y in points)
 
 
 def _arrow(x: float, y: float, colour: str, width: float) -> str:

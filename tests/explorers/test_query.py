@@ -58,3 +58,17 @@ def test_a_longer_query_sharpens_and_stays_on_the_plane():
 def test_what_does_not_fit_is_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_no_word_lies_on_the_arrow_of_a_key():
+    keys = torch.tensor([[-0.08, -0.30], [-0.30, -0.73], [-0.48, -0.58], [0.53, 1.74]])
+    words = ["Life", "short", "first", "is"]
+    view = explore_query(QUERY, keys, torch.ones(4, 2), torch.ones(4, 2), words=words).view.value
+    tips = keys * 150 / (1.2 * 1.74) * torch.tensor([1.0, -1.0])
+    for word in words:
+        left, base = map(
+            float, re.search(rf'<text x="([-\d.]+)" y="([-\d.]+)">{word}<', view).groups()
+        )
+        points = torch.linspace(0, 1, 101)[:, None, None] * tips  # (101, T, 2) along the arrows
+        beside = (points[..., 0] > left) & (points[..., 0] < left + 6 * len(word))
+        assert not (beside & ((points[..., 1] - (base - 4)).abs() < 5)).any(), word
