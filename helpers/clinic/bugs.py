@@ -13,15 +13,14 @@ There are three lists, because not every bug needs to know the same things:
   (B, T, C), n_head, and the attention to compute in each head; they return (B, T, C) and
   (B, n_head, T, T).
 
-`bugs_for` brings all of them, and those that depend on the input x, into one form.
+`module_bugs` adds those that only `diagnose` looks for, and brings all of them into one form.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from helpers.attention import causal_mask
 
@@ -44,6 +43,8 @@ class Bug:
         Whether it is a bug of the causal mask. Then `compute` takes no `causal`.
     change_inputs
         For a bug that equals correct attention to other q, k and v: what makes these.
+    mixes_sequences
+        Whether an output depends on other sequences of the batch.
     """
 
     name: str
@@ -51,24 +52,15 @@ class Bug:
     message: str
     of_mask: bool = False
     change_inputs: Callable[..., tuple[Tensor, Tensor, Tensor]] | None = None
+    mixes_sequences: bool = False
 
-
-# Where several bugs fit the failed probes, these are named first, the likeliest at the front.
-LIKELIEST = (
-    "no mask",
-    "future filled with 0",
-    "softmax over the queries",
-    "masked after the softmax",
-    "split by view, without transpose",
-    "no scale",
-)
 
 ATTENTION_BUGS: dict[str, Bug] = {}
 HEAD_AXIS_BUGS: dict[str, Bug] = {}
 SPLIT_BUGS: dict[str, Bug] = {}
 
 
-def _bug(
+def known_bug(
     name: str, message: str, *, of_mask: bool = False, bugs: dict[str, Bug] = ATTENTION_BUGS
 ) -> Callable:
     """Add the function below to a list of bugs."""
@@ -80,17 +72,19 @@ def _bug(
     return add
 
 
-def _input_bug(name: str, message: str) -> Callable:
-    """Add to `ATTENTION_BUGS` correct attention with the q, k and v of the function below."""
+def known_input_bug(name: str, message: str, *, bugs: dict[str, Bug] = ATTENTION_BUGS) -> Callable:
+    """Add correct attention with the q, k and v of the function below to a list of bugs."""
 
     def add(change_inputs: Callable) -> Callable:
-        ATTENTION_BUGS[name] = _with_changed_inputs(name, message, change_inputs)
+        bugs[name] = with_changed_inputs(name, message, change_inputs)
         return change_inputs
 
     return add
 
 
-def _with_changed_inputs(name: str, message: str, change_inputs: Callable) -> Bug:
+def with_changed_inputs(name: str, message: str, change_inputs: Callable) -> Bug:
+    """The bug of computing correct attention from other q, k and v."""
+
     def compute(q, k, v, causal=True):
         return correct_attention(*change_inputs(q, k, v), causal)
 
@@ -99,84 +93,87 @@ def _with_changed_inputs(name: str, message: str, change_inputs: Callable) -> Bu
 
 def correct_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = True) -> OutAndWeights:
     """Attention without a bug: equation 1 of Vaswani et al. (2017)."""
-    weights = torch.softmax(_masked(_scaled_scores(q, k), causal), dim=-1)
+    weights = torch.softmax(masked_scores(scaled_scores(q, k), causal), dim=-1)
     return weights @ v, weights
 
 
-def _scaled_scores(q, k):
+def scaled_scores(q: Tensor, k: Tensor) -> Tensor:
+    """(..., T, d) and (..., T, d) -> (..., T, T)."""
     return q @ k.mT / q.shape[-1] ** 0.5
 
 
-def _masked(scores, causal=True):
-    return scores.masked_fill(_future(scores), -torch.inf) if causal else scores
+def masked_scores(scores: Tensor, causal: bool = True) -> Tensor:
+    """The scores with -inf for the future."""
+    return scores.masked_fill(future_of(scores), -torch.inf) if causal else scores
 
 
-def _future(scores):
+def future_of(scores: Tensor) -> Tensor:
+    """(T, T), True where the key is later than the query."""
     return ~causal_mask(scores.shape[-1]).to(scores.device)
 
 
 # ---------------------------------------------------------------- the softmax and the scores
 
 
-@_bug(
+@known_bug(
     "softmax over the queries",
     "The columns of the weights sum to 1, the rows do not. The softmax ran over the queries (dim=1 "
     "of (B, T, T), dim=-2 in general); it belongs to the keys, dim=-1.",
 )
 def _softmax_over_queries(q, k, v, causal=True):
-    weights = torch.softmax(_masked(_scaled_scores(q, k), causal), dim=-2)
+    weights = torch.softmax(masked_scores(scaled_scores(q, k), causal), dim=-2)
     return weights @ v, weights
 
 
-@_bug(
+@known_bug(
     "scores thrown away",
     "The output is the plain causal mean of v: the scores were replaced by zeros, and queries and "
     "keys are not used at all.",
 )
 def _scores_thrown_away(q, k, v, causal=True):
-    weights = torch.softmax(_masked(torch.zeros_like(_scaled_scores(q, k)), causal), dim=-1)
+    weights = torch.softmax(masked_scores(torch.zeros_like(scaled_scores(q, k)), causal), dim=-1)
     return weights @ v, weights
 
 
 # ---------------------------------------------------------------- the mask
 
 
-@_bug(
+@known_bug(
     "masked after the softmax",
     "The future got its share of the weights and was set to 0 afterwards, so rows sum to less than "
     "1. Mask the scores, then take the softmax.",
     of_mask=True,
 )
 def _masked_after_softmax(q, k, v):
-    weights = torch.tril(torch.softmax(_scaled_scores(q, k), dim=-1))
+    weights = torch.tril(torch.softmax(scaled_scores(q, k), dim=-1))
     return weights @ v, weights
 
 
-@_bug(
+@known_bug(
     "future filled with 0",
     "A score of 0 is e⁰ = 1, a full share: the future is visible. Fill with -inf (multiplying "
     "scores by tril is the same mistake).",
     of_mask=True,
 )
 def _future_filled_with_zero(q, k, v):
-    scores = _scaled_scores(q, k)
-    weights = torch.softmax(scores.masked_fill(_future(scores), 0.0), dim=-1)
+    scores = scaled_scores(q, k)
+    weights = torch.softmax(scores.masked_fill(future_of(scores), 0.0), dim=-1)
     return weights @ v, weights
 
 
-@_bug(
+@known_bug(
     "diagonal masked too",
     "Tokens may not attend to themselves, so token 0 has no key left and its row is nan.",
     of_mask=True,
 )
 def _diagonal_masked(q, k, v, fill=-torch.inf):
-    scores = _scaled_scores(q, k)
+    scores = scaled_scores(q, k)
     not_before = torch.ones_like(scores).triu() == 1
     weights = torch.softmax(scores.masked_fill(not_before, fill), dim=-1)
     return weights @ v, weights
 
 
-@_bug(
+@known_bug(
     "diagonal masked with -1e9",
     "Tokens may not attend to themselves. Row 0 holds -1e9 everywhere, so token 0 attends evenly "
     "to the whole future.",
@@ -186,35 +183,35 @@ def _diagonal_masked_with_large_number(q, k, v):
     return _diagonal_masked(q, k, v, fill=-1e9)
 
 
-@_bug(
+@known_bug(
     "0 times infinity",
     "Everything is nan: (1 - tril) * -inf is 0 * inf = nan where it should be 0. Use masked_fill.",
     of_mask=True,
 )
 def _zero_times_infinity(q, k, v):
-    scores = _scaled_scores(q, k)
+    scores = scaled_scores(q, k)
     weights = torch.softmax(scores + (1 - torch.ones_like(scores).tril()) * -torch.inf, dim=-1)
     return weights @ v, weights
 
 
-@_bug("no mask", "Every token attends to the future: the mask is missing.", of_mask=True)
+@known_bug("no mask", "Every token attends to the future: the mask is missing.", of_mask=True)
 def _no_mask(q, k, v):
     return correct_attention(q, k, v, causal=False)
 
 
-@_bug(
+@known_bug(
     "upper triangle kept",
     "Each token attends to itself and its future: triu where tril was meant, or the mask inverted.",
     of_mask=True,
 )
 def _upper_triangle_kept(q, k, v):
-    scores = _scaled_scores(q, k)
+    scores = scaled_scores(q, k)
     past = torch.ones_like(scores).tril(diagonal=-1) == 1
     weights = torch.softmax(scores.masked_fill(past, -torch.inf), dim=-1)
     return weights @ v, weights
 
 
-@_bug(
+@known_bug(
     "mask not inverted",
     "masked_fill fills where its mask is True, and yours is True where a token may attend: the "
     "past is gone and the future left, and the last row, which has no future, is nan. Invert it: "
@@ -222,19 +219,19 @@ def _upper_triangle_kept(q, k, v):
     of_mask=True,
 )
 def _mask_not_inverted(q, k, v):
-    scores = _scaled_scores(q, k)
-    weights = torch.softmax(scores.masked_fill(~_future(scores), -torch.inf), dim=-1)
+    scores = scaled_scores(q, k)
+    weights = torch.softmax(scores.masked_fill(~future_of(scores), -torch.inf), dim=-1)
     return weights @ v, weights
 
 
-@_bug(
+@known_bug(
     "mask one too far",
     "Each token attends to one token of its future: the mask begins one too far to the right. It "
     "is triu(diagonal=1), or tril() without a diagonal.",
     of_mask=True,
 )
 def _mask_one_too_far(q, k, v):
-    scores = _scaled_scores(q, k)
+    scores = scaled_scores(q, k)
     too_late = torch.ones_like(scores).triu(diagonal=2) == 1
     weights = torch.softmax(scores.masked_fill(too_late, -torch.inf), dim=-1)
     return weights @ v, weights
@@ -243,7 +240,7 @@ def _mask_one_too_far(q, k, v):
 # ---------------------------------------------------------------- the inputs: scale, q, k and v
 
 
-@_input_bug(
+@known_input_bug(
     "no scale",
     "Right but for the scale: scores must be divided by √head_size, the square root of "
     "q.shape[-1].",
@@ -252,7 +249,7 @@ def _no_scale(q, k, v):
     return q * q.shape[-1] ** 0.5, k, v
 
 
-@_input_bug(
+@known_input_bug(
     "multiplied by √head_size",
     "The scores were multiplied by √head_size (or divided by its inverse); they must be divided by "
     "it.",
@@ -261,7 +258,7 @@ def _multiplied_by_root(q, k, v):
     return q * q.shape[-1], k, v
 
 
-@_input_bug(
+@known_input_bug(
     "divided by head_size, not √head_size",
     "The scores were divided by head_size itself, q.shape[-1]; divide by its square root.",
 )
@@ -269,7 +266,7 @@ def _divided_by_head_size(q, k, v):
     return q / q.shape[-1] ** 0.5, k, v
 
 
-@_input_bug(
+@known_input_bug(
     "divided by √T",
     "The scores were divided by √T, and T is the number of tokens. Divide by √head_size, the "
     "square root of q.shape[-1].",
@@ -278,7 +275,7 @@ def _divided_by_root_of_T(q, k, v):
     return q * (q.shape[-1] / q.shape[-2]) ** 0.5, k, v
 
 
-@_input_bug(
+@known_input_bug(
     "queries and keys swapped",
     "The scores are transposed: it is q @ k.mT, the query on the left.",
 )
@@ -286,7 +283,7 @@ def _queries_and_keys_swapped(q, k, v):
     return k, q, v
 
 
-@_input_bug(
+@known_input_bug(
     "keys used as values",
     "The weights are right, but they average the keys. The values are v.",
 )
@@ -297,7 +294,7 @@ def _keys_used_as_values(q, k, v):
 # ---------------------------------------------------------------- the output
 
 
-@_bug(
+@known_bug(
     "weights transposed",
     "The weights are right, but out is weights.mT @ v: every output is collected from the tokens "
     "that attend to it, the future ones. It is weights @ v.",
@@ -310,20 +307,20 @@ def _weights_transposed(q, k, v, causal=True):
 # ---------------------------------------------------------------- several heads
 
 
-@_bug(
+@known_bug(
     "softmax over the heads",
     "dim=1 of (B, n_head, T, T) is the head: for each query and key the weights of all heads sum "
     "to 1, and the future is nan. The keys are the last axis, dim=-1.",
     bugs=HEAD_AXIS_BUGS,
 )
 def _softmax_over_heads(q, k, v, causal=True, fill=-torch.inf):
-    scores = _scaled_scores(q, k)
-    scores = scores.masked_fill(_future(scores), fill) if causal else scores
+    scores = scaled_scores(q, k)
+    scores = scores.masked_fill(future_of(scores), fill) if causal else scores
     weights = torch.softmax(scores, dim=1)
     return weights @ v, weights
 
 
-@_bug(
+@known_bug(
     "softmax over the heads, masked with -1e9",
     "dim=1 of (B, n_head, T, T) is the head: for each query and key the weights of all heads sum "
     "to 1, also for keys in the future. The keys are the last axis, dim=-1.",
@@ -359,12 +356,14 @@ def in_heads(
     return merge(out), weights
 
 
-def _split_by_view(z, n_head):
+def split_by_view(z: Tensor, n_head: int) -> Tensor:
+    """The wrong split, without a transpose: a head gets all channels of a few tokens."""
     B, T, C = z.shape
     return z.reshape(B, n_head, T, C // n_head)
 
 
-def _merge_by_view(out):
+def merge_by_view(out: Tensor) -> Tensor:
+    """The wrong merge, without a transpose."""
     B, n_head, T, head_size = out.shape
     return out.reshape(B, T, n_head * head_size)
 
@@ -378,7 +377,7 @@ def _merge_interleaved(out):
     return out.permute(0, 2, 3, 1).flatten(2)
 
 
-@_bug(
+@known_bug(
     "split by view, without transpose",
     "view(B, n_head, T, head_size) keeps the numbers in their order, so a head got all channels of "
     "a few tokens, and tokens of the future among them. First view(B, T, n_head, head_size), then "
@@ -386,20 +385,20 @@ def _merge_interleaved(out):
     bugs=SPLIT_BUGS,
 )
 def _wrong_split(q, k, v, n_head, attention):
-    return in_heads(attention, q, k, v, n_head, split=_split_by_view)
+    return in_heads(attention, q, k, v, n_head, split=split_by_view)
 
 
-@_bug(
+@known_bug(
     "merged by view, without transpose",
     "Split right, merged wrong: the heads stood in front of the tokens when they were flattened. "
     "transpose(1, 2) back first, then reshape.",
     bugs=SPLIT_BUGS,
 )
 def _wrong_merge(q, k, v, n_head, attention):
-    return in_heads(attention, q, k, v, n_head, merge=_merge_by_view)
+    return in_heads(attention, q, k, v, n_head, merge=merge_by_view)
 
 
-@_bug(
+@known_bug(
     "split and merged by view",
     "Both the split and the merge lack the transpose. Nothing leaks, since the two undo each "
     "other, but each head gets only a few whole tokens, so late outputs do not depend on early "
@@ -407,10 +406,10 @@ def _wrong_merge(q, k, v, n_head, attention):
     bugs=SPLIT_BUGS,
 )
 def _wrong_split_and_merge(q, k, v, n_head, attention):
-    return in_heads(attention, q, k, v, n_head, split=_split_by_view, merge=_merge_by_view)
+    return in_heads(attention, q, k, v, n_head, split=split_by_view, merge=merge_by_view)
 
 
-@_bug(
+@known_bug(
     "channels interleaved by the split",
     "Head 0 got channels 0, n_head, 2·n_head, … A head has neighbouring channels: view(B, T, "
     "n_head, head_size), in this order.",
@@ -420,7 +419,7 @@ def _interleaved_split(q, k, v, n_head, attention):
     return in_heads(attention, q, k, v, n_head, split=_split_interleaved)
 
 
-@_bug(
+@known_bug(
     "channels interleaved by the merge",
     "The channels of the heads alternate in the output. First all channels of head 0, then all of "
     "head 1: transpose(1, 2), then reshape.",
@@ -430,132 +429,10 @@ def _interleaved_merge(q, k, v, n_head, attention):
     return in_heads(attention, q, k, v, n_head, merge=_merge_interleaved)
 
 
-@_bug(
+@known_bug(
     "one large head",
     "n_head made no difference: this is a single head of all C channels.",
     bugs=SPLIT_BUGS,
 )
 def _one_large_head(q, k, v, n_head, attention):
     return in_heads(attention, q, k, v, 1)
-
-
-# ---------------------------------------------------------------- all of them in one form
-
-
-def bugs_for(x: Tensor, n_head: int, causal: bool = True) -> list[Bug]:
-    """Every known bug of attention over x, in one form.
-
-    Parameters
-    ----------
-    x
-        (B, T, C), the input.
-    n_head
-        Number of heads.
-    causal
-        Whether the attention should be causal.
-
-    Returns
-    -------
-    list[Bug]
-        Their `compute` takes q, k and v (B, T, n_head * head_size), and returns
-        (B, T, n_head * head_size) and (B, n_head, T, T).
-    """
-    inside_heads = [
-        replace(bug, compute=partial(in_heads, _of_qkv(bug, causal), n_head=n_head))
-        for bug in _bugs_inside_heads(x, n_head, causal)
-    ]
-    correct = partial(correct_attention, causal=causal)
-    return inside_heads + [
-        replace(bug, compute=partial(bug.compute, n_head=n_head, attention=correct))
-        for bug in _split_bugs(n_head)
-    ]
-
-
-def bug_pairs_for(
-    x: Tensor, n_head: int, causal: bool = True
-) -> list[tuple[Bug, Bug, Callable[..., OutAndWeights]]]:
-    """Two bugs at a time, and what both together compute, in the form of `bugs_for`."""
-    inside_heads = _bugs_inside_heads(x, n_head, causal)
-
-    def both_inside_heads(of_inputs: Bug, other: Bug) -> Callable[..., OutAndWeights]:
-        compute = _of_qkv(other, causal)
-        return lambda q, k, v: compute(*of_inputs.change_inputs(q, k, v))
-
-    pairs = [
-        (one, other, partial(in_heads, both_inside_heads(one, other), n_head=n_head))
-        for one in inside_heads
-        for other in inside_heads
-        if one.change_inputs and one is not other
-    ]
-    return pairs + [
-        (one, split, partial(split.compute, n_head=n_head, attention=_of_qkv(one, causal)))
-        for one in inside_heads
-        for split in _split_bugs(n_head)
-    ]
-
-
-def _bugs_inside_heads(x: Tensor, n_head: int, causal: bool) -> list[Bug]:
-    """All bugs but those of splitting and merging, which may come on top of one of these."""
-    C = x.shape[-1]
-    bugs = [*ATTENTION_BUGS.values(), *(HEAD_AXIS_BUGS.values() if n_head > 1 else ())]
-    bugs.append(
-        _with_changed_inputs(
-            "divided by √C",
-            "The scores were divided by √C, and C is the number of channels of x. Divide by "
-            "√head_size, the square root of q.shape[-1].",
-            lambda q, k, v: (q * (q.shape[-1] / C) ** 0.5, k, v),
-        )
-    )
-    if C % n_head == 0:
-        bugs.append(
-            _with_changed_inputs(
-                "x used as values",
-                "The weights are right, but they average x. The values are v.",
-                lambda q, k, v: (q, k, split_heads(x, n_head)),
-            )
-        )
-    if causal:
-        return bugs
-    unwanted_mask = Bug(
-        "unwanted causal mask",
-        lambda q, k, v, causal: correct_attention(q, k, v, causal=True),
-        "Every token may attend to every other here, and a causal mask hides the future.",
-    )
-    return [*(bug for bug in bugs if not bug.of_mask), unwanted_mask]
-
-
-def _split_bugs(n_head: int) -> list[Bug]:
-    return list(SPLIT_BUGS.values()) if n_head > 1 else []
-
-
-def _of_qkv(bug: Bug, causal: bool) -> Callable[..., OutAndWeights]:
-    """What a bug inside of heads computes, as a function of q, k and v alone."""
-    return bug.compute if bug.of_mask else partial(bug.compute, causal=causal)
-
-
-class BrokenAttention(nn.Module):
-    """Multi-head attention with a known bug; with one head, a single head and a projection.
-
-    Parameters
-    ----------
-    bug
-        Name of a bug that `bugs_for` gives, or None for correct attention.
-    C, n_head
-        Number of channels, and of heads.
-    causal
-        Whether the attention should be causal.
-    """
-
-    def __init__(self, bug: str | None, C: int, n_head: int = 1, causal: bool = True) -> None:
-        super().__init__()
-        self.bug, self.n_head, self.causal = bug, n_head, causal
-        self.query, self.key, self.value = (nn.Linear(C, C, bias=False) for _ in range(3))
-        self.proj = nn.Linear(C, C)
-
-    def forward(self, x: Tensor, *, return_weights: bool = False) -> Tensor | OutAndWeights:
-        """(B, T, C) -> (B, T, C), and weights (B, n_head, T, T) if asked for."""
-        correct = partial(correct_attention, causal=self.causal)
-        computes = {None: partial(in_heads, correct, n_head=self.n_head)}
-        computes |= {bug.name: bug.compute for bug in bugs_for(x, self.n_head, self.causal)}
-        out, weights = computes[self.bug](self.query(x), self.key(x), self.value(x))
-        return (self.proj(out), weights) if return_weights else self.proj(out)

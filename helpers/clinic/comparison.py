@@ -5,78 +5,263 @@ values, then with what each known bug gives, and each two bugs together. A block
 one that is rebuilt from its parts, correctly and with each known bug.
 """
 
-import itertools
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from helpers.attention import causal_mask
-from helpers.clinic.bugs import (
-    OutAndWeights,
-    bug_pairs_for,
-    bugs_for,
-    correct_attention,
-    in_heads,
-    merge_heads,
-    split_heads,
-)
-from helpers.clinic.inspection import AttentionInternals, BlockInternals
+from helpers.clinic.blocks import BlockInternals, Remembering
+from helpers.clinic.bugs import Bug, OutAndWeights, correct_attention, in_heads
+from helpers.clinic.inspection import AttentionInternals, Ending, Reading
+from helpers.clinic.module_bugs import bug_pairs_for, bugs_for
 from helpers.clinic.probes import Finding, close, matches_reference, same_numbers
 from helpers.clinic.wiring import WiringBug, block_output, wiring_bugs_and_pairs
 from helpers.numbers import small
 
 ATOL = 1e-5
+SLIDING_WINDOW = "each token attends to itself and the {} before it: a sliding window"
 
 # ---------------------------------------------------------------- comparing an attention
 
 
-def compare_with_pytorch(seen: AttentionInternals, causal: bool) -> tuple[Finding, Tensor]:
-    """Compare with `F.scaled_dot_product_attention`, and return the right weights."""
-    q, k, v = (split_heads(z, seen.n_head) for z in (seen.q, seen.k, seen.v))
-    out = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-    out = seen.project(merge_heads(out))
-    right = correct_attention(q, k, v, causal)[1]
+@dataclass(frozen=True)
+class Comparison:
+    """What comparing an attention with the right formula, and with the bugs, has shown.
+
+    Attributes
+    ----------
+    finding
+        Whether the numbers are those of the right formula.
+    right
+        The right weights (B, n_head, T, T).
+    bugs
+        Name -> evidence, of the bugs with which the numbers are the same.
+    weights
+        The weights with these bugs, if any.
+    different
+        In what it differs from textbook attention without being wrong, or "".
+    n_head
+        The number of heads with which the numbers are the same.
+    """
+
+    finding: Finding
+    right: Tensor
+    bugs: dict[str, str]
+    weights: Tensor | None = None
+    different: str = ""
+    n_head: int = 1
+
+
+def compare_attention(
+    seen: AttentionInternals, causal: bool, *, try_heads: bool = False
+) -> Comparison:
+    """Compare an attention with the right formula, then with every known bug.
+
+    Parameters
+    ----------
+    seen
+        What it computed.
+    causal
+        Whether it should be causal.
+    try_heads
+        Whether its number of heads is not known for sure: then others are tried, too.
+    """
+    seen = _in_full_precision(seen)
+    ways = [(reading, ending) for reading in seen.readings for ending in seen.endings]
+    for n_head in _head_counts(seen, try_heads):
+        formula = partial(_right, causal=causal, n_head=n_head)
+        for reading, ending in ways:
+            if n_head != seen.n_head and (reading.bugs or ending.bugs):
+                continue
+            out, right = formula(reading)
+            if _gives_the_same(seen, ending, out, right):
+                return _explained(seen, reading, ending, out, right, n_head)
+    reading, ending = ways[0]
+    out, right = _right(reading, causal=causal, n_head=seen.n_head)
+    finding = _difference_from_right(seen, ending, out)
+    for reading, ending in ways:
+        if window := _sliding_window(seen, reading, ending, causal):
+            different = SLIDING_WINDOW.format(window[0] - 1)
+            return Comparison(finding, window[1], {}, window[1], different, seen.n_head)
+    bugs, weights = _recognise(seen, ways, causal) or ({}, None)
+    different = "" if bugs else ways[0][0].different or ways[0][1].different
+    return Comparison(finding, right, bugs, weights, different, seen.n_head)
+
+
+def _head_counts(seen: AttentionInternals, try_heads: bool) -> list[int]:
+    """The number of heads; where it is only assumed, the other possible ones after it."""
+    channels = math.gcd(seen.readings[0].q.shape[-1], seen.readings[0].v.shape[-1])
+    others = [n for n in range(1, channels // 2 + 1) if channels % n == 0 and n != seen.n_head]
+    return [seen.n_head, *(others if try_heads else [])]
+
+
+def _explained(
+    seen: AttentionInternals,
+    reading: Reading,
+    ending: Ending,
+    out: Tensor,
+    right: Tensor,
+    n_head: int,
+) -> Comparison:
+    """The numbers are the right ones, of this reading and ending, which may have bugs."""
+    tolerance = tolerance_of(ending.out, seen.dtype)
+    evidence = f"all {ending.out.numel()} numbers within {tolerance:.0e}."
+    evidence = f"outputs: {evidence}"
+    if seen.weights is not None:
+        evidence += f" Weights: all {seen.weights.numel()} numbers within {weights_tolerance(seen.dtype):.0e}."
+    finding = Finding("equals the reference", True, evidence)
+    bugs = {
+        name: f"with this the numbers are the same. {message}"
+        for name, message in (*reading.bugs, *ending.bugs)
+    }
+    different = " and ".join(filter(None, (reading.different, ending.different)))
+    return Comparison(finding, right, bugs, right, different, n_head)
+
+
+def _right(reading: Reading, causal: bool, n_head: int) -> OutAndWeights:
+    correct = partial(correct_attention, causal=causal)
+    return in_heads(correct, reading.q, reading.k, reading.v, n_head)
+
+
+def _difference_from_right(seen: AttentionInternals, ending: Ending, out: Tensor) -> Finding:
     name = "equals the reference"
-    if seen.out.shape != out.shape:
-        evidence = f"out {tuple(seen.out.shape)}, expected {tuple(out.shape)}."
-        return Finding(name, False, evidence), right
-    finding = matches_reference(seen.out, out, _tolerance(out))
-    evidence = f"outputs: {finding.evidence}"
-    if finding.ok and seen.weights is not None:
-        expected = _in_form_of(seen.weights, right)
-        finding = matches_reference(seen.weights, expected, ATOL)
-        evidence += f" Weights: {finding.evidence}"
-    return Finding(name, finding.ok, evidence), right
+    out = ending.project(out)
+    if ending.out.shape != out.shape:
+        evidence = f"out {tuple(ending.out.shape)}, expected {tuple(out.shape)}."
+        return Finding(name, False, evidence)
+    finding = matches_reference(ending.out, out, tolerance_of(out, seen.dtype))
+    if finding.ok:
+        return Finding(name, False, "the outputs are right, but the weights that it shows are not.")
+    return Finding(name, False, f"outputs: {finding.evidence}")
 
 
-def recognise_bugs(seen: AttentionInternals, causal: bool) -> tuple[dict[str, str], Tensor] | None:
+def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
+    """Why this input shows nothing about the scores; empty when it does."""
+    seen = _in_full_precision(seen)
+    reading, ending = seen.readings[0], seen.endings[0]
+    if seen.x.shape[1] == 1:
+        return "with a single token every weight is 1, whatever the scores are"
+    if seen.zero_projection and seen.weights is None:
+        return ""
+    out, _ = _right(reading, causal, seen.n_head)
+    plain, _ = _right(replace(reading, q=reading.q * 0), causal, seen.n_head)
+    if same_numbers(
+        ending.project(out), ending.project(plain), tolerance_of(ending.out, seen.dtype)
+    ):
+        return "on this input all weights of a row are equal, whatever the scores are"
+    return ""
+
+
+# ---------------------------------------------------------------- known bugs
+
+
+def _recognise(
+    seen: AttentionInternals, ways: list[tuple[Reading, Ending]], causal: bool
+) -> tuple[dict[str, str], Tensor] | None:
     """Find the bug, or two, that give the same numbers: name -> evidence, and the weights."""
-    qkv = seen.q, seen.k, seen.v
-    right = in_heads(partial(correct_attention, causal=causal), *qkv, seen.n_head)
-    single = (((bug,), bug.compute) for bug in bugs_for(seen.x, seen.n_head, causal))
-    pairs = (((a, b), both) for a, b, both in bug_pairs_for(seen.x, seen.n_head, causal))
-    for bugs, compute in itertools.chain(single, pairs):
-        try:
-            out, weights = compute(*qkv)
-        except RuntimeError:  # with these sizes there can be no such bug
-            continue
-        if _gives_the_same(seen, out, weights):
-            same = "this bug gives" if len(bugs) == 1 else "the two bugs together give"
-            same += f" the same numbers; {_difference((out, weights), right)}."
-            return {bug.name: f"{same} {bug.message}" for bug in bugs}, weights
+    right = _right(seen.readings[0], causal, seen.n_head)
+    for reading, ending in ways:
+        if (
+            not reading.bugs
+            and not ending.bugs
+            and (found := _find(seen, reading, ending, causal, 1))
+        ):
+            return _told(*found, reading, ending, right)
+    for count, chosen in ((1, ways), (2, ways[:1])):
+        for reading, ending in chosen:
+            if found := _find(seen, reading, ending, causal, count):
+                return _told(*found, reading, ending, right)
     return None
 
 
-def _gives_the_same(seen: AttentionInternals, out: Tensor, weights: Tensor) -> bool:
+def _find(
+    seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool, count: int
+) -> tuple[tuple[Bug, ...], OutAndWeights] | None:
+    """The first bug, or two, with which this reading gives the numbers that were seen.
+
+    Most bugs are ruled out by the first sequence alone.
+    """
+    first = slice(0, 1)
+    one = [z[first] for z in (reading.q, reading.k, reading.v)]
+    all_of_it = (reading.q, reading.k, reading.v)
+    weights = None if seen.weights is None else seen.weights[first]
+    small_seen = replace(seen, weights=weights)
+    small_ending = replace(ending, out=ending.out[first])
+    candidates = zip(
+        _bugs(seen.x[first], seen.n_head, causal, count),
+        _bugs(seen.x, seen.n_head, causal, count),
+        strict=True,
+    )
+    for (bugs, on_first), (_, on_all) in candidates:
+        try:
+            alone = not any(bug.mixes_sequences for bug in bugs)
+            if alone and not _gives_the_same(small_seen, small_ending, *on_first(*one)):
+                continue
+            result = on_all(*all_of_it)
+        except RuntimeError:  # with these sizes there can be no such bug
+            continue
+        if _gives_the_same(seen, ending, *result):
+            return bugs, result
+    return None
+
+
+def _bugs(x: Tensor, n_head: int, causal: bool, count: int) -> Iterator:
+    if count == 1:
+        return (((bug,), bug.compute) for bug in bugs_for(x, n_head, causal))
+    return (((one, other), both) for one, other, both in bug_pairs_for(x, n_head, causal))
+
+
+def _told(
+    bugs: tuple[Bug, ...],
+    result: OutAndWeights,
+    reading: Reading,
+    ending: Ending,
+    right: OutAndWeights,
+) -> tuple[dict[str, str], Tensor]:
+    more = (*reading.bugs, *ending.bugs)
+    same = "this bug gives" if len(bugs) + len(more) == 1 else "these bugs together give"
+    same += f" the same numbers; {_difference(result, right)}."
+    messages = [(bug.name, bug.message) for bug in bugs] + list(more)
+    return {name: f"{same} {message}" for name, message in messages}, result[1]
+
+
+def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weights: Tensor) -> bool:
     """Tell whether the module gave this output and, if it showed any, these weights."""
-    if out.shape[-1] == seen.v.shape[-1]:
-        out = seen.project(out)
-    if not same_numbers(seen.out, out, _tolerance(out)):
+    try:
+        out = ending.project(out)
+    except RuntimeError:  # the sizes do not fit
         return False
-    return seen.weights is None or same_weights(seen.weights, weights)
+    if not same_numbers(ending.out, out, tolerance_of(ending.out, seen.dtype)):
+        return False
+    return seen.weights is None or same_weights(
+        seen.weights, weights, weights_tolerance(seen.dtype)
+    )
+
+
+def _sliding_window(
+    seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool
+) -> tuple[int, Tensor] | None:
+    """How many tokens each token attends to, itself included, and the weights; None if to all."""
+    T = reading.q.shape[1]
+    if not causal or reading.bugs or ending.bugs:
+        return None
+
+    def within(window: int, q: Tensor, k: Tensor, v: Tensor) -> OutAndWeights:
+        may = causal_mask(T).to(q.device) & torch.ones_like(causal_mask(T)).triu(1 - window)
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~may, -torch.inf)
+        weights = scores.softmax(-1)
+        return weights @ v, weights
+
+    for window in range(2, T):
+        attention = partial(within, window)
+        out, weights = in_heads(attention, reading.q, reading.k, reading.v, seen.n_head)
+        if _gives_the_same(seen, ending, out, weights):
+            return window, weights
+    return None
 
 
 def _difference(found: OutAndWeights, right: OutAndWeights) -> str:
@@ -93,15 +278,57 @@ def _difference(found: OutAndWeights, right: OutAndWeights) -> str:
     return "the right weights and outputs are nearly the same"
 
 
-def _tolerance(out: Tensor) -> float:
-    """How far rounding may take numbers of this size: 1e-5, ten times that for each digit more."""
-    largest = out.abs().nan_to_num().max().item()
-    return ATOL * 10.0 ** max(0, math.ceil(math.log10(largest or 1.0)) - 1)
+# ---------------------------------------------------------------- rounding
 
 
-def same_weights(given: Tensor, weights: Tensor) -> bool:
+def _in_full_precision(seen: AttentionInternals) -> AttentionInternals:
+    """float16 and bfloat16 as float32, in which the formulas are computed."""
+    if seen.dtype.itemsize >= 4:
+        return seen
+
+    def full(reading: Reading) -> Reading:
+        return replace(reading, q=reading.q.float(), k=reading.k.float(), v=reading.v.float())
+
+    def in_full(ending: Ending) -> Ending:
+        project = ending.project
+        return replace(
+            ending,
+            out=ending.out.float(),
+            project=lambda z: project(z.to(seen.dtype)).float(),
+        )
+
+    return replace(
+        seen,
+        x=seen.x.float(),
+        readings=tuple(map(full, seen.readings)),
+        endings=tuple(map(in_full, seen.endings)),
+        weights=None if seen.weights is None else seen.weights.float(),
+    )
+
+
+def tolerance_of(out: Tensor, dtype: torch.dtype | None = None) -> float:
+    """How far rounding may take numbers of this size, computed in this type.
+
+    1e-5 where the largest lies between 0.1 and 10, ten times that for each digit more and a tenth
+    for each zero more; for float16 and bfloat16 four times the distance of neighbouring numbers.
+    """
+    dtype = dtype or out.dtype
+    finite = out.abs().nan_to_num(nan=0, posinf=0, neginf=0)
+    largest = finite.max().item() if out.numel() else 0.0
+    if dtype.itemsize < 4:
+        return 4 * torch.finfo(dtype).eps * (largest or 1.0)
+    digits = math.ceil(math.log10(largest or 1.0))
+    return ATOL * 10.0 ** max(digits - 1, min(digits, 0))
+
+
+def weights_tolerance(dtype: torch.dtype) -> float:
+    """How far rounding may take weights that were computed in this type."""
+    return 4 * torch.finfo(dtype).eps if dtype.itemsize < 4 else ATOL
+
+
+def same_weights(given: Tensor, weights: Tensor, atol: float = ATOL) -> bool:
     """Tell whether the weights that a module showed are these, (B, n_head, T, T)."""
-    return same_numbers(given, _in_form_of(given, weights), ATOL)
+    return same_numbers(given, _in_form_of(given, weights), atol)
 
 
 def _in_form_of(given: Tensor, weights: Tensor) -> Tensor:
@@ -111,10 +338,11 @@ def _in_form_of(given: Tensor, weights: Tensor) -> Tensor:
 
 def wrong_weights(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor:
     """Which weights are wrong: not the right ones or, where these are not known, impossible."""
+    atol = weights_tolerance(weights.dtype)
     if right is not None and (expected := _in_form_of(weights, right)).shape == weights.shape:
-        return ~close(weights, expected, ATOL)
+        return ~close(weights, expected, atol)
     sums = weights.sum(-1, keepdim=True)
-    wrong = ~close(sums, torch.ones_like(sums), ATOL).expand_as(weights)
+    wrong = ~close(sums, torch.ones_like(sums), atol).expand_as(weights)
     if causal:
         future = ~causal_mask(weights.shape[-1]).to(weights.device)
         wrong = torch.where(future, weights != 0, wrong)
@@ -126,9 +354,10 @@ def wrong_weights(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor
 
 def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[WiringBug, ...]]:
     """Compare with blocks of the same parts: pre-norm, post-norm, and with every known bug."""
-    name, out, tolerance = "residuals and norms", block.out, _tolerance(block.out)
-    rebuild = partial(block_output, block.x, *block.parts)
-    right = {norm_place: rebuild(norm_place=norm_place) for norm_place in ("pre", "post")}
+    name, out, tolerance = "residuals and norms", block.out, tolerance_of(block.out)
+    right = {
+        place: block_output(block.x, *block.parts, norm_place=place) for place in ("pre", "post")
+    }
     for norm_place, expected in right.items():
         if same_numbers(out, expected, tolerance):
             evidence = f"those of a {norm_place}-norm block: rebuilt from its parts, it gives the "
@@ -138,14 +367,21 @@ def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[WiringBug,
     if out.shape != expected.shape:
         evidence = f"it gives {tuple(out.shape)}; rebuilt from its parts, {tuple(expected.shape)}."
         return Finding(name, False, evidence), ()
-    found = (
-        bugs
-        for bugs, arguments in wiring_bugs_and_pairs()
-        if same_numbers(out, rebuild(**arguments), tolerance)
-    )
-    bugs = next(found, ())
+    bugs = _recognise_wiring(block, tolerance)
     pre, post = (small((out - z).abs().max().item()) for z in right.values())
     evidence = f"rebuilt from its parts, a pre-norm block differs by up to {pre}, a post-norm "
     evidence += f"block by up to {post}"
     evidence += "." if bugs else "; with none of the known bugs are the numbers the same."
     return Finding(name, False, evidence), bugs
+
+
+def _recognise_wiring(block: BlockInternals, tolerance: float) -> tuple[WiringBug, ...]:
+    """The bug, or two, with which the parts give the same numbers; most fail on one sequence."""
+    first = Remembering(block.parts)
+    for bugs, arguments in wiring_bugs_and_pairs():
+        alone = block_output(block.x[:1], *first.parts, **arguments)
+        if same_numbers(block.out[:1], alone, tolerance) and same_numbers(
+            block.out, block_output(block.x, *block.parts, **arguments), tolerance
+        ):
+            return bugs
+    return ()

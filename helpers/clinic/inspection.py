@@ -1,120 +1,168 @@
-"""Finds queries, keys, values and weights in a module, and the parts of a block.
+"""Finds queries, keys, values and weights in a module.
 
-An attention is an `nn.MultiheadAttention`, or any module with Linear layers `query`, `key` and
-`value`; it may be the module itself or stand deeper in it, as in a block. Its output projection may
-have any name. A block is found by the names of its four parts.
+An attention is an `nn.MultiheadAttention`, a module with layers of the usual names (`names`), or,
+where there are no such names, the smallest part of a module that mixes tokens. Hooks see what its
+layers compute. What belongs to which of queries, keys and values, and how it is shared out among
+the heads, is not always plain: then there are several `Reading`s. Which one is right is found out
+by comparing numbers (`comparison`).
 """
 
-import contextlib
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.attention import causal_mask
+from helpers.clinic.bugs import merge_heads, split_heads
+from helpers.clinic.calls import Call, calls_of
+from helpers.clinic.names import (
+    FUSED_BY_HEAD,
+    FUSED_BY_ROLE,
+    ROLES,
+    fused_name,
+    is_layer,
+    own_head_count,
+    projection_name,
+    query_and_fused_names,
+    role_names,
+)
 from helpers.clinic.probes import same_numbers
 
-ROLES = ("query", "key", "value")
-BLOCK_PARTS = ("attention", "feed_forward", "norm_1", "norm_2")
 NOT_BATCH_FIRST = (
     "has batch_first=False and reads (T, B, C): it takes sequences for tokens. Make it with "
     "batch_first=True"
 )
+NO_LAYERS = (
+    "I see no layers that make queries, keys and values, neither by the usual names, such as "
+    "query, key and value, nor by what they do"
+)
+GROUPS_TILED = (
+    "groups tiled",
+    "The heads of keys and values were repeated as 0 1 0 1. Query heads 0 and 1 share head 0, so "
+    "it is 0 0 1 1: repeat_interleave, or expand and reshape.",
+)
+SHARED_LAYER = (
+    "one layer for queries and keys",
+    "Queries and keys are the same vectors, so that scores are symmetric and a token fits itself "
+    "best. Each needs a layer of its own.",
+)
+NEVER_USED = (
+    "output projection never used",
+    "The outputs of the heads are returned as they are: the heads are never combined. Return "
+    "proj(out).",
+)
+USED_TWICE = (
+    "output projection applied twice",
+    "The output goes through the output projection two times.",
+)
+OF_EACH_HEAD = (
+    "output projection applied to each head",
+    "Each head goes through the same small layer, so the heads are never combined. First merge "
+    "the heads, then one layer (C, C).",
+)
+X_AS_VALUES = (
+    "x used as values",
+    "The weights are right, but they average x. The values are v, and need a layer of their own.",
+)
+ANOTHER_INPUT = (
+    "the layers of queries, keys and values read something else than the input x, as with a norm "
+    "or positions inside of the attention"
+)
+MORE_BEHIND = "something more follows after the output projection"
 
-# ---------------------------------------------------------------- how a module is called
+# ---------------------------------------------------------------- what is found
 
 
 @dataclass(frozen=True)
-class Call:
-    """A module and the arguments that it is called with."""
+class Reading:
+    """One way to take the outputs of layers as queries, keys and values.
 
-    module: nn.Module
-    args: tuple
-    kwargs: dict[str, Any]
+    Attributes
+    ----------
+    q, k, v
+        (B, T, n_head * head_size).
+    bugs
+        (name, message) of what is wrong where these give the numbers of the module.
+    different
+        In what it differs from textbook attention, or "".
+    """
 
-    @property
-    def input(self) -> Tensor | None:
-        """The first argument that is a tensor."""
-        return next((value for value in self._arguments() if isinstance(value, Tensor)), None)
-
-    def run(self, **more: Any) -> tuple[Tensor, Tensor | None]:
-        """Call the module, with some arguments more: (out, weights or None)."""
-        call = self.copied()
-        return out_and_weights(self.module(*call.args, **call.kwargs, **more))
-
-    def run_with_weights(self) -> tuple[Tensor, Tensor | None]:
-        """Call the module so that it returns its weights, if there is a known way to ask."""
-        of_each_head = {"need_weights": True, "average_attn_weights": False}
-        names = inspect.signature(self.module.forward).parameters
-        for arguments in (of_each_head, {"need_weights": True}, {"return_weights": True}):
-            if names.keys() >= arguments.keys() and not self.kwargs.keys() & arguments.keys():
-                with contextlib.suppress(Exception):  # it may refuse, as a fused module does
-                    return self.run(**arguments)
-        return self.run()
-
-    def run_with_parameters(self, parameters: dict[str, Tensor]) -> Tensor:
-        """The output of the module with other parameters; its own stay what they are."""
-        call = self.copied()
-        # tie_weights=True would not restore the parameters of a part that has two names.
-        result = torch.func.functional_call(
-            call.module, parameters, call.args, call.kwargs, tie_weights=False
-        )
-        return out_and_weights(result)[0]
-
-    def copied(self) -> "Call":
-        """The same call with copies of its tensors, which the module may change in place."""
-        return self._replacing({id(z): z.clone() for z in self._arguments() if torch.is_tensor(z)})
-
-    def with_input(self, z: Tensor) -> "Call":
-        """The same call with z in the place of its input."""
-        return self._replacing({id(self.input): z})
-
-    def _arguments(self) -> tuple:
-        return (*self.args, *self.kwargs.values())
-
-    def _replacing(self, others: dict[int, Tensor]) -> "Call":
-        args = tuple(others.get(id(value), value) for value in self.args)
-        kwargs = {key: others.get(id(value), value) for key, value in self.kwargs.items()}
-        return Call(self.module, args, kwargs)
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    bugs: tuple[tuple[str, str], ...] = ()
+    different: str = ""
 
 
-def out_and_weights(result: Any) -> tuple[Tensor, Tensor | None]:
-    """(out, weights or None), from what an attention returned: out, or a tuple (out, weights)."""
-    if not isinstance(result, tuple | list):
-        return result, None
-    weights = result[1] if len(result) > 1 and isinstance(result[1], Tensor) else None
-    return result[0], weights
+@dataclass(frozen=True)
+class Ending:
+    """One way in which the outputs of the heads became a tensor that can be seen.
+
+    Attributes
+    ----------
+    out
+        (B, T, n_head * head_size), or the output of the module.
+    project
+        What lies between the merged outputs of the heads and `out`.
+    bugs, different
+        As in `Reading`.
+    """
+
+    out: Tensor
+    project: Callable[[Tensor], Tensor] = field(default=lambda z: z)
+    bugs: tuple[tuple[str, str], ...] = ()
+    different: str = ""
 
 
-def self_attention_call(module: nn.Module, x: Tensor, causal: bool) -> Call:
-    """How to call a module for self-attention over x."""
-    if isinstance(module, nn.MultiheadAttention):  # it has no mask of its own; True = may not
-        x = x if module.batch_first else x.transpose(0, 1)
-        mask = ~causal_mask(x.shape[1 if module.batch_first else 0]).to(x.device)
-        return Call(module, (x, x, x), {"attn_mask": mask if causal else None})
-    takes_mask = "mask" in inspect.signature(module.forward).parameters
-    return Call(module, (x,), {"mask": None} if takes_mask and not causal else {})
+@dataclass(frozen=True)
+class AttentionInternals:
+    """What an attention computed from one input.
+
+    Attributes
+    ----------
+    x
+        (B, T, C), the input.
+    n_head
+        Number of heads.
+    readings, endings
+        The likeliest first.
+    weights
+        (B, n_head, T, T), or (B, T, T), or None.
+    zero_projection
+        Whether all weights of the output projection are 0, so that its output depends on nothing.
+    roles
+        Name of a role -> the weight of its layer, and which part of a gradient belongs to the role.
+    key_biases
+        Biases of keys: they shift all scores of a query alike and get no gradient.
+    dtype
+        The type of numbers in which it computes.
+    """
+
+    x: Tensor
+    n_head: int
+    readings: tuple[Reading, ...]
+    endings: tuple[Ending, ...]
+    weights: Tensor | None
+    zero_projection: bool
+    roles: dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]]
+    key_biases: tuple[nn.Parameter, ...] = ()
+    dtype: torch.dtype = torch.float32
 
 
-@contextlib.contextmanager
-def evaluation_mode(module: Any) -> Iterator[None]:
-    """Set a module to evaluation, and afterwards every part of it to what it was before."""
-    parts = list(module.modules()) if isinstance(module, nn.Module) else []
-    before = [part.training for part in parts]
-    try:
-        for part in parts:
-            part.training = False
-        yield
-    finally:
-        for part, training in zip(parts, before, strict=True):
-            part.training = training
+@dataclass(frozen=True)
+class LayerCall:
+    """What a layer was called with, and what it computed."""
+
+    layer: nn.Module
+    z: Tensor
+    out: Tensor
 
 
-# ---------------------------------------------------------------- which attentions and blocks
+# ---------------------------------------------------------------- which attentions
 
 
 def attention_calls(whole: Call) -> dict[str, Call | None]:
@@ -126,13 +174,7 @@ def attention_calls(whole: Call) -> dict[str, Call | None]:
     for name, part in whole.module.named_modules():
         if _is_attention(part) and not any(name.startswith(f"{outer}.") for outer in names):
             names.append(name)
-    return _calls_of(whole, names)
-
-
-def block_calls(whole: Call) -> dict[str, Call | None]:
-    """How each block with the four `BLOCK_PARTS` is called, as in `attention_calls`."""
-    named = whole.module.named_modules()
-    return _calls_of(whole, [name for name, part in named if _is_block(part)])
+    return calls_of(whole, names or _parts_that_mix_tokens(whole))
 
 
 def has_unknown_parts(module: nn.Module, attentions: Iterable[str], blocks: Iterable[str]) -> bool:
@@ -148,12 +190,12 @@ def has_unknown_parts(module: nn.Module, attentions: Iterable[str], blocks: Iter
 
 
 def _is_attention(module: nn.Module) -> bool:
-    has_roles = all(isinstance(getattr(module, role, None), nn.Linear) for role in ROLES)
-    return has_roles or isinstance(module, nn.MultiheadAttention)
-
-
-def _is_block(module: nn.Module) -> bool:
-    return all(isinstance(getattr(module, name, None), nn.Module) for name in BLOCK_PARTS)
+    return bool(
+        isinstance(module, nn.MultiheadAttention)
+        or role_names(module)
+        or fused_name(module)
+        or query_and_fused_names(module)
+    )
 
 
 def _within(name: str, outer: Iterable[str]) -> bool:
@@ -161,150 +203,404 @@ def _within(name: str, outer: Iterable[str]) -> bool:
     return any(not one or f"{name}.".startswith(f"{one}.") for one in outer)
 
 
-def _calls_of(whole: Call, names: Iterable[str]) -> dict[str, Call | None]:
-    """How some parts of a module are called, by name; None for one that is not called."""
-    calls: dict[str, Call | None] = dict.fromkeys(names)
-    hooks = []
-    for name in calls:
+def _parts_that_mix_tokens(whole: Call) -> list[str]:
+    """The names of the smallest parts with layers in which a token changes another's output."""
+    parts = {
+        name: part
+        for name, part in whole.module.named_modules()
+        if sum(map(is_layer, part.modules())) > 1
+    }
+    mixing = [name for name, call in calls_of(whole, parts).items() if call and _mixes(call)]
+    return [
+        name
+        for name in mixing
+        if not any(other != name and _within(other, [name]) for other in mixing)
+    ]
 
-        def remember(part: nn.Module, args: tuple, kwargs: dict, name: str = name) -> None:
-            calls[name] = calls[name] or Call(part, args, kwargs).copied()
 
-        part = whole.module.get_submodule(name)
-        hooks.append(part.register_forward_pre_hook(remember, with_kwargs=True))
+def _mixes(call: Call) -> bool:
+    z = call.input
+    if not isinstance(z, Tensor) or z.dim() != 3 or z.shape[1] < 2 or not z.is_floating_point():
+        return False
+    other = z.clone()
+    other[:, z.shape[1] // 2] += torch.linspace(-1, 1, z.shape[-1]).to(z)
     try:
-        whole.run()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return calls
+        before, after = (one.run()[0] for one in (call, call.with_input(other)))
+    except Exception:  # it may be bound to the numbers that it got
+        return False
+    if not isinstance(before, Tensor) or before.shape[:2] != z.shape[:2]:
+        return False
+    changed = ~torch.isclose(before, after, equal_nan=True).flatten(2).all(-1).all(0)
+    changed[z.shape[1] // 2] = False
+    return bool(changed.any())
 
 
 # ---------------------------------------------------------------- inside an attention
 
 
-@dataclass(frozen=True)
-class AttentionInternals:
-    """What an attention computed from one input.
-
-    Attributes
-    ----------
-    x
-        (B, T, C), the input.
-    n_head
-        Number of heads.
-    q, k, v
-        (B, T, n_head * head_size).
-    out
-        (B, T, n_head * head_size), the outputs of the heads side by side; where these cannot be
-        seen, the output of the module.
-    project
-        What lies between the outputs of the heads and `out`: nothing, or the output projection.
-    weights
-        (B, n_head, T, T), or (B, T, T), or None.
-    zero_projection
-        Whether all weights of the output projection are 0, so that its output depends on nothing.
-    recompute
-        Computes the output of the whole module anew, with a graph for backpropagation:
-        (out, {"query": weight, "key": …, "value": …}).
-    """
-
-    x: Tensor
-    n_head: int
-    q: Tensor
-    k: Tensor
-    v: Tensor
-    out: Tensor
-    project: Callable[[Tensor], Tensor]
-    weights: Tensor | None
-    zero_projection: bool
-    recompute: Callable[[], tuple[Tensor, dict[str, Tensor]]]
-
-
-def inspect_attention(whole: Call, name: str, call: Call, n_head: int) -> AttentionInternals | str:
+def inspect_attention(whole: Call, call: Call, n_head: int) -> AttentionInternals | str:
     """Find out what an attention computed from its input, or say why that cannot be known.
 
     Parameters
     ----------
     whole
         The module under examination, and how it is called.
-    name, call
-        The name of an attention in it ("" for itself), and how that one is called.
+    call
+        How an attention in it is called.
     n_head
-        Its number of heads, unless it has an `n_head` of its own.
+        Its number of heads, unless it knows its own.
     """
-    prefix = f"{name}." if name else ""
     if isinstance(call.module, nn.MultiheadAttention):
-        return _inspect_pytorch_attention(whole, prefix, call)
-    return _inspect_linear_layers(whole, prefix, call, n_head)
-
-
-def _inspect_linear_layers(
-    whole: Call, prefix: str, call: Call, n_head: int
-) -> AttentionInternals | str:
-    module = call.module
-    x = call.args[0] if call.args else call.kwargs.get("x")
-    if not isinstance(x, Tensor) or x.dim() != 3 or call.kwargs.get("context") is not None:
+        return _inspect_pytorch_attention(whole, call)
+    x = call.input
+    if x is None or x.dim() != 3:
         return "it does not read one input (B, T, C)"
-    n_head = getattr(module, "n_head", n_head)
-    q, k, v = (getattr(module, role)(x) for role in ROLES)
-    if q.shape[-1] != k.shape[-1]:
-        return f"its queries have {q.shape[-1]} channels, its keys {k.shape[-1]}"
-    if q.shape[-1] % n_head or v.shape[-1] % n_head:
-        return f"{q.shape[-1]} channels cannot be shared out among {n_head} heads"
-    weights, projection, before = _find_projection(call)
+    return _inspect_layers(call, x, own_head_count(call.module) or n_head)
 
-    def recompute() -> tuple[Tensor, dict[str, Tensor]]:
-        leaves = {role: _leaf(getattr(module, role).weight) for role in ROLES}
-        parameters = {f"{prefix}{role}.weight": leaf for role, leaf in leaves.items()}
-        return whole.run_with_parameters(parameters), leaves
 
+def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | str:
+    out, weights, layer_calls = _run_and_record(call)
+    if not isinstance(out, Tensor) or out.dim() != 3:
+        return "it gives no output (B, T, anything)"
+    found = _find_roles(call.module, layer_calls, x, n_head)
+    if isinstance(found, str):
+        return found
+    readings, roles, key_biases, used = found
+    same_input = all(
+        same_numbers(one.z, x, 0)
+        for one in layer_calls
+        if any(one.layer is layer for layer in used) and one.z.shape[:2] == x.shape[:2]
+    )
+    if not same_input:
+        readings = [replace(one, different=one.different or ANOTHER_INPUT) for one in readings]
+    endings, projection = _find_endings(call.module, out, layer_calls, used, n_head)
     return AttentionInternals(
         x=x,
         n_head=n_head,
-        q=q,
-        k=k,
-        v=v,
-        out=before,
-        project=lambda z: z,
+        readings=tuple(readings),
+        endings=tuple(endings),
         weights=weights,
-        zero_projection=projection is not None and not projection.weight.any(),
-        recompute=recompute,
+        zero_projection=projection is not None and not projection.any(),
+        roles=roles,
+        key_biases=key_biases,
+        dtype=out.dtype,
     )
 
 
-def _find_projection(call: Call) -> tuple[Tensor | None, nn.Linear | None, Tensor]:
-    """The weights, the Linear layer that computed out, and its input; or None, and out itself."""
-    linear_calls: list[tuple[nn.Linear, Tensor, Tensor]] = []
-    roles = [getattr(call.module, role) for role in ROLES]
-    hooks = [
-        part.register_forward_hook(lambda *called: linear_calls.append(called))
-        for part in call.module.modules()
-        if isinstance(part, nn.Linear) and part not in roles
-    ]
+def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]:
+    """The output, the weights if shown, and what every layer inside was called with."""
+    recorded: list[LayerCall] = []
+
+    def record(layer: nn.Module, args: tuple, result: Tensor) -> None:
+        if args and isinstance(args[0], Tensor) and isinstance(result, Tensor):
+            recorded.append(LayerCall(layer, args[0].detach().clone(), result.detach().clone()))
+
+    hooks = [part.register_forward_hook(record) for part in call.module.modules() if is_layer(part)]
     try:
         out, weights = call.run_with_weights()
     finally:
         for hook in hooks:
             hook.remove()
-    for layer, (before, *_), after in reversed(linear_calls):
-        if same_numbers(after, out, atol=0):
-            return weights, layer, before
-    return weights, None, out
+    return out, weights, recorded
 
 
-def _inspect_pytorch_attention(whole: Call, prefix: str, call: Call) -> AttentionInternals | str:
+def _output_of(layer: nn.Module | nn.Parameter, recorded: list[LayerCall], x: Tensor) -> Tensor:
+    """What a layer gave for all tokens; computed from x where that was not seen."""
+    for one in recorded:
+        if one.layer is layer and one.out.shape[:2] == x.shape[:2] and one.out.dim() == 3:
+            return one.out
+    return layer(x) if isinstance(layer, nn.Module) else _times(x, layer)
+
+
+def _times(z: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """(B, T, C) times a matrix (C, D), or one (C, d) for each head: (B, T, D)."""
+    if weight.dim() == 3:
+        if weight.shape[0] * weight.shape[1] == z.shape[-1] and weight.shape[1] != z.shape[-1]:
+            weight = weight.flatten(0, 1)  # of an output projection: (n_head, d, C)
+        else:
+            weight = weight.transpose(0, 1).flatten(1)
+    elif weight.shape[0] != z.shape[-1]:
+        weight = weight.mT
+    out = z @ weight
+    return out if bias is None else out + bias.flatten()
+
+
+def _find_roles(
+    module: nn.Module, recorded: list[LayerCall], x: Tensor, n_head: int
+) -> tuple[list[Reading], dict, tuple, list] | str:
+    """All readings, the weights of the roles, the biases of keys, and the layers."""
+    names = role_names(module)
+    if names and len(names) == 3:
+        layers = [getattr(module, name) for name in names]
+        if isinstance(layers[0], nn.Parameter):
+            return _readings_of_matrices(module, names, x, n_head)
+        return _readings_of_three(layers, recorded, x, n_head)
+    if names:
+        q, k = (_output_of(getattr(module, name), recorded, x) for name in names)
+        layers = [getattr(module, name) for name in names]
+        readings = [Reading(q, k, x, (X_AS_VALUES,))] if x.shape[-1] % n_head == 0 else []
+        return _checked(readings, n_head, _role_weights(layers), (), layers)
+    if query_and_fused_names(module):
+        query, fused = (getattr(module, name) for name in query_and_fused_names(module))
+        q, (k, v) = _output_of(query, recorded, x), _output_of(fused, recorded, x).chunk(2, -1)
+        readings = _with_repeated_heads(q, k, v, n_head)
+        return _checked(readings, n_head, {}, (), [query, fused])
+    if name := fused_name(module):
+        return _readings_of_fused(name, getattr(module, name), recorded, x, n_head)
+    return _readings_without_names(recorded, x, n_head)
+
+
+def _checked(
+    readings: list[Reading] | str, n_head: int, roles: dict, key_biases: tuple, layers: list
+) -> tuple[list[Reading], dict, tuple, list] | str:
+    if isinstance(readings, str):
+        return readings
+    readings = [one for one in readings if one.q.shape[:2] == one.k.shape[:2] == one.v.shape[:2]]
+    if not readings:
+        return "its queries, keys and values do not fit together"
+    return readings, roles, key_biases, layers
+
+
+def _role_weights(layers: list) -> dict:
+    roles = {}
+    for role, layer in zip(ROLES, layers, strict=False):
+        roles[role] = (layer if isinstance(layer, nn.Parameter) else layer.weight, lambda z: z)
+    return roles
+
+
+def _readings_of_three(layers: list, recorded: list, x: Tensor, n_head: int):
+    q, k, v = (_output_of(layer, recorded, x) for layer in layers)
+    readings = _with_repeated_heads(q, k, v, n_head)
+    if layers[0] is layers[1] and not isinstance(readings, str):
+        readings = [replace(one, bugs=(*one.bugs, SHARED_LAYER)) for one in readings]
+    bias = getattr(layers[1], "bias", None)
+    key_biases = () if bias is None else (bias,)
+    return _checked(readings, n_head, _role_weights(layers), key_biases, layers)
+
+
+def _readings_of_matrices(module: nn.Module, names: tuple, x: Tensor, n_head: int):
+    """Matrices are (in, out), as in x @ W, or else (out, in), as in F.linear."""
+    weights = [getattr(module, name) for name in names]
+    n_head = weights[0].shape[0] if weights[0].dim() == 3 else n_head
+    biases = [_bias_beside(module, name) for name in names]
+    rows = [_times(x, *one) for one in zip(weights, biases, strict=True)]
+    readings = _with_repeated_heads(*rows, n_head)
+    if weights[0].dim() == 2 and weights[0].shape[0] == weights[0].shape[1]:
+        columns = [_times(x, w.mT, b) for w, b in zip(weights, biases, strict=True)]
+        more = _with_repeated_heads(*columns, n_head)
+        readings = readings + more if not isinstance(more, str) else readings
+    key_biases = (biases[1],) if biases[1] is not None else ()
+    return _checked(readings, n_head, _role_weights(weights), key_biases, [])
+
+
+def _bias_beside(module: nn.Module, name: str) -> Tensor | None:
+    """The bias of a matrix: b_Q of W_Q."""
+    for bias in ("b" + name[1:], name.replace("weight", "bias"), f"{name}_bias", f"b{name[-1]}"):
+        if bias != name and isinstance(getattr(module, bias, None), nn.Parameter):
+            return getattr(module, bias)
+    return None
+
+
+def _with_repeated_heads(q: Tensor, k: Tensor, v: Tensor, n_head: int) -> list[Reading] | str:
+    """One reading, or two where several heads of queries share a head of keys and values."""
+    if q.shape[-1] % n_head:
+        return f"{q.shape[-1]} channels cannot be shared out among {n_head} heads"
+    head_size = q.shape[-1] // n_head
+    n_group = k.shape[-1] // head_size
+    if k.shape[-1] % head_size or n_head % n_group or v.shape[-1] % n_group:
+        return f"its queries have {q.shape[-1]} channels, its keys {k.shape[-1]}"
+    if n_group == n_head:
+        return [Reading(q, k, v)]
+
+    def repeated(z: Tensor) -> Tensor:
+        return merge_heads(split_heads(z, n_group).repeat_interleave(n_head // n_group, dim=1))
+
+    def tiled(z: Tensor) -> Tensor:
+        return merge_heads(split_heads(z, n_group).repeat(1, n_head // n_group, 1, 1))
+
+    heads = "head" if n_group == 1 else "heads"
+    different = f"{n_group} {heads} of keys and values serve {n_head} heads of queries "
+    different += "(grouped-query attention)" if n_group > 1 else "(multi-query attention)"
+    return [
+        Reading(q, repeated(k), repeated(v), (), different),
+        Reading(q, tiled(k), tiled(v), (GROUPS_TILED,), different),
+    ]
+
+
+def _readings_of_fused(
+    name: str, layer: nn.Module | nn.Parameter, recorded: list, x: Tensor, n_head: int
+):
+    """A layer that makes all three: one after the other, or side by side in each head."""
+    fused = _output_of(layer, recorded, x)
+    weight = layer if isinstance(layer, nn.Parameter) else layer.weight
+    out_first = weight.shape[0] == fused.shape[-1] and weight.shape[-1] == x.shape[-1]
+    readings: list[Reading] = []
+    roles: dict = {}
+    for splits, bugs in _ways_to_split(name, fused.shape[-1], x.shape[-1], n_head):
+        parts = [split(fused) for split in splits]
+        if len(parts) == 2:
+            shared = Reading(parts[0], parts[0], parts[1], (SHARED_LAYER,))
+            more = [shared] if parts[0].shape[-1] % n_head == 0 else []
+            if x.shape[-1] % n_head == 0:
+                more.append(Reading(*parts, x, (X_AS_VALUES,)))
+        else:
+            more = _with_repeated_heads(*parts, n_head)
+        if isinstance(more, str):
+            continue
+        readings += [replace(one, bugs=(*one.bugs, *bugs)) for one in more]
+        if not roles:
+            turned = (lambda z: z.mT) if out_first else (lambda z: z)
+            roles = {
+                role: (weight, lambda z, split=split: split(turned(z)))
+                for role, split in zip(ROLES, splits, strict=False)
+            }
+    if not readings:
+        return f"{fused.shape[-1]} channels of {name} cannot be shared out among {n_head} heads"
+    return _checked(readings, n_head, roles, (), [layer])
+
+
+def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple[list, tuple]]:
+    """Functions that take queries, keys and values out of the last axis, and (name, message)s."""
+
+    def part(of: int, i: int, z: Tensor) -> Tensor:
+        return z.chunk(of, dim=-1)[i]
+
+    def part_of_head(i: int, z: Tensor) -> Tensor:
+        return z.unflatten(-1, (n_head, 3, -1))[..., i, :].flatten(-2)
+
+    def cut(start: int, stop: int, z: Tensor) -> Tensor:
+        return z[..., start:stop]
+
+    if width % 3 == 0:
+        by_role = [
+            [partial(part, 3, i) for i in order] for order in itertools.permutations(range(3))
+        ]
+        wrong = [(_another_order(order),) for order in itertools.permutations(range(3))]
+        by_role_named = [(by_role[0], ()), *zip(by_role[1:], wrong[1:], strict=True)]
+        by_head = []
+        if width % (3 * n_head) == 0 and n_head > 1:
+            bugs = (_by_head(name),) if name in FUSED_BY_ROLE else ()
+            by_head = [([partial(part_of_head, i) for i in range(3)], bugs)]
+        if name in FUSED_BY_HEAD:
+            by_role_named, by_head = by_head, by_role_named
+        yield by_role_named[0] if by_role_named else by_head[0]
+        yield from by_head
+        yield from by_role_named[1:]
+    rest = width - C
+    if rest > 0 and rest % 2 == 0 and width != 3 * C and (rest // 2) % max(1, C // n_head) == 0:
+        edges = (0, C, C + rest // 2, width)
+        yield [partial(cut, *edge) for edge in itertools.pairwise(edges)], ()
+    if width % 2 == 0 and width % 3:
+        yield [partial(part, 2, i) for i in range(2)], ()
+
+
+def _another_order(order: tuple[int, ...]) -> tuple[str, str]:
+    """The bug of taking the parts of a fused layer in another order: role i is part order[i]."""
+    words = ", ".join("qkv"[order.index(i)] for i in range(3))
+    return (
+        f"fused layer split as {words}",
+        f"The output of the fused layer is taken as {words}. It is q, k, v by custom, and weights "
+        "that were stored by others are read wrongly; trained from scratch it does no harm.",
+    )
+
+
+def _by_head(name: str) -> tuple[str, str]:
+    return (
+        "fused layer split per head",
+        f"The output of {name} is read as q, k and v of head 0, then of head 1, and so on. By "
+        "custom it is all queries, all keys, all values, and weights that were stored by others "
+        "are read wrongly; trained from scratch it does no harm.",
+    )
+
+
+def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int):
+    """The layers that read the attention's input, in each order: the numbers tell which it is."""
+    first = next((one for one in recorded if one.z.shape[:2] == x.shape[:2]), None)
+    if first is None:
+        return NO_LAYERS
+    layers = []
+    for one in recorded:
+        if same_numbers(one.z, first.z, 0) and not any(one.layer is layer for layer in layers):
+            layers.append(one.layer)
+    if len(layers) == 1:
+        return _readings_of_fused("", layers[0], recorded, x, n_head)
+    if not 3 <= len(layers) <= 4:
+        return NO_LAYERS
+    readings: list[Reading] = []
+    for three in itertools.permutations(layers, 3):
+        more = _with_repeated_heads(*(_output_of(one, recorded, x) for one in three), n_head)
+        readings += more if not isinstance(more, str) else []
+    readings = [one for one in readings if not one.bugs]
+    return _checked(readings, n_head, {}, (), layers) if readings else NO_LAYERS
+
+
+# ---------------------------------------------------------------- from the heads to the output
+
+
+def _find_endings(
+    module: nn.Module, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
+) -> tuple[list[Ending], Tensor | None]:
+    """The ways in which the outputs of the heads may have become `out`; the projection's weight."""
+    others = [one for one in recorded if not any(one.layer is layer for layer in used)]
+    last = next((one for one in reversed(others) if _same_but_for_shape(one.out, out)), None)
+    name = projection_name(module)
+    projection = getattr(module, name) if name else None
+    if isinstance(projection, nn.Parameter):
+        bias = _bias_beside(module, name)
+        endings = [Ending(out, partial(_times, weight=projection, bias=bias))]
+        if projection.dim() == 2 and projection.shape[0] == projection.shape[1]:
+            endings.append(Ending(out, partial(_times, weight=projection.mT, bias=bias)))
+        return endings, projection
+    if last is not None:
+        endings = [Ending(last.z.reshape(*out.shape[:2], -1))]
+        before = [one for one in others if one.layer is last.layer and one is not last]
+        if before and _same_but_for_shape(before[-1].out, last.z):
+            endings.append(Ending(before[-1].z, bugs=(USED_TWICE,)))
+        return endings, last.layer.weight
+    layers = [] if projection is None else [one for one in projection.modules() if is_layer(one)]
+    endings = [Ending(out)]
+    called = [one for one in others if any(one.layer is layer for layer in layers)]
+    if layers and not called and not any(layers[0] is layer for layer in used):
+        return [Ending(out, bugs=(NEVER_USED,))], None
+    for one in called[:1]:
+        if one.z.shape[-1] != out.shape[-1] or one.z.dim() != 3:
+            each = partial(_in_each_head, one.layer, n_head)
+            endings.append(Ending(out, each, bugs=(OF_EACH_HEAD,)))
+    for one in (called or others)[-1:]:
+        if one.z.dim() == 3:
+            endings.append(Ending(one.z, different=MORE_BEHIND))
+    return endings, None
+
+
+def _in_each_head(layer: nn.Module, n_head: int, z: Tensor) -> Tensor:
+    weight = layer.weight
+    return merge_heads(layer(split_heads(z, n_head).to(weight)).to(z))
+
+
+def _same_but_for_shape(a: Tensor, b: Tensor) -> bool:
+    return (
+        a.numel() == b.numel()
+        and a.shape[-1] == b.shape[-1]
+        and same_numbers(a.reshape(b.shape), b, 0)
+    )
+
+
+# ---------------------------------------------------------------- PyTorch's attention
+
+
+def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | str:
     module = call.module
     names = list(inspect.signature(module.forward).parameters)
     given = dict(zip(names, call.args, strict=False)) | call.kwargs
     x = given["query"]
     if given["key"] is not x or given["value"] is not x:
         return "its queries and keys come from different inputs"
-    if module.in_proj_weight is None or module.bias_k is not None or module.add_zero_attn:
-        return "it has separate or additional keys"
+    if module.in_proj_weight is None:
+        return "its queries, keys and values have different sizes"
     if x.dim() != 3:
         return "it reads a single sequence without a batch"
-    if prefix and not module.batch_first and x.shape == whole.input.shape and len(x) != x.shape[1]:
+    inside = call.module is not whole.module
+    if inside and not module.batch_first and x.shape == whole.input.shape and len(x) != x.shape[1]:
         return f"it {NOT_BATCH_FIRST}"
     known = (*ROLES, "need_weights", "average_attn_weights")
     call = Call(module, (x, x, x), {key: given[key] for key in given if key not in known})
@@ -315,79 +611,18 @@ def _inspect_pytorch_attention(whole: Call, prefix: str, call: Call) -> Attentio
     qkv = F.linear(x, module.in_proj_weight, module.in_proj_bias)
     q, k, v = batch_first(qkv).chunk(3, dim=-1)
     out, weights = call.run_with_weights()
-
-    def recompute() -> tuple[Tensor, dict[str, Tensor]]:
-        thirds = module.in_proj_weight.chunk(3)
-        leaves = {role: _leaf(third) for role, third in zip(ROLES, thirds, strict=True)}
-        parameters = {f"{prefix}in_proj_weight": torch.cat(list(leaves.values()))}
-        return whole.run_with_parameters(parameters), leaves
-
+    different = "there are keys and values beside those of the tokens"
+    added = module.bias_k is not None or module.add_zero_attn
     return AttentionInternals(
         x=batch_first(x),
         n_head=module.num_heads,
-        q=q,
-        k=k,
-        v=v,
-        out=batch_first(out),
-        project=module.out_proj,
-        weights=weights,
+        readings=(Reading(q, k, v, different=different if added else ""),),
+        endings=(Ending(batch_first(out), module.out_proj),),
+        weights=None if added else weights,
         zero_projection=not module.out_proj.weight.any(),
-        recompute=recompute,
+        roles={
+            role: (module.in_proj_weight, lambda z, i=i: z.chunk(3)[i])
+            for i, role in enumerate(ROLES)
+        },
+        dtype=out.dtype,
     )
-
-
-def _leaf(weight: Tensor) -> Tensor:
-    return weight.detach().clone().requires_grad_()
-
-
-# ---------------------------------------------------------------- inside a block
-
-
-@dataclass(frozen=True)
-class BlockInternals:
-    """The input (B, T, C) and the output of a block, and its `BLOCK_PARTS` as functions."""
-
-    x: Tensor
-    out: Tensor
-    parts: tuple[Callable[[Tensor], Tensor], ...]
-
-
-def inspect_block(call: Call, causal: bool) -> BlockInternals | str:
-    """Find the output of a block and its parts, or say why that cannot be done.
-
-    At initialisation all norms are equal, and a projection of zeros hides what lies before it. So
-    the block and its parts are run with random numbers in their place; its own are not changed.
-    """
-    block, x = call.module, call.input
-    attention = _calls_of(call, ["attention"])["attention"]
-    attention = attention or self_attention_call(block.attention, x, causal)
-    if x is None or attention.input is None or attention.input.shape != x.shape:
-        return "its attention does not read one input (B, T, C)"
-    parameters = _random_parameters(block)
-
-    def part(name: str) -> Callable[[Tensor], Tensor]:
-        prefix = f"{name}."
-        own = {
-            key.removeprefix(prefix): value
-            for key, value in parameters.items()
-            if key.startswith(prefix)
-        }
-        how = attention if name == "attention" else Call(getattr(block, name), (x,), {})
-        return lambda z: how.with_input(z).run_with_parameters(own)
-
-    out = call.run_with_parameters(parameters)
-    if not out.isfinite().all():
-        return "there are outputs that are nan or inf"
-    return BlockInternals(x, out, tuple(map(part, BLOCK_PARTS)))
-
-
-def _random_parameters(block: nn.Module) -> dict[str, Tensor]:
-    """Random numbers for the norms of a block, and for its weights that are all 0."""
-    generator = torch.Generator().manual_seed(0)
-    parameters = {}
-    for name, own in block.named_parameters():
-        if name.startswith(("norm_1.", "norm_2.")):
-            parameters[name] = torch.rand(own.shape, generator=generator) * 1.5 + 0.5
-        elif name.startswith(("attention.", "feed_forward.")) and own.dim() > 1 and not own.any():
-            parameters[name] = torch.randn(own.shape, generator=generator) / own.shape[-1] ** 0.5
-    return {name: value.to(block.get_parameter(name)) for name, value in parameters.items()}

@@ -189,12 +189,13 @@ def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
 def judge_leaks(changes: torch.Tensor, atol: float) -> Finding:
     """Judge, as `no_leak` does, the changes [j, t] of output t after token j was replaced."""
     name, T = "no leak", len(changes)
-    backward = changes.tril(-1)  # of outputs before the token that was replaced
+    replaced = [j for j in range(1, T) if not changes[j].isnan().any()]
+    backward = changes.where(~changes.isnan(), 0).tril(-1)  # outputs before the replaced token
     leaks = backward > atol
     if not leaks.any():
         if T == 2:
             return Finding(name, True, "token 1 was replaced; output 0 did not change.")
-        tokens = f"tokens {listed(range(1, T))} were replaced in turn"
+        tokens = f"tokens {listed(replaced)} were replaced in turn"
         return Finding(name, True, f"{tokens}; no output before them changed.")
     j = int(backward.amax(1).argmax())
     outputs, largest = leaks[j].nonzero().flatten().tolist(), int(backward[j].argmax())
@@ -202,7 +203,8 @@ def judge_leaks(changes: torch.Tensor, atol: float) -> Finding:
     evidence += f"{listed(outputs)}, by up to {small(backward[j, largest].item())}"
     evidence += "." if len(outputs) == 1 else f" (output {largest})."
     count = int(leaks.any(1).sum())
-    evidence += f" {count} of the {T - 1} tokens tried {'reaches' if count == 1 else 'reach'} back."
+    reach_back = "reaches" if count == 1 else "reach"
+    evidence += f" {count} of the {len(replaced)} tokens tried {reach_back} back."
     return Finding(name, False, evidence)
 
 
@@ -249,10 +251,13 @@ def judge_reach(changes: torch.Tensor, atol: float, causal: bool) -> Finding:
     name, T = "reach", len(changes)
     allowed = torch.ones(T, T, dtype=torch.bool)  # [j, t]: output t may attend to token j
     allowed = allowed.triu() if causal else allowed
+    replaced = ~changes.isnan().any(1)
+    allowed &= replaced[:, None]
     unchanged = allowed & (changes <= atol)
     if not unchanged.any():
         outputs = "every output from there on changed" if causal else "every output changed"
-        return Finding(name, True, f"tokens 0 to {T - 1} were replaced in turn; {outputs}.")
+        tokens = listed(replaced.nonzero().flatten().tolist())
+        return Finding(name, True, f"tokens {tokens} were replaced in turn; {outputs}.")
     t = T - 1 - int(unchanged.sum(0).flip(0).argmax())  # the last of the worst outputs
     reaching = (allowed & ~unchanged)[:, t]
     tokens = f"{_name_places('token', reaching)} only" if reaching.any() else "no token"
@@ -410,11 +415,13 @@ def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
 
 
 def output_changes(
-    function: Callable, x: torch.Tensor, name: str, noun: str = "output"
+    function: Callable, x: torch.Tensor, name: str, noun: str = "output", most: int | None = None
 ) -> torch.Tensor | Finding:
     """Measure how much output t changes when token j is replaced: (T, T), [j, t].
 
-    Where there are outputs that are nan or inf, the `Finding` of the probe `name` instead.
+    With `most`, of a longer sequence only so many tokens are replaced, spread evenly; the rows of
+    the others are nan. Where there are outputs that are nan or inf, the `Finding` of the probe
+    `name` instead.
     """
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
         raise TypeError(
@@ -433,14 +440,20 @@ def output_changes(
         bad = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
         evidence = f"cannot be told: {_name_places(noun, bad)} {_is_or_are(int(bad.sum()))} nan "
         return Finding(name, False, evidence + "or inf. Put finite(...) on the output first.")
-    changes = torch.zeros(T, T)
-    for j in [*range(1, T), 0]:
+    changes = torch.full((T, T), torch.nan)
+    chosen = range(T) if most is None or most >= T else _spread(T, most)
+    for j in [*(j for j in chosen if j), 0]:
         changed = x.clone()
         noise = torch.randn(*x.shape[:-2], x.shape[-1], generator=generator) * spread
         changed[..., j, :] = noise.to(x)
         distance = (_output(function, changed) - before).abs().nan_to_num(nan=torch.inf)
         changes[j] = distance.movedim(-2, 0).flatten(1).amax(1)
     return changes
+
+
+def _spread(T: int, count: int) -> list[int]:
+    """So many tokens of T, from the first to the last."""
+    return sorted({round(i * (T - 1) / (count - 1)) for i in range(count)})
 
 
 def close(

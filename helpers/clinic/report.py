@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from helpers.pictures.base import Picture
 from helpers.pictures.matrix import heatmap
 from helpers.show import wrap_text
 
+TOLD = 3  # of the bugs that fit
+
 
 @dataclass(frozen=True)
 class Report:
@@ -25,8 +27,9 @@ class Report:
     Attributes
     ----------
     status
-        "healthy": every probe ran and passed. "broken": at least one failed. "incomplete": none
-        failed, and some could not run.
+        "healthy": every probe ran and passed. "different": none failed, but the numbers are not
+        those of the textbook, and no known bug explains them. "broken": at least one failed, or a
+        bug was recognised. "incomplete": none failed, and some could not run.
     findings
         The recognised bugs, then the probes that ran, each with its `name`, `evidence` and whether
         it is `ok`.
@@ -34,13 +37,17 @@ class Report:
         Name of a probe that could not run -> why.
     bugs
         The names of the recognised bugs; where no q, k and v were found, of all known bugs that
-        fit the failed probes.
+        fit what was seen, the likeliest first.
     recognised
         Whether the module gives the same numbers as attention, or a block, with these bugs.
     remark
         A sentence for the verdict where no bug fits.
-    note
+    assumed
+        What had to be assumed; told first.
+    notes
         How the module was called, where that is not plain.
+    different
+        Name of a probe -> in what the module differs from the textbook.
     draw
         Makes the picture.
     """
@@ -51,7 +58,9 @@ class Report:
     bugs: tuple[str, ...] = ()
     recognised: bool = False
     remark: str = ""
-    note: str = ""
+    assumed: str = ""
+    notes: tuple[str, ...] = ()
+    different: Mapping[str, str] = field(default_factory=dict)
     draw: Callable[[], Picture | None] = lambda: None
 
     @property
@@ -61,28 +70,49 @@ class Report:
 
     def __str__(self) -> str:
         broken = self.status == "broken"
-        lines = [self._verdict()]
-        lines += [str(finding) for finding in self.findings if not (broken and finding.ok)]
+        lines = [self.assumed] if self.assumed else []
+        lines.append(self._verdict())
+        lines += [self._line(finding) for finding in self.findings if not (broken and finding.ok)]
+        lines += [f"≠ {name}: {evidence}" for name, evidence in self.different.items()]
         passed = [finding.name for finding in self.findings if finding.ok]
         if broken and passed:  # beside failed probes, those that passed are only listed
             lines.append(f"✓ passed: {', '.join(passed)}.")
         lines += [f"○ {name}: {why}." for name, why in self.not_checked.items()]
-        lines += [self.note] if self.note else []
+        lines += self.notes
         return wrap_text("\n".join(lines), hanging="  ")
 
     __repr__ = __str__
+
+    def _line(self, finding: Finding) -> str:
+        """A finding as a line; where nothing is broken, a difference is no cross."""
+        mark = "✗" if self.status == "broken" else "≠"
+        return f"{'✓' if finding.ok else mark} {finding.name}: {finding.evidence}"
 
     def _verdict(self) -> str:
         if self.status == "healthy":
             return f"HEALTHY: all {len(self.findings)} probes ran and passed."
         if self.status == "incomplete":
             return f"INCOMPLETE: no bug found; not checked: {', '.join(self.not_checked)}."
+        if self.status == "different":
+            return f"DIFFERENT: {self._difference()}. All else passed. If this is meant, fine."
         if self.recognised:
             return f"BROKEN: {' and '.join(self.bugs)}."
         failed = ", ".join(finding.name for finding in self.findings if not finding.ok)
         if self.bugs:
-            return f"BROKEN: failed {failed}. It could be: {'; '.join(self.bugs)}."
+            several = "; ".join(self.bugs[:TOLD])
+            if more := len(self.bugs) - TOLD if len(self.bugs) > TOLD else 0:
+                several += f"; or {more} more that fit"
+            return f"BROKEN: failed {failed}. It could be: {several}."
         return f"BROKEN: failed {failed}. {self.remark}"
+
+    def _difference(self) -> str:
+        if self.bugs:
+            return " and ".join(self.bugs)
+        if "equals the reference" in self.different:
+            return "it differs from softmax(q kᵀ/√d) v, and no known bug explains it"
+        if "residuals and norms" in self.different:
+            return "it differs from a pre-norm and a post-norm block, and no known bug explains it"
+        return "the outputs do not depend on all tokens"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         picture = self.picture

@@ -18,6 +18,7 @@ NORM_PLACES: dict[str, Callable[..., Tensor]] = {
     "post": lambda stream, x, branch, norm: norm(stream + branch(x)),
     "on the residual stream": lambda stream, x, branch, norm: norm(stream) + branch(norm(x)),
     "after the branch": lambda stream, x, branch, norm: stream + norm(branch(x)),
+    "twice": lambda stream, x, branch, norm: stream + branch(norm(norm(x))),
 }
 
 
@@ -28,10 +29,12 @@ def block_output(
     norm_1: Callable[[Tensor], Tensor],
     norm_2: Callable[[Tensor], Tensor],
     *,
-    norm_place: str = "pre",
+    norm_place: str | tuple[str, str] = "pre",
     order: Sequence[int] = (0, 1),
-    residual: tuple[bool, bool] = (True, True),
+    residual: tuple[float, float] = (True, True),
     norms: tuple[int | None, int | None] = (0, 1),
+    branches: tuple[int, int] = (0, 1),
+    share: float = 1.0,
     parallel: bool = False,
 ) -> Tensor:
     """The output of a block that is put together from its four parts.
@@ -43,13 +46,18 @@ def block_output(
     attention, feed_forward, norm_1, norm_2
         The parts, each a function (B, T, C) -> (B, T, C).
     norm_place
-        "pre": x + branch(norm(x)); "post": norm(x + branch(x)); or another of `NORM_PLACES`.
+        "pre": x + branch(norm(x)); "post": norm(x + branch(x)); or another of `NORM_PLACES`. Two of
+        them, where the attention and the feed-forward differ.
     order
         Which branches there are, 0 = attention and 1 = feed-forward, in this order.
     residual
-        Whether there is a residual connection around the attention, and around the feed-forward.
+        How often x is added to the attention, and to the feed-forward.
     norms
         Which norm the attention has, and which the feed-forward, 0 = norm_1; None for no norm.
+    branches
+        Which part stands in the place of the attention, and which in that of the feed-forward.
+    share
+        What each sum is multiplied by.
     parallel
         Whether both branches read the input of the block.
 
@@ -58,23 +66,30 @@ def block_output(
     Tensor
         (B, T, C)
     """
+    places = (norm_place, norm_place) if isinstance(norm_place, str) else norm_place
     stream = x  # the residual stream
     for i in order:
-        branch, norm = (attention, feed_forward)[i], lambda z: z
+        branch, norm = (attention, feed_forward)[branches[i]], lambda z: z
         if norms[i] is not None:
             norm = (norm_1, norm_2)[norms[i]]
-        added_to = stream if residual[i] else 0 * stream
-        stream = NORM_PLACES[norm_place](added_to, x if parallel else stream, branch, norm)
+        added_to = residual[i] * stream
+        read = x if parallel else stream
+        stream = NORM_PLACES[places[i]](added_to, read, branch, norm)
+        stream = stream if share == 1 else stream * share
     return stream
 
 
 @dataclass(frozen=True)
 class WiringBug:
-    """A known bug of putting a block together: the arguments of `block_output` that it changes."""
+    """A known bug of putting a block together: the arguments of `block_output` that it changes.
+
+    ``on_purpose``: some models are built like this on purpose.
+    """
 
     name: str
     message: str
     changed: Mapping[str, Any]
+    on_purpose: bool = False
 
 
 WIRING_BUGS = (
@@ -138,6 +153,7 @@ WIRING_BUGS = (
         "This is x + norm(f(x)), which some models do on purpose. Pre-norm is x + f(norm(x)), "
         "post-norm is norm(x + f(x)).",
         {"norm_place": "after the branch"},
+        on_purpose=True,
     ),
     WiringBug(
         "no attention",
@@ -160,6 +176,88 @@ WIRING_BUGS = (
         "Both branches read the same x, which some models do on purpose. Here the feed-forward "
         "reads what the attention has added: update x in between.",
         {"parallel": True},
+        on_purpose=True,
+    ),
+)
+
+# Those that only `diagnose` looks for.
+MODULE_WIRING_BUGS = (
+    WiringBug(
+        "parallel branches with one norm",
+        "Both branches read norm_1(x), as in GPT-J, and norm_2 is not used. Here the feed-forward "
+        "reads what the attention has added, through a norm of its own.",
+        {"parallel": True, "norms": (0, 0)},
+        on_purpose=True,
+    ),
+    WiringBug(
+        "half residual connections",
+        "Input and output of a branch are averaged, so the input fades by half each time. Add "
+        "them, without dividing.",
+        {"share": 0.5},
+    ),
+    WiringBug(
+        "residual connection added twice",
+        "x is added twice around the attention, so the residual stream doubles. Add it once.",
+        {"residual": (2, 1)},
+    ),
+    WiringBug(
+        "residual connection added twice",
+        "x is added twice around the feed-forward, so the residual stream doubles. Add it once.",
+        {"residual": (1, 2)},
+    ),
+    WiringBug(
+        "norm applied twice",
+        "norm_1 is applied to its own output. Once is enough.",
+        {"norm_place": ("twice", "pre")},
+    ),
+    WiringBug(
+        "norm applied twice",
+        "norm_2 is applied to its own output. Once is enough.",
+        {"norm_place": ("pre", "twice")},
+    ),
+    WiringBug(
+        "norm on the residual stream, at the attention",
+        "x itself was replaced by norm_1(x) before the attention was added. Only the branch reads "
+        "norm_1(x); the residual stream keeps x.",
+        {"norm_place": ("on the residual stream", "pre")},
+    ),
+    WiringBug(
+        "norm on the residual stream, at the feed-forward",
+        "x itself was replaced by norm_2(x) before the feed-forward was added. Only the branch "
+        "reads norm_2(x); the residual stream keeps x.",
+        {"norm_place": ("pre", "on the residual stream")},
+    ),
+    WiringBug(
+        "norm after the attention",
+        "This is x + norm_1(attention(x)), while the feed-forward has its norm before it. Pre-norm "
+        "is x + attention(norm_1(x)).",
+        {"norm_place": ("after the branch", "pre")},
+    ),
+    WiringBug(
+        "norm after the feed-forward",
+        "This is x + norm_2(feed_forward(x)), while the attention has its norm before it. Pre-norm "
+        "is x + feed_forward(norm_2(x)).",
+        {"norm_place": ("pre", "after the branch")},
+    ),
+    WiringBug(
+        "pre-norm and post-norm mixed",
+        "The attention has its norm before it, the feed-forward after the sum. Use one of both.",
+        {"norm_place": ("pre", "post")},
+    ),
+    WiringBug(
+        "pre-norm and post-norm mixed",
+        "The attention has its norm after the sum, the feed-forward before it. Use one of both.",
+        {"norm_place": ("post", "pre")},
+    ),
+    WiringBug(
+        "feed-forward in place of the attention",
+        "The feed-forward is called twice, the attention never: no token attends to another.",
+        {"branches": (1, 1)},
+    ),
+    WiringBug(
+        "attention in place of the feed-forward",
+        "The attention is called twice, the feed-forward never.",
+        {"branches": (0, 0)},
     ),
 )
 
@@ -170,7 +268,7 @@ def wiring_bugs_and_pairs() -> Iterator[tuple[tuple[WiringBug, ...], dict[str, A
     A bug that says nothing about the norm's place is there twice, pre-norm and post-norm.
     """
     for count in (1, 2):
-        for bugs in itertools.combinations(WIRING_BUGS, count):
+        for bugs in itertools.combinations(WIRING_BUGS + MODULE_WIRING_BUGS, count):
             changed = [argument for bug in bugs for argument in bug.changed]
             if len(changed) > len(set(changed)):  # the two exclude each other
                 continue

@@ -10,14 +10,12 @@ from helpers.attention import MultiHeadAttention
 from helpers.clinic.bugs import (
     ATTENTION_BUGS,
     SPLIT_BUGS,
-    BrokenAttention,
-    bug_pairs_for,
-    bugs_for,
     correct_attention,
     in_heads,
     merge_heads,
     split_heads,
 )
+from helpers.clinic.module_bugs import BrokenAttention, bug_pairs_for, bugs_for
 from tests.clinic.written import BROKEN, N_HEAD
 
 GENERATOR = torch.Generator().manual_seed(0)

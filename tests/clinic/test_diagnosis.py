@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
-from helpers.clinic.bugs import BrokenAttention, bugs_for
+from helpers.clinic.module_bugs import BrokenAttention, bugs_for
 from helpers.clinic.diagnosis import Examination, diagnose
 from tests.clinic.written import (
     BROKEN,

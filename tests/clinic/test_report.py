@@ -2,7 +2,7 @@
 
 from helpers.attention import MultiHeadAttention
 from helpers.clinic import diagnose
-from helpers.clinic.bugs import BrokenAttention
+from helpers.clinic.module_bugs import BrokenAttention
 from tests.clinic.written import N_HEAD, C
 
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from helpers.attention import Block
 from helpers.clinic import diagnose
-from helpers.clinic.bugs import BrokenAttention
+from helpers.clinic.module_bugs import BrokenAttention
 from helpers.clinic.wiring import WIRING_BUGS, block_output, wiring_bugs_and_pairs
 from tests.clinic.written import BROKEN_BLOCKS, N_HEAD, C, no_first_residual, rewired
 

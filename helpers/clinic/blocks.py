@@ -1,0 +1,182 @@
+"""Finds the parts of a transformer block, and checks the feed-forward and the norms by themselves.
+
+A block is found by the names of its parts (`names`). To tell one norm from another, and what a
+projection of zeros hides, the block and its parts are run with random numbers in their place.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from helpers.clinic.calls import Call, calls_of, out_and_weights, self_attention_call
+from helpers.clinic.names import TWO_LAYERS, block_part_names
+from helpers.clinic.probes import Finding, output_changes
+from helpers.numbers import small
+
+Function = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class BlockInternals:
+    """The input (B, T, C) and the output of a block, and its four parts as functions."""
+
+    x: Tensor
+    out: Tensor
+    parts: tuple[Function, ...]
+
+
+class Remembering:
+    """Parts of a block that compute nothing twice."""
+
+    def __init__(self, parts: tuple[Function, ...]) -> None:
+        self.known: dict[tuple[int, bytes], Tensor] = {}
+        self.parts = tuple(self._remembering(i, part) for i, part in enumerate(parts))
+
+    def _remembering(self, i: int, part: Function) -> Function:
+        def call(z: Tensor) -> Tensor:
+            key = (i, z.contiguous().view(torch.uint8).numpy().tobytes())
+            if key not in self.known:
+                self.known[key] = part(z)
+            return self.known[key]
+
+        return call
+
+
+def block_calls(whole: Call) -> dict[str, Call | None]:
+    """How each block in a module is called, by its name; None for one that is not called."""
+    named = whole.module.named_modules()
+    return calls_of(whole, [name for name, part in named if block_part_names(part)])
+
+
+@contextlib.contextmanager
+def inspected_block(call: Call, causal: bool) -> Iterator[BlockInternals | str]:
+    """Find the output of a block and its parts, or say why that cannot be done.
+
+    Inside of the context, norms and projections of zeros hold random numbers.
+    """
+    block, x = call.module, call.input
+    names = block_part_names(block)
+    attention = calls_of(call, names[:1])[names[0]]
+    attention = attention or self_attention_call(getattr(block, names[0]), x, causal)
+    if x is None or attention.input is None or attention.input.shape != x.shape:
+        yield "its attention does not read one input (B, T, C)"
+        return
+
+    with random_norms(block, names):
+        out = call.run()[0]
+        if not out.isfinite().all():
+            yield "there are outputs that are nan or inf"
+            return
+        norm_1, norm_2 = (_function(getattr(block, name)) for name in names[2:])
+        parts = (lambda z: attention.with_input(z).run()[0], feed_forward_of(block), norm_1, norm_2)
+        yield BlockInternals(x, out, parts)
+
+
+def feed_forward_of(block: nn.Module) -> Function:
+    """The feed-forward of a block as a function, also where it is two layers of the block."""
+    name = block_part_names(block)[1]
+    if name:
+        return _function(getattr(block, name))
+    first, second = (getattr(block, layer) for layer in TWO_LAYERS)
+    return lambda z: second(block.activation(first(z)))
+
+
+def _function(part: nn.Module) -> Function:
+    return lambda z: out_and_weights(part(z.clone()))[0]
+
+
+@contextlib.contextmanager
+def random_norms(block: nn.Module, names: tuple[str, ...]) -> Iterator[None]:
+    """Put random numbers into the norms of a block and its weights that are all 0, for a while."""
+    generator = torch.Generator().manual_seed(0)
+    norms = [one for name in names[2:] for one in getattr(block, name).parameters()]
+    before: list[tuple[nn.Parameter, Tensor]] = []
+    try:
+        for own in block.parameters():
+            if any(own is one for one in norms):
+                values = torch.rand(own.shape, generator=generator) * 1.5 + 0.5
+            elif own.dim() > 1 and not own.any():
+                values = torch.randn(own.shape, generator=generator) / own.shape[-1] ** 0.5
+            else:
+                continue
+            before.append((own, own.data))
+            own.data = values.to(own.data)
+        yield
+    finally:
+        for own, data in before:
+            own.data = data
+
+
+# ---------------------------------------------------------------- the parts by themselves
+
+
+def check_parts(call: Call) -> dict[str, tuple[str, str]]:
+    """Bugs inside of the feed-forward or the norms of a block: name -> (evidence, part).
+
+    Each has to treat every token alone, a norm has to undo a factor, and the feed-forward has to
+    be more than one Linear layer.
+    """
+    block, x = call.module, call.input
+    names = block_part_names(block)
+    found: dict[str, tuple[str, str]] = {}
+    feed_forward = feed_forward_of(block)
+    if evidence := _mixing(feed_forward, x):
+        found["feed-forward mixes tokens"] = (evidence, names[1] or TWO_LAYERS[0])
+    elif evidence := _missing_activation(feed_forward, x):
+        found["no activation in the feed-forward"] = (evidence, names[1] or TWO_LAYERS[0])
+    for name in names[2:]:
+        norm = _function(getattr(block, name))
+        if evidence := _mixing(norm, x):
+            evidence += " Mean and variance are those of the channels, dim=-1."
+            found.setdefault("norm over the tokens", (evidence, name))
+        elif evidence := _factor_left(norm, x):
+            found.setdefault("norm without the root", (evidence, name))
+    return found
+
+
+def _mixing(function: Function, x: Tensor) -> str:
+    """Whether an output depends on another token; empty when none does."""
+    changes = output_changes(function, x, "mixing", most=4)
+    if isinstance(changes, Finding):
+        return ""
+    changes = changes.where(~changes.isnan(), 0)
+    changes.fill_diagonal_(0)
+    if not (changes > 1e-6).any():
+        return ""
+    j, t = divmod(int(changes.argmax()), len(changes))
+    return (
+        f"changing token {j} changed its output {t}, by up to {small(changes[j, t].item())}; it "
+        "should treat each token alone."
+    )
+
+
+def _missing_activation(function: Function, x: Tensor) -> str:
+    """Whether f(a) + f(b) = f(a + b) + f(0), so that two layers are no more than one."""
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(x[:1].shape, generator=generator).to(x) for _ in range(2))
+    difference = function(a) + function(b) - function(a + b) - function(a * 0)
+    scale = function(a).abs().max().item()
+    precise = x.dtype.itemsize >= 4
+    if not scale or not precise or difference.abs().max().item() > 1e-5 * max(scale, 1e-3):
+        return ""
+    return (
+        "f(a) + f(b) = f(a + b) + f(0), so it is no more than one Linear layer. An activation, "
+        "ReLU or GELU, belongs between its two layers."
+    )
+
+
+def _factor_left(norm: Function, x: Tensor) -> str:
+    """Whether norm(100 x) is norm(x) / 100, as where the root of the variance is missing."""
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(x[:1].shape, generator=generator).to(x) * 2
+    zero, one, many = (norm(factor * z) for factor in (0, 1, 100))
+    ratio = ((many - zero).abs().mean() / (one - zero).abs().mean()).item()
+    if not 0.009 < ratio < 0.011:
+        return ""
+    return (
+        "norm(100·x) is norm(x) / 100, and it should be norm(x): x is divided by the variance, and "
+        "not by its root."
+    )

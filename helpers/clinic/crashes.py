@@ -1,0 +1,149 @@
+"""What to say about a module that raises an error: what was tried, and the likely bug."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.clinic.inspection import NOT_BATCH_FIRST
+from helpers.clinic.probes import Finding
+from helpers.numbers import listed
+
+BY_MESSAGE = {  # part of an error's message -> name of the bug, what to do
+    "view size is not compatible": (
+        "view of a transposed tensor",
+        "After transpose the numbers do not lie in the order of the new shape, so view refuses. "
+        "Write reshape(…), or contiguous().view(…).",
+    ),
+    "is_causal hint": (
+        "is_causal without attn_mask",
+        "In nn.MultiheadAttention is_causal is only a hint about attn_mask. Pass the mask as well: "
+        "attn_mask=~causal_mask(T).",
+    ),
+    "without overflow": (
+        "fill value too large for this type",
+        "float16 ends at 65504, so -1e9 does not fit. Fill with float('-inf').",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Crash:
+    """An error of a module.
+
+    Attributes
+    ----------
+    finding
+        The error, the line, and what else was tried.
+    bug
+        (name, message) of the bug, if it shows.
+    shorter
+        The first tokens of the input, if the module runs with them.
+    """
+
+    finding: Finding
+    bug: tuple[str, str] | None = None
+    shorter: Tensor | None = None
+
+
+def examine_crash(
+    function: Callable, x: Tensor, error: Exception, run: Callable[[Tensor], Any]
+) -> Crash:
+    """Find out with how many tokens a module runs that raised an error on x (B, T, C)."""
+    T, sizes = x.shape[1], _sizes_of_masks(function)
+    told = f"on x {tuple(x.shape)} it raises {type(error).__name__}: {_first_line(error)}"
+    told += f", in the line “{line}”." if (line := _line_of(error)) else "."
+    for part, bug in BY_MESSAGE.items():
+        if part in str(error):
+            return Crash(Finding("runs", False, told), bug)
+    if bug := _not_batch_first(function):
+        return Crash(Finding("runs", False, told), bug)
+    head_sizes = _head_sizes(error)
+    lengths = sorted({*range(1, T), *(size for size in sizes if size <= 2048), *head_sizes} - {T})
+    running = [n for n in lengths if _runs(run, _resized(x, n))]
+    if not running:
+        lengths = listed(lengths)
+        return Crash(Finding("runs", False, f"{told} Tried as well: {lengths} tokens, in vain."))
+    told += f" It runs with {listed(running)} {'token' if running == [1] else 'tokens'}"
+    if running == [n for n in lengths if n < T and n <= running[-1]] and running[-1] > 1:
+        told += ", and no more: is that its block_size?"
+        return Crash(Finding("runs", False, told), shorter=x[:, : running[-1]])
+    told += " only."
+    if bug := _needs_one_length(set(running) - {1}, sizes, head_sizes):
+        return Crash(Finding("runs", False, told), bug)
+    return Crash(Finding("runs", False, told))
+
+
+def _needs_one_length(
+    running: set[int], sizes: set[int], head_sizes: set[int]
+) -> tuple[str, str] | None:
+    """The bug of a module that runs with one number of tokens only."""
+    if running and running <= sizes:
+        return (
+            "mask not cut to T tokens",
+            "The stored mask is (block_size, block_size). Take its first rows and columns: "
+            "mask[:T, :T].",
+        )
+    if running and running <= head_sizes:
+        return (
+            "keys not transposed",
+            "q @ k multiplies (T, d) with (T, d), which only fits where T = d. It is q @ k.mT.",
+        )
+    return None
+
+
+def _not_batch_first(function: Callable) -> tuple[str, str] | None:
+    named = function.named_modules() if isinstance(function, nn.Module) else ()
+    for name, part in named:
+        if name and isinstance(part, nn.MultiheadAttention) and not part.batch_first:
+            return "batch_first forgotten", f"{name}, an nn.MultiheadAttention, {NOT_BATCH_FIRST}."
+    return None
+
+
+def _sizes_of_masks(function: Callable) -> set[int]:
+    """The sizes n of buffers (…, n, n), such as a mask that was made for block_size tokens."""
+    buffers = function.buffers() if isinstance(function, nn.Module) else ()
+    return {b.shape[-1] for b in buffers if b.dim() > 1 and b.shape[-1] == b.shape[-2]}
+
+
+def _head_sizes(error: Exception) -> set[int]:
+    """The numbers in the message of a matrix product that does not fit."""
+    if "batch2" not in str(error) and "mat1 and mat2" not in str(error):
+        return set()
+    words = "".join(c if c.isdigit() else " " for c in str(error)).split()
+    return {int(word) for word in words if 1 < int(word) <= 512}
+
+
+def _resized(x: Tensor, T: int) -> Tensor:
+    repeats = -(-T // x.shape[1])
+    return x.repeat(1, repeats, 1)[:, :T]
+
+
+def _runs(run: Callable[[Tensor], Any], x: Tensor) -> bool:
+    try:
+        run(x)
+    except Exception:
+        return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or ["no message"]
+    return lines[0].rstrip(".")[:200]
+
+
+def _line_of(error: Exception) -> str:
+    """The last line of the author's own code that the error went through."""
+    own = Path(__file__).parent
+    frames: Iterable = reversed(traceback.extract_tb(error.__traceback__))
+    torch_home = str(Path(torch.__file__).parent)
+    for frame in frames:
+        if not frame.filename.startswith((torch_home, str(own))):
+            return frame.line or ""
+    return ""

@@ -1,0 +1,183 @@
+"""The common names of an attention's layers and of a block's parts, all in one place.
+
+`diagnose` looks for these names in a module. A layer may be an `nn.Linear`, a `Conv1D`, whose
+weight is stored as (in, out), or an `nn.Parameter`.
+"""
+
+from typing import Any
+
+from torch import nn
+
+ROLES = ("query", "key", "value")
+ROLE_NAMES = (  # of three separate layers
+    ROLES,
+    ("W_query", "W_key", "W_value"),
+    ("q_proj", "k_proj", "v_proj"),
+    ("to_q", "to_k", "to_v"),
+    ("q_lin", "k_lin", "v_lin"),
+    ("wq", "wk", "wv"),
+    ("Wq", "Wk", "Wv"),
+    ("w_q", "w_k", "w_v"),
+    ("W_q", "W_k", "W_v"),
+    ("W_Q", "W_K", "W_V"),
+    ("WQ", "WK", "WV"),
+    ("w_qs", "w_ks", "w_vs"),
+    ("q", "k", "v"),
+    ("Q", "K", "V"),
+    ("queries", "keys", "values"),
+    ("query_proj", "key_proj", "value_proj"),
+    ("proj_q", "proj_k", "proj_v"),
+    ("query_layer", "key_layer", "value_layer"),
+    ("q_linear", "k_linear", "v_linear"),
+    ("linear_q", "linear_k", "linear_v"),
+    ("fc_q", "fc_k", "fc_v"),
+    ("q_proj_weight", "k_proj_weight", "v_proj_weight"),
+)
+FUSED_NAMES = (  # of one layer for all three
+    "c_attn",
+    "qkv",
+    "in_proj",
+    "to_qkv",
+    "qkv_proj",
+    "Wqkv",
+    "W_qkv",
+    "w_qkv",
+    "query_key_value",
+    "in_proj_weight",
+    "qkv_weight",
+)
+FUSED_BY_HEAD = ("query_key_value",)  # queries, keys and values of head 0, then of head 1, …
+FUSED_BY_ROLE = ("c_attn", "in_proj_weight")  # all queries, all keys, all values
+KEY_VALUE_NAMES = ("to_kv", "kv_proj", "kv", "c_kv", "Wkv", "W_kv", "key_value")
+PROJECTION_NAMES = (
+    "proj",
+    "out_proj",
+    "c_proj",
+    "o_proj",
+    "wo",
+    "to_out",
+    "out_lin",
+    "dense",
+    "W_o",
+    "W_O",
+    "w_o",
+    "Wo",
+    "WO",
+    "fc",
+    "fc_out",
+    "fc_o",
+    "out",
+    "output",
+    "projection",
+)
+HEAD_COUNT_NAMES = (
+    "n_head",
+    "num_heads",
+    "heads",
+    "h",
+    "n_heads",
+    "nhead",
+    "num_attention_heads",
+)
+
+ATTENTION_NAMES = (  # of the attention in a block
+    "attention",
+    "attn",
+    "att",
+    "self_attn",
+    "self_attention",
+    "sa",
+    "mha",
+    "multi_head",
+    "sa_heads",
+    "sa_head",
+)
+FEED_FORWARD_NAMES = ("feed_forward", "mlp", "ffn", "ff", "ffwd", "feedforward", "feed_fwd")
+NORM_NAMES = (
+    ("norm_1", "norm_2"),
+    ("norm1", "norm2"),
+    ("ln_1", "ln_2"),
+    ("ln1", "ln2"),
+    ("input_layernorm", "post_attention_layernorm"),
+    ("attention_norm", "ffn_norm"),
+    ("attn_norm", "ffn_norm"),
+    ("attn_norm", "ff_norm"),
+    ("attn_norm", "mlp_norm"),
+    ("layer_norm_1", "layer_norm_2"),
+    ("layer_norm1", "layer_norm2"),
+    ("layernorm1", "layernorm2"),
+    ("ln_attn", "ln_mlp"),
+)
+TWO_LAYERS = ("linear1", "linear2")  # the feed-forward of nn.TransformerEncoderLayer
+
+
+def role_names(module: nn.Module) -> tuple[str, ...] | None:
+    """The names of the three layers, in the order of `ROLES`; two, where that of v is missing."""
+    for names in ROLE_NAMES:
+        if all(is_layer(getattr(module, name, None)) for name in names):
+            return names
+    for names in ROLE_NAMES:
+        if all(isinstance(getattr(module, name, None), nn.Linear) for name in names[:2]):
+            return names[:2]
+    return None
+
+
+def fused_name(module: nn.Module) -> str | None:
+    """The name of the one layer that makes queries, keys and values."""
+    return _first(module, FUSED_NAMES)
+
+
+def query_and_fused_names(module: nn.Module) -> tuple[str, str] | None:
+    """The names of a layer for the queries and of one for keys and values."""
+    fused = _first(module, KEY_VALUE_NAMES)
+    query = _first(module, [names[0] for names in ROLE_NAMES])
+    return (query, fused) if query and fused else None
+
+
+def projection_name(module: nn.Module) -> str | None:
+    """The name of the output projection."""
+    return next(
+        (
+            name
+            for name in PROJECTION_NAMES
+            if is_layer(part := getattr(module, name, None)) or isinstance(part, nn.Sequential)
+        ),
+        None,
+    )
+
+
+def block_part_names(module: nn.Module) -> tuple[str, str, str, str] | None:
+    """The names of a block's attention, feed-forward and two norms; "" for `TWO_LAYERS`."""
+
+    def has(name: str) -> bool:
+        return isinstance(getattr(module, name, None), nn.Module)
+
+    attention = next(filter(has, ATTENTION_NAMES), None)
+    feed_forward = next(filter(has, FEED_FORWARD_NAMES), None)
+    if feed_forward is None and all(map(has, TWO_LAYERS)):
+        feed_forward = ""
+    norms = next((names for names in NORM_NAMES if all(map(has, names))), None)
+    if attention is None or feed_forward is None or norms is None:
+        return None
+    return (attention, feed_forward, *norms)
+
+
+def own_head_count(module: Any) -> int | None:
+    """The number of heads that a module knows under one of the usual names."""
+    for name in HEAD_COUNT_NAMES:
+        value = getattr(module, name, None)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def is_layer(part: Any) -> bool:
+    """Tell whether a part multiplies with a matrix: Linear, Conv1D or a parameter."""
+    if isinstance(part, nn.Parameter):
+        return part.dim() in (2, 3)
+    weight = getattr(part, "weight", None)
+    return isinstance(part, nn.Module) and isinstance(weight, nn.Parameter) and weight.dim() == 2
+
+
+def _first(module: nn.Module, names: Any) -> str | None:
+    return next((name for name in names if is_layer(getattr(module, name, None))), None)
