@@ -15,15 +15,23 @@ from torch import Tensor
 
 from helpers.attention import causal_mask
 from helpers.clinic.blocks import BlockInternals, Remembering
-from helpers.clinic.bugs import Bug, OutAndWeights, correct_attention, in_heads
+from helpers.clinic.bugs import (
+    Bug,
+    OutAndWeights,
+    correct_attention,
+    in_heads,
+    scaled_scores,
+)
 from helpers.clinic.inspection import AttentionInternals, Ending, Reading
 from helpers.clinic.module_bugs import bug_pairs_for, bugs_for
 from helpers.clinic.probes import Finding, close, matches_reference, same_numbers
+from helpers.clinic.variants import variant_bugs, variants
 from helpers.clinic.wiring import WiringBug, block_output, wiring_bugs_and_pairs
 from helpers.numbers import small
 
 ATOL = 1e-5
-SLIDING_WINDOW = "each token attends to itself and the {} before it: a sliding window"
+SLIDING_WINDOW = "each token attends to itself and the {} before it, a sliding window"
+LARGEST_WINDOW = 64  # that is tried
 
 # ---------------------------------------------------------------- comparing an attention
 
@@ -55,9 +63,14 @@ class Comparison:
     different: str = ""
     n_head: int = 1
 
+    @property
+    def unexplained(self) -> bool:
+        """Whether neither the right formula nor any bug or variant gives the numbers."""
+        return not self.finding.ok and not self.bugs and not self.different
+
 
 def compare_attention(
-    seen: AttentionInternals, causal: bool, *, try_heads: bool = False
+    seen: AttentionInternals, causal: bool, *, try_heads: bool = False, try_pairs: bool = True
 ) -> Comparison:
     """Compare an attention with the right formula, then with every known bug.
 
@@ -69,6 +82,8 @@ def compare_attention(
         Whether it should be causal.
     try_heads
         Whether its number of heads is not known for sure: then others are tried, too.
+    try_pairs
+        Whether to try each two bugs together, which takes most of the time.
     """
     seen = _in_full_precision(seen)
     ways = [(reading, ending) for reading in seen.readings for ending in seen.endings]
@@ -83,11 +98,11 @@ def compare_attention(
     reading, ending = ways[0]
     out, right = _right(reading, causal=causal, n_head=seen.n_head)
     finding = _difference_from_right(seen, ending, out)
-    for reading, ending in ways:
-        if window := _sliding_window(seen, reading, ending, causal):
-            different = SLIDING_WINDOW.format(window[0] - 1)
-            return Comparison(finding, window[1], {}, window[1], different, seen.n_head)
-    bugs, weights = _recognise(seen, ways, causal) or ({}, None)
+    for reading, ending in ways[:2]:
+        if found := _variant(seen, reading, ending, causal):
+            different, weights = found
+            return Comparison(finding, weights, {}, weights, different, seen.n_head)
+    bugs, weights = _recognise(seen, ways, causal, try_pairs) or ({}, None)
     different = "" if bugs else ways[0][0].different or ways[0][1].different
     return Comparison(finding, right, bugs, weights, different, seen.n_head)
 
@@ -112,7 +127,8 @@ def _explained(
     evidence = f"all {ending.out.numel()} numbers within {tolerance:.0e}."
     evidence = f"outputs: {evidence}"
     if seen.weights is not None:
-        evidence += f" Weights: all {seen.weights.numel()} numbers within {weights_tolerance(seen.dtype):.0e}."
+        atol = weights_tolerance(seen.dtype)
+        evidence += f" Weights: all {seen.weights.numel()} numbers within {atol:.0e}."
     finding = Finding("equals the reference", True, evidence)
     bugs = {
         name: f"with this the numbers are the same. {message}"
@@ -147,11 +163,9 @@ def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
         return "with a single token every weight is 1, whatever the scores are"
     if seen.zero_projection and seen.weights is None:
         return ""
-    out, _ = _right(reading, causal, seen.n_head)
-    plain, _ = _right(replace(reading, q=reading.q * 0), causal, seen.n_head)
-    if same_numbers(
-        ending.project(out), ending.project(plain), tolerance_of(ending.out, seen.dtype)
-    ):
+    zero = replace(reading, q=reading.q * 0)
+    out, plain = (ending.project(_right(one, causal, seen.n_head)[0]) for one in (reading, zero))
+    if same_numbers(out, plain, tolerance_of(out, seen.dtype)):
         return "on this input all weights of a row are equal, whatever the scores are"
     return ""
 
@@ -160,7 +174,7 @@ def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
 
 
 def _recognise(
-    seen: AttentionInternals, ways: list[tuple[Reading, Ending]], causal: bool
+    seen: AttentionInternals, ways: list[tuple[Reading, Ending]], causal: bool, try_pairs: bool
 ) -> tuple[dict[str, str], Tensor] | None:
     """Find the bug, or two, that give the same numbers: name -> evidence, and the weights."""
     right = _right(seen.readings[0], causal, seen.n_head)
@@ -171,10 +185,23 @@ def _recognise(
             and (found := _find(seen, reading, ending, causal, 1))
         ):
             return _told(*found, reading, ending, right)
-    for count, chosen in ((1, ways), (2, ways[:1])):
+    for count, chosen in ((1, ways), (2, ways[:1] if try_pairs else [])):
         for reading, ending in chosen:
             if found := _find(seen, reading, ending, causal, count):
                 return _told(*found, reading, ending, right)
+        if count == 1 and (found := _find_variant_bug(seen, *ways[0], causal)):
+            return _told(*found, *ways[0], right)
+    return None
+
+
+def _find_variant_bug(
+    seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool
+) -> tuple[tuple[Bug, ...], OutAndWeights] | None:
+    for bug in variant_bugs(reading.q.shape[-1] // seen.n_head):
+        attention = partial(bug.compute, causal=causal)
+        result = in_heads(attention, reading.q, reading.k, reading.v, seen.n_head)
+        if _gives_the_same(seen, ending, *result):
+            return (bug,), result
     return None
 
 
@@ -242,26 +269,36 @@ def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weigh
     )
 
 
-def _sliding_window(
+def _variant(
     seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool
-) -> tuple[int, Tensor] | None:
-    """How many tokens each token attends to, itself included, and the weights; None if to all."""
-    T = reading.q.shape[1]
-    if not causal or reading.bugs or ending.bugs:
+) -> tuple[str, Tensor] | None:
+    """The formula, right by itself, that gives the numbers of the module, and its weights."""
+    if reading.bugs or ending.bugs:
         return None
-
-    def within(window: int, q: Tensor, k: Tensor, v: Tensor) -> OutAndWeights:
-        may = causal_mask(T).to(q.device) & torch.ones_like(causal_mask(T)).triu(1 - window)
-        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~may, -torch.inf)
-        weights = scores.softmax(-1)
-        return weights @ v, weights
-
-    for window in range(2, T):
-        attention = partial(within, window)
-        out, weights = in_heads(attention, reading.q, reading.k, reading.v, seen.n_head)
+    qkv = reading.q, reading.k, reading.v
+    T, width = reading.q.shape[1:]
+    formulas = [
+        (f"with {one.name} the numbers are the same", partial(one.compute, causal=causal))
+        for one in variants(width // seen.n_head)
+    ]
+    if causal:
+        windows = range(2, min(T, LARGEST_WINDOW))
+        formulas += [
+            (SLIDING_WINDOW.format(window - 1), partial(_within_window, window))
+            for window in windows
+        ]
+    for told, attention in formulas:
+        out, weights = in_heads(attention, *qkv, seen.n_head)
         if _gives_the_same(seen, ending, out, weights):
-            return window, weights
+            return f"{reading.different} and {told}" if reading.different else told, weights
     return None
+
+
+def _within_window(window: int, q: Tensor, k: Tensor, v: Tensor) -> OutAndWeights:
+    """Attention of each token to itself and those before it, `window` in all."""
+    may = causal_mask(q.shape[-2]).triu(1 - window).to(q.device)
+    weights = scaled_scores(q, k).masked_fill(~may, -torch.inf).softmax(-1)
+    return weights @ v, weights
 
 
 def _difference(found: OutAndWeights, right: OutAndWeights) -> str:

@@ -107,6 +107,7 @@ def diagnose(
         findings=(*exam.recognised.values(), *_in_order(exam.findings).values()),
         not_checked=_in_order(exam.not_checked),
         different=_in_order(exam.different),
+        explained=exam.explained,
         bugs=bugs,
         recognised=bool(exam.recognised),
         remark="" if bugs else exam.remark(),

@@ -449,14 +449,18 @@ def _readings_of_fused(
             continue
         readings += [replace(one, bugs=(*one.bugs, *bugs)) for one in more]
         if not roles:
-            turned = (lambda z: z.mT) if out_first else (lambda z: z)
             roles = {
-                role: (weight, lambda z, split=split: split(turned(z)))
+                role: (weight, partial(_part_of_gradient, split, out_first))
                 for role, split in zip(ROLES, splits, strict=False)
             }
     if not readings:
         return f"{fused.shape[-1]} channels of {name} cannot be shared out among {n_head} heads"
     return _checked(readings, n_head, roles, (), [layer])
+
+
+def _part_of_gradient(split: Callable, out_first: bool, gradient: Tensor) -> Tensor:
+    """The part of a fused weight's gradient for one role; a Linear layer stores (out, in)."""
+    return split(gradient.mT if out_first else gradient)
 
 
 def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple[list, tuple]]:

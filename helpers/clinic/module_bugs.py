@@ -129,8 +129,8 @@ for _suffix, _then_scaled in {"": False, ", then scaled": True}.items():
 
 @known_bug(
     "mask reversed for scaled_dot_product_attention",
-    "True means may attend in F.scaled_dot_product_attention, and yours is True for the future: the "
-    "past is gone, and the last output, which has no future, is 0. Pass is_causal=True, or "
+    "True means may attend in F.scaled_dot_product_attention, and yours is True for the future: "
+    "the past is gone, and the last output, which has no future, is 0. Pass is_causal=True, or "
     "causal_mask(T).",
     of_mask=True,
     bugs=MODULE_BUGS,

@@ -48,6 +48,8 @@ class Report:
         How the module was called, where that is not plain.
     different
         Name of a probe -> in what the module differs from the textbook.
+    explained
+        Whether that is a known variant, such as rotary positions.
     draw
         Makes the picture.
     """
@@ -61,6 +63,7 @@ class Report:
     assumed: str = ""
     notes: tuple[str, ...] = ()
     different: Mapping[str, str] = field(default_factory=dict)
+    explained: bool = False
     draw: Callable[[], Picture | None] = lambda: None
 
     @property
@@ -108,6 +111,8 @@ class Report:
     def _difference(self) -> str:
         if self.bugs:
             return " and ".join(self.bugs)
+        if "equals the reference" in self.different and self.explained:
+            return "it differs from softmax(q kᵀ/√d) v in a known way"
         if "equals the reference" in self.different:
             return "it differs from softmax(q kᵀ/√d) v, and no known bug explains it"
         if "residuals and norms" in self.different:
