@@ -127,6 +127,9 @@ def check_parts(call: Call) -> dict[str, tuple[str, str]]:
         found["feed-forward mixes tokens"] = (evidence, names[1] or TWO_LAYERS[0])
     elif evidence := _missing_activation(feed_forward, x):
         found["no activation in the feed-forward"] = (evidence, names[1] or TWO_LAYERS[0])
+    if getattr(block, names[2]) is getattr(block, names[3]):
+        evidence = f"{names[2]} and {names[3]} are one and the same. Each branch needs its own."
+        found["one norm for both"] = (evidence, names[3])
     for name in names[2:]:
         norm = _function(getattr(block, name))
         if evidence := _mixing(norm, x):
@@ -157,10 +160,10 @@ def _missing_activation(function: Function, x: Tensor) -> str:
     """Whether f(a) + f(b) = f(a + b) + f(0), so that two layers are no more than one."""
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(x[:1].shape, generator=generator).to(x) for _ in range(2))
-    difference = function(a) + function(b) - function(a + b) - function(a * 0)
-    scale = function(a).abs().max().item()
-    precise = x.dtype.itemsize >= 4
-    if not scale or not precise or difference.abs().max().item() > 1e-5 * max(scale, 1e-3):
+    of_a, of_b, of_both, of_zero = (function(z) for z in (a, b, a + b, a * 0))
+    difference = (of_a + of_b - of_both - of_zero).abs().max().item()
+    scale = (of_a - of_zero).abs().max().item()
+    if x.dtype.itemsize < 4 or difference > 1e-5 * scale or scale < 1e-6:
         return ""
     return (
         "f(a) + f(b) = f(a + b) + f(0), so it is no more than one Linear layer. An activation, "

@@ -22,7 +22,7 @@ from helpers.clinic.bugs import (
     in_heads,
     scaled_scores,
 )
-from helpers.clinic.inspection import AttentionInternals, Ending, Reading
+from helpers.clinic.inspection import MORE_KEYS, AttentionInternals, Ending, Reading
 from helpers.clinic.module_bugs import bug_pairs_for, bugs_for
 from helpers.clinic.probes import Finding, close, matches_reference, same_numbers
 from helpers.clinic.variants import variant_bugs, variants
@@ -103,7 +103,7 @@ def compare_attention(
             different, weights = found
             return Comparison(finding, weights, {}, weights, different, seen.n_head)
     bugs, weights = _recognise(seen, ways, causal, try_pairs) or ({}, None)
-    different = "" if bugs else ways[0][0].different or ways[0][1].different
+    different = MORE_KEYS if ways[0][0].different == MORE_KEYS and not bugs else ""
     return Comparison(finding, right, bugs, weights, different, seen.n_head)
 
 
@@ -158,13 +158,11 @@ def _difference_from_right(seen: AttentionInternals, ending: Ending, out: Tensor
 def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
     """Why this input shows nothing about the scores; empty when it does."""
     seen = _in_full_precision(seen)
-    reading, ending = seen.readings[0], seen.endings[0]
+    reading = seen.readings[0]
     if seen.x.shape[1] == 1:
         return "with a single token every weight is 1, whatever the scores are"
-    if seen.zero_projection and seen.weights is None:
-        return ""
     zero = replace(reading, q=reading.q * 0)
-    out, plain = (ending.project(_right(one, causal, seen.n_head)[0]) for one in (reading, zero))
+    out, plain = (_right(one, causal, seen.n_head)[0] for one in (reading, zero))
     if same_numbers(out, plain, tolerance_of(out, seen.dtype)):
         return "on this input all weights of a row are equal, whatever the scores are"
     return ""

@@ -548,7 +548,9 @@ class Examination:
             evidence += "never used."
         self._add(Finding("gradients reach", False, evidence), name)
         compared = self.compared.get(name)
-        if not never and compared and compared.finding.ok and not compared.bugs:
+        cut = all(gradients.get(names.get(id(seen.roles[role][0]))) is None for role in roles)
+        fused = len({id(weight) for weight, _ in seen.roles.values()}) == 1 and bool(reached)
+        if (cut or fused) and not never and compared and compared.finding.ok and not compared.bugs:
             self._recognise(f"no gradient to {words}", DETACHED.format(words), name)
 
     def _explained_by_wiring(self, unused: list[str]) -> list[str]:

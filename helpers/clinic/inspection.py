@@ -72,6 +72,7 @@ ANOTHER_INPUT = (
     "the layers of queries, keys and values read something else than the input x, as with a norm "
     "or positions inside of the attention"
 )
+MORE_KEYS = "there are keys and values beside those of the tokens"
 MORE_BEHIND = "something more follows after the output projection"
 
 # ---------------------------------------------------------------- what is found
@@ -615,12 +616,11 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
     qkv = F.linear(x, module.in_proj_weight, module.in_proj_bias)
     q, k, v = batch_first(qkv).chunk(3, dim=-1)
     out, weights = call.run_with_weights()
-    different = "there are keys and values beside those of the tokens"
     added = module.bias_k is not None or module.add_zero_attn
     return AttentionInternals(
         x=batch_first(x),
         n_head=module.num_heads,
-        readings=(Reading(q, k, v, different=different if added else ""),),
+        readings=(Reading(q, k, v, different=MORE_KEYS if added else ""),),
         endings=(Ending(batch_first(out), module.out_proj),),
         weights=None if added else weights,
         zero_projection=not module.out_proj.weight.any(),

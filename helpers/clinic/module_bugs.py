@@ -59,7 +59,7 @@ def _scaled_after_softmax(q, k, v, causal=True):
 @known_bug(
     "softmax taken twice",
     "The softmax of weights was taken. It makes them nearly equal, and gives a share to those that "
-    "were 0: the future. (F.softmax before a function that takes it itself does the same.)",
+    "were 0: the future. Take it once, of the masked scores.",
     bugs=MODULE_BUGS,
 )
 def _softmax_twice(q, k, v, causal=True):
@@ -86,7 +86,7 @@ for _name, _fill in {
     "no softmax, masked with -1e9": -1e9,
     "no softmax, masked with the smallest float": torch.finfo(torch.float32).min,
 }.items():
-    known_bug(_name, NO_SOFTMAX, bugs=MODULE_BUGS)(_no_softmax(_fill))
+    known_bug(_name, NO_SOFTMAX, of_mask=_fill > -torch.inf, bugs=MODULE_BUGS)(_no_softmax(_fill))
 
 
 # ---------------------------------------------------------------- the mask

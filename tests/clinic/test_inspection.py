@@ -51,24 +51,39 @@ def with_key_channels(channels):
 
 NOT_INSPECTED = {
     "come from different inputs": Calling(pytorchs(), lambda inner, x: inner(x, x + 1, x)[0]),
-    "has separate or additional keys": Calling(pytorchs(add_bias_kv=True), self_attention),
     "a single sequence without a batch": Calling(pytorchs(), one_by_one),
-    "does not read one input (B, T, C)": Calling(
-        Head(C, C), lambda inner, x: inner(x, context=x, mask=None)
-    ),
     "queries have 4 channels, its keys 3": with_key_channels(3),
     "inner was not called": Calling(Head(C, C), lambda inner, x: x.cumsum(1)),
-    "Linear layers called query, key and value": nn.Linear(C, C),
-    "or split one that makes all three": Fused(),
+    "no layers of queries, keys and values, neither by the usual names": nn.Linear(C, C),
     "hand over the module": lambda x: x,
 }
 
 
 @pytest.mark.parametrize("why", NOT_INSPECTED)
 def test_what_cannot_be_inspected_is_said(why):
-    not_checked = diagnose(NOT_INSPECTED[why], C=C).not_checked
-    assert why in not_checked["equals the reference"]
-    assert why in not_checked["gradients reach"]
+    assert why in diagnose(NOT_INSPECTED[why], C=C).not_checked["equals the reference"]
+
+
+def test_a_fused_layer_and_another_context_are_inspected():
+    assert diagnose(Fused(), C=C).status == "healthy"
+    without_mask = Calling(Head(C, C), lambda inner, x: inner(x, context=x, mask=None))
+    assert diagnose(without_mask, C=C).bugs == ("no mask",)
+    assert diagnose(without_mask, C=C, causal=False).status == "healthy"
+
+
+@pytest.mark.parametrize("more", ["add_bias_kv", "add_zero_attn"])
+def test_additional_keys_are_no_bug(more):
+    report = diagnose(Calling(pytorchs(**{more: True}), self_attention), C=C)
+    assert report.status == "different"
+    told = {"add_bias_kv": "beside those of the tokens", "add_zero_attn": "softmax1"}[more]
+    assert told in report.different["equals the reference"]
+
+
+def test_layers_that_are_never_used_are_found():
+    unused = Calling(Head(C, C), lambda inner, x: x.cumsum(1))
+    assert "none arrives at inner: it is never used" in " ".join(str(diagnose(unused, C=C)).split())
+    two = diagnose(with_key_channels(3), C=C)
+    assert "none arrives at key and value: they are never used" in str(two)
 
 
 def test_channels_that_cannot_be_shared_out_among_the_heads_are_not_inspected():
@@ -118,7 +133,8 @@ def test_sharp_scores_are_no_bug():
 def test_sequences_that_are_taken_for_tokens_are_noticed():
     report = diagnose(Wrapped(False), C=C, causal=False)
     failed = {finding.name for finding in report.findings if not finding.ok}
-    assert failed == {"reach", "sequences stay apart"}
+    assert failed == {"reach", "sequences stay apart", "batch_first forgotten"}
+    assert report.bugs == ("batch_first forgotten",)
     assert "Make it with batch_first=True" in report.not_checked["equals the reference"]
     assert "mixes no tokens" not in str(report), "it mixes sequences"
 
@@ -141,7 +157,7 @@ def test_a_block_with_other_names_is_not_called_healthy():
 
     report = diagnose(Other(), C=C)
     assert (report.status, list(report.not_checked)) == ("incomplete", ["residuals and norms"])
-    assert "attention, feed_forward, norm_1 and norm_2" in report.not_checked["residuals and norms"]
+    assert "two norms (norm_1 and norm_2, norm1 and" in report.not_checked["residuals and norms"]
 
 
 @pytest.mark.parametrize(
@@ -179,14 +195,13 @@ def test_parts_that_cannot_be_called_alone_are_not_judged():
 
 
 def test_changes_in_place_are_no_two_runs_that_differ():
-    def once(b, x):
+    def in_place(b, x):
         x += b.attention(b.norm_1(x))
         return x + b.feed_forward(b.norm_2(x))
 
-    def twice(b, x):
-        x = once(b, x)
-        x += b.norm_2(x)
-        return x
-
-    assert diagnose(rewired(once), C=C).status == "healthy"
-    assert "write x = x + …, not x += …" in " ".join(str(diagnose(rewired(twice), C=C)).split())
+    block = rewired(in_place)
+    with pytest.raises(RuntimeError, match="inplace"):
+        block(torch.randn(2, 4, C)).sum().backward()
+    report = diagnose(block, C=C)
+    assert {one.name for one in report.findings if not one.ok} == {"gradients reach"}
+    assert "write x = x + …, not x += …" in " ".join(str(report).split())

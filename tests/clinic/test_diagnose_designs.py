@@ -1,0 +1,190 @@
+"""`diagnose` on modules as people write them: no false alarm, and the bug is named.
+
+The modules were written without a look at what `diagnose` knows (`designs`). By default a part of
+them runs, `slow` runs all.
+"""
+
+import pytest
+import torch
+
+from helpers.clinic import diagnose
+from helpers.clinic.module_bugs import bugs_for
+from helpers.clinic.wiring import MODULE_WIRING_BUGS
+from tests.clinic.designs import BUGS, DESIGNS, SCHEMES
+from tests.clinic.written import BROKEN
+
+# What `diagnose` calls a bug of `designs`; those that are missing have the same name there.
+NAMES = {
+    "scale by √C": "divided by √C",
+    "scale by head_size": "divided by head_size, not √head_size",
+    "scale by √T": "divided by √T",
+    "scale by √n_head": "divided by √n_head",
+    "scaled twice": "divided by head_size, not √head_size",
+    "scale after the softmax": "scaled after the softmax",
+    "softmax over queries": "softmax over the queries",
+    "softmax over heads": "softmax over the heads",
+    "softmax twice": "softmax taken twice",
+    "no softmax, hidden scores 0": "no softmax, masked with 0",
+    "mask inverted": "mask not inverted",
+    "mask one too strict": "diagonal masked too",
+    "mask transposed": "upper triangle kept",
+    "hidden scores 0.0": "future filled with 0",
+    "hidden scores 1e-9": "future filled with 0",
+    "hidden scores -1.0": "future filled with -1",
+    "mask after the softmax": "masked after the softmax",
+    "whole mask": "mask not cut to T tokens",
+    "sdpa without is_causal": "no mask",
+    "sdpa with the mask reversed": "mask reversed for scaled_dot_product_attention",
+    "sdpa and scale": "divided by head_size, not √head_size",
+    "sdpa with scale 1": "no scale",
+    "sdpa on axes (B, T, heads, d)": "tokens and heads not transposed",
+    "roles of q and k swapped, mask transposed": "queries and keys swapped; upper triangle kept",
+    "q and k swapped": "queries and keys swapped",
+    "one layer for q and k": "one layer for queries and keys",
+    "queries are x": "x used as queries",
+    "keys from the query layer": "queries used as keys",
+    "values are x": "x used as values",
+    "value layer unused": "x used as values",
+    "values from the key layer": "keys used as values",
+    "keys averaged": "keys used as values",
+    "heads split by view": "split by view, without transpose",
+    "only values split by view": "only the values split by view",
+    "heads merged by view": "merged by view, without transpose",
+    "heads split and merged by view": "split and merged by view",
+    "interleaved split": "channels interleaved by the split",
+    "interleaved merge": "channels interleaved by the merge",
+    "heads reversed in the merge": "heads reversed by the merge",
+    "batch and tokens mixed": "batch and tokens mixed by the split",
+    "merged by view after transpose": "view of a transposed tensor",
+    "output projection forgotten": "output projection never used",
+    "output projection twice": "output projection applied twice",
+    "output projection per head": "output projection applied to each head",
+    "dropout in eval": "dropout left on",
+    "weights detached": "no gradient to query and key",
+    "queries without gradient": "no gradient to query",
+    "RoPE on queries only": "rotary positions on the queries only",
+    "RoPE on values as well": "rotary positions on the values too",
+    "batch_first forgotten, mask of size B": "batch_first forgotten",
+    "mask of nn.MultiheadAttention inverted": "mask not inverted",
+    "nn.MultiheadAttention without mask": "no mask",
+    "no residual around attention": "no residual connection around the attention",
+    "no residual around the feed-forward": "no residual connection around the feed-forward",
+    "no residual at all": "no residual connections",
+    "half residual": "half residual connections",
+    "residual twice": "residual connection added twice",
+    "norm twice": "norm applied twice",
+    "norm on the stream, attention": "norm on the residual stream, at the attention",
+    "norm on the stream, feed-forward": "norm on the residual stream, at the feed-forward",
+    "norm on the stream, both": "norm on the residual stream",
+    "norm behind the attention": "norm after the attention",
+    "no norm before attention": "no norm for the attention",
+    "no norm before the feed-forward": "no norm for the feed-forward",
+    "feed-forward in place of attention": "feed-forward in place of the attention",
+    "feed-forward missing": "no feed-forward",
+    "attention missing": "no attention",
+    "feed-forward first": "feed-forward before attention",
+    "attention's sum lost": "no attention",
+    "mixed pre-norm and post-norm": "pre-norm and post-norm mixed",
+    "post-norm without residual": "no residual connection around the attention",
+    "post-norm with one norm": "one norm for both",
+    "batch norm": "batch norm instead of layer norm",
+    "norm over tokens": "norm over the tokens",
+    "RMS norm over tokens": "norm over the tokens",
+    "feed-forward centres over tokens": "feed-forward mixes tokens",
+    "feed-forward without activation": "no activation in the feed-forward",
+    "block without mask": "no mask",
+    "block without scale": "no scale",
+    "one block without mask": "no mask",
+    "one block without scale": "no scale",
+    "one block without residual": "no residual connection around the attention",
+}
+# What a mask is filled with, and before or after what, makes other numbers of the same mistake.
+NAMES_IN_SCHEME = {
+    (
+        "q and k swapped",
+        "nano",
+    ): "fused layer split as k, q, v",  # one cannot be told from the other
+    ("roles of q and k swapped, mask transposed", "nano"): "fused layer split as k, q, v; upper "
+    "triangle kept",
+    ("hidden scores -1.0", "raschka"): "future filled with -1, then scaled",
+    ("mask added as 1 and 0", "raschka"): "mask added as 1 and 0, then scaled",
+    ("no softmax", "llama"): "no softmax, masked with the smallest float",
+    ("softmax over heads", "llama"): "softmax over the heads, masked with -1e9",
+    ("mask inverted", "llama"): "mask not inverted, masked with a large number",
+    ("mask one too strict", "llama"): "diagonal masked with -1e9",
+    ("hidden scores 1e-9", "llama"): "no mask",  # 1e-9 is added to the scores
+    ("hidden scores -1.0", "llama"): "mask added as 1 and 0",  # -1 is added, which is the same
+}
+# Queries and keys of a head are rotated by the same angle, which cancels: the numbers are right.
+SHOWS_NOTHING = "RoPE along the heads"
+
+
+def expected(bug, scheme):
+    name = NAMES_IN_SCHEME.get((bug.name, scheme), NAMES.get(bug.name, bug.name))
+    return set(name.split("; "))
+
+
+def spread(cases, every):
+    """Of many cases one in `every` by default, all of them when `slow` ones run too."""
+    return [
+        case if i % every == 0 else pytest.param(*case, marks=pytest.mark.slow)
+        for i, case in enumerate(cases)
+    ]
+
+
+def by_name(case):
+    return case.name if hasattr(case, "name") else None
+
+
+@pytest.mark.parametrize(("design",), spread([(one,) for one in DESIGNS], 5), ids=by_name)
+def test_no_false_alarm(design):
+    report = diagnose(design.build(), C=design.C, n_head=design.n_head)
+    rounded = "float16" in design.name
+    allowed = {"healthy", "different"} if rounded else {"different"}
+    assert report.status in ({"healthy"} if design.kind == "textbook" else allowed), report
+    assert not set(report.not_checked) - {"rows sum to 1", "no weight on the future"}
+    if report.status == "different":
+        told = " ".join(str(report).split())
+        assert told.startswith("DIFFERENT: ") and "If this is meant, fine." in told
+        assert "BROKEN" not in told and "✗" not in told
+
+
+CASES = [(bug, scheme) for bug in BUGS for scheme in bug.build_by_scheme]
+
+
+@pytest.mark.parametrize(("bug", "scheme"), spread(CASES, 7), ids=by_name)
+def test_the_bug_is_named(bug, scheme):
+    report = diagnose(bug.build_by_scheme[scheme](), C=bug.C, n_head=bug.n_head)
+    if bug.name == SHOWS_NOTHING:
+        assert report.status == "healthy"
+        return
+    assert report.status == "broken" and report.recognised
+    assert set(report.bugs) == expected(bug, scheme), report
+
+
+def test_every_scheme_has_enough_bugs_that_show():
+    for scheme in SCHEMES:
+        named = [b for b in BUGS if scheme in b.build_by_scheme and b.name != SHOWS_NOTHING]
+        assert len(named) >= 40
+    assert len(DESIGNS) >= 40
+
+
+def test_every_known_bug_is_tried_somewhere():
+    tried = {*BROKEN, *NAMES.values(), *NAMES_IN_SCHEME.values(), *(bug.name for bug in BUGS)}
+    known = {bug.name for bug in bugs_for(torch.randn(2, 7, 12), 3)}
+    known |= {bug.name for bug in MODULE_WIRING_BUGS}
+    assert (
+        known - tried
+        == {
+            "future filled with -1, then scaled",
+            "heads added",
+            "no softmax, masked with -1e9",
+            "norm after the feed-forward",
+            "parallel branches with one norm",  # a design
+            "queries used as values",
+            "values used as keys",
+            "values used as queries",
+            "x used as keys",
+        }
+        - tried
+    )
