@@ -102,9 +102,15 @@ def compare_attention(
         if found := _variant(seen, reading, ending, causal):
             different, weights = found
             return Comparison(finding, weights, {}, weights, different, seen.n_head)
-    bugs, weights = _recognise(seen, ways, causal, try_pairs) or ({}, None)
+    n_head = seen.n_head
+    recognised = _recognise(seen, ways, causal, try_pairs)
+    for others in _head_counts(seen, try_heads)[1:]:
+        if recognised is None:
+            n_head = others
+            recognised = _recognise(replace(seen, n_head=others), ways[:2], causal, False)
+    bugs, weights = recognised or ({}, None)
     different = MORE_KEYS if ways[0][0].different == MORE_KEYS and not bugs else ""
-    return Comparison(finding, right, bugs, weights, different, seen.n_head)
+    return Comparison(finding, right, bugs, weights, different, n_head if bugs else seen.n_head)
 
 
 def _head_counts(seen: AttentionInternals, try_heads: bool) -> list[int]:
@@ -363,10 +369,10 @@ def weights_tolerance(dtype: torch.dtype) -> float:
 
 def same_weights(given: Tensor, weights: Tensor, atol: float = ATOL) -> bool:
     """Tell whether the weights that a module showed are these, (B, n_head, T, T)."""
-    return same_numbers(given, _in_form_of(given, weights), atol)
+    return same_numbers(given, in_form_of(given, weights), atol)
 
 
-def _in_form_of(given: Tensor, weights: Tensor) -> Tensor:
+def in_form_of(given: Tensor, weights: Tensor) -> Tensor:
     """Weights (B, n_head, T, T); their mean over the heads, if the given ones have no heads."""
     return weights.mean(1) if given.dim() == 3 else weights
 
@@ -374,7 +380,7 @@ def _in_form_of(given: Tensor, weights: Tensor) -> Tensor:
 def wrong_weights(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor:
     """Which weights are wrong: not the right ones or, where these are not known, impossible."""
     atol = weights_tolerance(weights.dtype)
-    if right is not None and (expected := _in_form_of(weights, right)).shape == weights.shape:
+    if right is not None and (expected := in_form_of(weights, right)).shape == weights.shape:
         return ~close(weights, expected, atol)
     sums = weights.sum(-1, keepdim=True)
     wrong = ~close(sums, torch.ones_like(sums), atol).expand_as(weights)

@@ -18,6 +18,7 @@ from helpers.clinic.comparison import (
     cannot_be_judged,
     compare_attention,
     compare_with_block,
+    in_form_of,
     same_weights,
     wrong_weights,
 )
@@ -154,11 +155,13 @@ class Examination:
         """The output for x, (B, T, anything), and the weights if they are shown."""
         seed_all(seed)
         with torch.no_grad():
-            if not isinstance(self.function, nn.Module):
-                return out_and_weights(self.function(x.clone()))
-            call = self_attention_call(self.function, x.clone(), self.causal)
-            out, weights = call.run_with_weights()
-        return self._batch_first(out), weights
+            if isinstance(self.function, nn.Module):
+                call = self_attention_call(self.function, x.clone(), self.causal)
+                out, weights = call.run_with_weights()
+            else:
+                out, weights = out_and_weights(self.function(x.clone()))
+        shows_weights = weights is not None and weights.shape[-2:] == (x.shape[1],) * 2
+        return self._batch_first(out), weights if shows_weights else None
 
     def _run_out(self, x: Tensor) -> Tensor:
         return self.run(x)[0]
@@ -189,7 +192,9 @@ class Examination:
         if not isinstance(self.out, Tensor):
             raise TypeError(f"Expected out or (out, weights), got {type(self.out).__name__}.")
         B, T, C = self.x.shape
-        out, last = tuple(self.out.shape), C if self.n_head > 1 else self.out.shape[-1]
+        out, last = tuple(self.out.shape), C
+        if self.n_head == 1 or out[-1] in self._widths():
+            last = out[-1]
         ok = out == (B, T, last)
         evidence = f"x {(B, T, C)} gives out {out}"
         if self.own_weights is not None:
@@ -201,6 +206,12 @@ class Examination:
         evidence += "." if ok else f"; expected {expected}."
         self._add(Finding("shape", ok, evidence))
         return ok
+
+    def _widths(self) -> set[int]:
+        """The widths of outputs that a module may have on purpose: those of its projections."""
+        parts = self.function.modules() if isinstance(self.function, nn.Module) else ()
+        named = [(part, projection_name(part)) for part in parts]
+        return {getattr(getattr(part, name), "out_features", 0) for part, name in named if name}
 
     def _inspect(self) -> None:
         calls: dict[str, Call | None] = {}
@@ -655,10 +666,12 @@ class Examination:
         if failed("no leak", "reach") and not weights_failed and self.changes is not None:
             return dependence_heatmap(self.changes, self.causal)
         drawn = [
-            (weights, wrong_weights(weights, right, self.causal), name)
+            (weights, wrong_weights(weights, right, self.causal), right, name)
             for name, (weights, right) in self.weights.items()
             if weights is not None
         ]
         if not drawn:
             return None
-        return weights_heatmap(*max(drawn, key=lambda one: int(one[1].sum())))
+        weights, wrong, right, name = max(drawn, key=lambda one: int(one[1].sum()))
+        right = None if right is None else in_form_of(weights, right)
+        return weights_heatmap(weights, wrong, right, name, self.causal)

@@ -280,12 +280,17 @@ def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | 
         n_head=n_head,
         readings=tuple(readings),
         endings=tuple(endings),
-        weights=weights,
+        weights=_if_weights(weights, x.shape[1]),
         zero_projection=projection is not None and not projection.any(),
         roles=roles,
         key_biases=key_biases,
         dtype=out.dtype,
     )
+
+
+def _if_weights(second: Tensor | None, T: int) -> Tensor | None:
+    """What a module returned beside its output, if it can be weights, (…, T, T)."""
+    return second if second is not None and second.shape[-2:] == (T, T) else None
 
 
 def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]:
@@ -555,7 +560,7 @@ def _find_endings(
         endings = [Ending(out, partial(_times, weight=projection, bias=bias))]
         if projection.dim() == 2 and projection.shape[0] == projection.shape[1]:
             endings.append(Ending(out, partial(_times, weight=projection.mT, bias=bias)))
-        return endings, projection
+        return [*endings, Ending(out, bugs=(NEVER_USED,))], projection
     if last is not None:
         endings = [Ending(last.z.reshape(*out.shape[:2], -1))]
         before = [one for one in others if one.layer is last.layer and one is not last]
@@ -622,7 +627,7 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
         n_head=module.num_heads,
         readings=(Reading(q, k, v, different=MORE_KEYS if added else ""),),
         endings=(Ending(batch_first(out), module.out_proj),),
-        weights=None if added else weights,
+        weights=None if added else _if_weights(weights, q.shape[1]),
         zero_projection=not module.out_proj.weight.any(),
         roles={
             role: (module.in_proj_weight, lambda z, i=i: z.chunk(3)[i])

@@ -107,6 +107,9 @@ NORM_NAMES = (
     ("layer_norm1", "layer_norm2"),
     ("layernorm1", "layernorm2"),
     ("ln_attn", "ln_mlp"),
+    ("attn_ln", "mlp_ln"),
+    ("norm_attn", "norm_ff"),
+    ("norm_attn", "norm_mlp"),
 )
 TWO_LAYERS = ("linear1", "linear2")  # the feed-forward of nn.TransformerEncoderLayer
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from helpers.attention import causal_mask
 from helpers.clinic.probes import Finding
 from helpers.pictures.base import Picture
-from helpers.pictures.matrix import heatmap
+from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.show import wrap_text
 
 TOLD = 3  # of the bugs that fit
@@ -127,15 +127,21 @@ class Report:
         return {"text/plain": f"{self}\n\n{picture}", "text/html": text + picture.html()}
 
 
-def weights_heatmap(weights: Tensor, wrong: Tensor, name: str) -> Picture:
+def weights_heatmap(
+    weights: Tensor, wrong: Tensor, right: Tensor | None, name: str, causal: bool
+) -> Picture:
     """The (T, T) weights with the most wrong cells, of weights (B, T, T) or (B, n_head, T, T).
 
     Parameters
     ----------
     weights, wrong
         The weights of an attention, and which of them are wrong.
+    right
+        The right weights, drawn beside those that are wrong; None where they are not known.
     name
         The name of the attention in the module; "" for the module itself.
+    causal
+        Whether the future, where its weights are 0, is hatched.
     """
     matrices = wrong.flatten(0, -3)
     worst = int(matrices.sum((-2, -1)).argmax())
@@ -144,7 +150,18 @@ def weights_heatmap(weights: Tensor, wrong: Tensor, name: str) -> Picture:
     cells = [tuple(cell) for cell in matrices[worst].nonzero().tolist()]
     title = f"Weights, {', '.join(axes)}" + (f", in {name}" if name else "")
     title += "; outlined: wrong" if cells else ""
-    return heatmap(weights.flatten(0, -3)[worst], title=title, outline=cells)
+    yours = weights.flatten(0, -3)[worst]
+    if not cells or right is None or right.shape != weights.shape:
+        return heatmap(yours, title=title, outline=cells, mask=_not_hidden(yours, causal))
+    shown = {"yours": yours, "right": right.flatten(0, -3)[worst]}
+    mask = {key: _not_hidden(one, causal) for key, one in shown.items()}
+    return heatmaps(shown, title=title, mask=mask, outline={"yours": cells})
+
+
+def _not_hidden(weights: Tensor, causal: bool) -> Tensor | None:
+    """Every cell but those of the future whose weight is exactly 0."""
+    future = ~causal_mask(len(weights)).to(weights.device)
+    return ~(future & (weights == 0)) if causal else None
 
 
 def dependence_heatmap(changes: Tensor, causal: bool) -> Picture:

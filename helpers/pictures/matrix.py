@@ -157,6 +157,7 @@ def heatmaps(
     vmax: float | None = None,
     annotate: bool | None = None,
     fmt: str = ".2f",
+    outline: Mapping[str, Sequence[tuple[int, int]]] | None = None,
 ) -> Picture:
     """Draw several matrices side by side, on one common colour scale.
 
@@ -172,6 +173,8 @@ def heatmaps(
         One for all, or one for each name; True = may attend.
     rows, cols, center, vmin, vmax, annotate, fmt
         As in `heatmap`.
+    outline : dict of name -> list of (row, column)
+        Cells to draw a thick border around.
 
     Raises
     ------
@@ -204,8 +207,8 @@ def heatmaps(
     ]
     scale = _scale([v[m] for v, m in zip(values, may, strict=True)], center, vmin, vmax)
     panels = [
-        make_content(v, m, scale, rows, cols, str(name), annotate, fmt)
-        for v, m, name in zip(values, may, titles, strict=True)
+        make_content(v, m, scale, rows, cols, str(name), annotate, fmt, (outline or {}).get(key))
+        for key, v, m, name in zip(keys, values, may, titles, strict=True)
     ]
     text_lines = [titled(f"{len(panels)} heatmaps", title), *_axes_in_words(panels[0])]
     for panel in panels:

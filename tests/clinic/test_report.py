@@ -8,12 +8,12 @@ from tests.clinic.written import N_HEAD, C
 
 def test_the_wrong_cells_are_outlined():
     report = diagnose(BrokenAttention("future filled with 0", C, N_HEAD), C=C)
-    outlined = report.picture.content.outline
-    assert (0, 7) in outlined and (7, 7) not in outlined, "the last row hides nothing"
     bundle = report._repr_mimebundle_()
-    assert (
-        bundle["text/plain"].startswith(str(report)) and "outlined: row 0" in bundle["text/plain"]
-    )
+    outlined = "outlined: row 0, columns 0 to 7; row 1, columns 0 to 7;"
+    assert bundle["text/plain"].startswith(str(report)) and outlined in bundle["text/plain"]
+    assert "; row 7" not in bundle["text/plain"], "the last row hides nothing"
+    yours, right = bundle["text/plain"].split("\nyours\n")[1].split("\nright\n")
+    assert "–" not in yours and "–" in right, "a weight of the future that is 0 is hatched"
     assert "<table" in bundle["text/html"] and "future filled with 0" in bundle["text/html"]
     healthy = diagnose(MultiHeadAttention(C, N_HEAD), C=C)
     assert not healthy.picture.content.outline
