@@ -30,6 +30,7 @@ from helpers.clinic.wiring import WiringBug, block_output, wiring_bugs_and_pairs
 from helpers.numbers import small
 
 ATOL = 1e-5
+HALF_PRECISION = 0.9  # of eps: rounding takes float16 and bfloat16 to 0.35, a scale by √T to 1.5
 SLIDING_WINDOW = "each token attends to itself and the {} before it, a sliding window"
 LARGEST_WINDOW = 64  # that is tried
 
@@ -130,8 +131,8 @@ def _explained(
 ) -> Comparison:
     """The numbers are the right ones, of this reading and ending, which may have bugs."""
     tolerance = tolerance_of(ending.out, seen.dtype)
-    evidence = f"all {ending.out.numel()} numbers within {tolerance:.0e}."
-    evidence = f"outputs: {evidence}"
+    within = "within" if seen.dtype.itemsize >= 4 else "on average within"
+    evidence = f"outputs: all {ending.out.numel()} numbers {within} {tolerance:.0e}."
     if seen.weights is not None:
         atol = weights_tolerance(seen.dtype)
         evidence += f" Weights: all {seen.weights.numel()} numbers within {atol:.0e}."
@@ -169,7 +170,7 @@ def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
         return "with a single token every weight is 1, whatever the scores are"
     zero = replace(reading, q=reading.q * 0)
     out, plain = (_right(one, causal, seen.n_head)[0] for one in (reading, zero))
-    if same_numbers(out, plain, tolerance_of(out, seen.dtype)):
+    if same_output(out, plain, seen.dtype):
         return "on this input all weights of a row are equal, whatever the scores are"
     return ""
 
@@ -266,7 +267,7 @@ def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weigh
         out = ending.project(out)
     except RuntimeError:  # the sizes do not fit
         return False
-    if not same_numbers(ending.out, out, tolerance_of(ending.out, seen.dtype)):
+    if not same_output(ending.out, out, seen.dtype):
         return False
     return seen.weights is None or same_weights(
         seen.weights, weights, weights_tolerance(seen.dtype)
@@ -351,15 +352,29 @@ def tolerance_of(out: Tensor, dtype: torch.dtype | None = None) -> float:
     """How far rounding may take numbers of this size, computed in this type.
 
     1e-5 where the largest lies between 0.1 and 10, ten times that for each digit more and a tenth
-    for each zero more; for float16 and bfloat16 four times the distance of neighbouring numbers.
+    for each zero more. For float16 and bfloat16 it is how far it takes them on average.
     """
     dtype = dtype or out.dtype
-    finite = out.abs().nan_to_num(nan=0, posinf=0, neginf=0)
-    largest = finite.max().item() if out.numel() else 0.0
+    finite = out.double().nan_to_num(nan=0, posinf=0, neginf=0)
     if dtype.itemsize < 4:
-        return 4 * torch.finfo(dtype).eps * (largest or 1.0)
+        return HALF_PRECISION * torch.finfo(dtype).eps * (_root_mean_square(finite) or 1.0)
+    largest = finite.abs().max().item() if out.numel() else 0.0
     digits = math.ceil(math.log10(largest or 1.0))
     return ATOL * 10.0 ** max(digits - 1, min(digits, 0))
+
+
+def same_output(got: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:
+    """Tell whether two outputs are the same but for rounding in this type, nan to nan."""
+    if dtype.itemsize >= 4:
+        return same_numbers(got, expected, tolerance_of(got))
+    if got.shape != expected.shape or not torch.equal(got.isfinite(), expected.isfinite()):
+        return False
+    difference = (got.double() - expected.double()).nan_to_num(nan=0, posinf=0, neginf=0)
+    return _root_mean_square(difference) <= tolerance_of(got, dtype)
+
+
+def _root_mean_square(z: Tensor) -> float:
+    return z.square().mean().sqrt().item()
 
 
 def weights_tolerance(dtype: torch.dtype) -> float:
@@ -400,7 +415,7 @@ def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[WiringBug,
         place: block_output(block.x, *block.parts, norm_place=place) for place in ("pre", "post")
     }
     for norm_place, expected in right.items():
-        if same_numbers(out, expected, tolerance):
+        if same_output(out, expected, out.dtype):
             evidence = f"those of a {norm_place}-norm block: rebuilt from its parts, it gives the "
             evidence += f"same {out.numel()} numbers, within {tolerance:.0e}."
             return Finding(name, True, evidence), ()
@@ -408,7 +423,7 @@ def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[WiringBug,
     if out.shape != expected.shape:
         evidence = f"it gives {tuple(out.shape)}; rebuilt from its parts, {tuple(expected.shape)}."
         return Finding(name, False, evidence), ()
-    bugs = _recognise_wiring(block, tolerance)
+    bugs = _recognise_wiring(block)
     pre, post = (small((out - z).abs().max().item()) for z in right.values())
     evidence = f"rebuilt from its parts, a pre-norm block differs by up to {pre}, a post-norm "
     evidence += f"block by up to {post}"
@@ -416,13 +431,13 @@ def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[WiringBug,
     return Finding(name, False, evidence), bugs
 
 
-def _recognise_wiring(block: BlockInternals, tolerance: float) -> tuple[WiringBug, ...]:
+def _recognise_wiring(block: BlockInternals) -> tuple[WiringBug, ...]:
     """The bug, or two, with which the parts give the same numbers; most fail on one sequence."""
     first = Remembering(block.parts)
     for bugs, arguments in wiring_bugs_and_pairs():
         alone = block_output(block.x[:1], *first.parts, **arguments)
-        if same_numbers(block.out[:1], alone, tolerance) and same_numbers(
-            block.out, block_output(block.x, *block.parts, **arguments), tolerance
+        if same_output(block.out[:1], alone, block.out.dtype) and same_output(
+            block.out, block_output(block.x, *block.parts, **arguments), block.out.dtype
         ):
             return bugs
     return ()

@@ -170,14 +170,14 @@ def _report_of_crash(finding: Finding, bug: tuple[str, str] | None) -> Report:
 def _not_to_be_judged(function: Callable, x: Tensor) -> Report | None:
     """What ends the search: numbers that are nan or inf, or an example that shows nothing."""
     named = [] if not isinstance(function, nn.Module) else list(function.named_parameters())
-    for name, own in [*named, ("the example", x)]:
-        if bool(own.isfinite().all()):
-            continue
-        evidence = f"{name}: {probes.finite(own).evidence} "
-        evidence += "Whatever is computed from it is nan or inf too, so nothing else was checked."
-        finding = Finding("finite parameters", False, evidence)
-        remark = f"{name} holds numbers that are nan or inf."
-        return Report("broken", (finding,), {}, remark=remark)
+    for name, own in [*named, ("The example", x)]:
+        if bool((bad := ~own.isfinite()).any()):
+            evidence = f"{int(bad.sum())} of its {own.numel()} numbers, the first at "
+            evidence += f"{bad.nonzero()[0].tolist()}. What is computed from them is nan or inf "
+            evidence += "too, so nothing else was checked."
+            finding = Finding("finite input and parameters", False, evidence)
+            remark = f"{name} holds numbers that are nan or inf."
+            return Report("broken", (finding,), {}, remark=remark)
     why = ""
     if not x.any():
         why = "all its numbers are 0"

@@ -46,7 +46,7 @@ from helpers.torch_settings import seed_all
 
 PROBES = (  # in the order in which they are reported
     "runs",
-    "finite parameters",
+    "finite input and parameters",
     "shape",
     "finite",
     "same twice",

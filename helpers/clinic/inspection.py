@@ -350,7 +350,7 @@ def _find_roles(
         query, fused = (getattr(module, name) for name in query_and_fused_names(module))
         q, (k, v) = _output_of(query, recorded, x), _output_of(fused, recorded, x).chunk(2, -1)
         readings = _with_repeated_heads(q, k, v, n_head)
-        return _checked(readings, n_head, {}, (), [query, fused])
+        return _checked(readings, n_head, _roles_of_two(query, fused), (), [query, fused])
     if name := fused_name(module):
         return _readings_of_fused(name, getattr(module, name), recorded, x, n_head)
     return _readings_without_names(recorded, x, n_head)
@@ -371,6 +371,15 @@ def _role_weights(layers: list) -> dict:
     roles = {}
     for role, layer in zip(ROLES, layers, strict=False):
         roles[role] = (layer if isinstance(layer, nn.Parameter) else layer.weight, lambda z: z)
+    return roles
+
+
+def _roles_of_two(query: nn.Module, fused: nn.Module) -> dict:
+    """A layer for the queries, and one whose first half of outputs are keys, the other values."""
+    roles = _role_weights([query])
+    axis = 1 if fused.weight.shape[0] == query.weight.shape[0] != fused.weight.shape[1] else 0
+    for i, role in enumerate(ROLES[1:]):
+        roles[role] = (fused.weight, lambda z, i=i: z.chunk(2, dim=axis)[i])
     return roles
 
 
@@ -613,6 +622,7 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
     if inside and not module.batch_first and x.shape == whole.input.shape and len(x) != x.shape[1]:
         return f"it {NOT_BATCH_FIRST}"
     known = (*ROLES, "need_weights", "average_attn_weights")
+    silent = {"need_weights": False} if given.get("need_weights") is False else {}
     call = Call(module, (x, x, x), {key: given[key] for key in given if key not in known})
 
     def batch_first(z: Tensor) -> Tensor:
@@ -620,7 +630,10 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
 
     qkv = F.linear(x, module.in_proj_weight, module.in_proj_bias)
     q, k, v = batch_first(qkv).chunk(3, dim=-1)
-    out, weights = call.run_with_weights()
+    try:
+        out, weights = call.run_with_weights()
+    except RuntimeError:  # as with a float32 mask for bfloat16, without which it does
+        out, weights = call.run(**silent)
     added = module.bias_k is not None or module.add_zero_attn
     return AttentionInternals(
         x=batch_first(x),

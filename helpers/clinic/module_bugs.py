@@ -302,13 +302,18 @@ def bug_pairs_for(
         (one, other, partial(in_heads, both_inside_heads(one, other), n_head=n_head))
         for one in inside_heads
         for other in inside_heads
-        if one.change_inputs and one is not other
+        if one.change_inputs and one is not other and not (_of_scale(one) and _of_scale(other))
     ]
     return pairs + [
         (one, split, partial(split.compute, n_head=n_head, attention=_of_qkv(one, causal)))
         for one in inside_heads
         for split in _split_bugs(n_head)
     ]
+
+
+def _of_scale(bug: Bug) -> bool:
+    """Tell whether a bug is another scale; two of them are only a third one."""
+    return bug.name == "no scale" or bug.name.startswith(("divided by", "multiplied by"))
 
 
 def _bugs_inside_heads(x: Tensor, n_head: int, causal: bool) -> list[Bug]:
