@@ -1,10 +1,14 @@
 """What is wrong with an attention? Probes check one property each, `diagnose` runs all of them.
 
 - `probes`: the probes, and the `Finding` that each returns.
-- `bugs`: known bugs of attention. `wiring`: known bugs of a block, whose parts are right.
-- `inspection`: finds queries, keys, values and weights in a module, and the parts of a block.
+- `bugs`: known bugs of attention. `module_bugs`: those that only `diagnose` looks for. `wiring`:
+  known bugs of a block, whose parts are right. `variants`: right attention by another formula.
+- `names`: the usual names of layers and of a block's parts. `calls`: how a module is called.
+- `inspection`: finds queries, keys, values and weights in a module. `blocks`: the parts of a block.
 - `comparison`: compares an attention or a block with the right one, and with every known bug.
-- `diagnosis`: `diagnose`, which runs all probes and names the bug. `report`: what it returns.
+  `behaviour`: does so where only inputs and outputs can be seen.
+- `gradients`: which parameters learn. `crashes`: what to say about a module that raises an error.
+- `diagnosis`: `diagnose`; `examination`: all its probes. `report`: what it returns.
 """
 
 from helpers.clinic.diagnosis import diagnose

@@ -136,7 +136,7 @@ def by_name(case):
     return case.name if hasattr(case, "name") else None
 
 
-@pytest.mark.parametrize(("design",), spread([(one,) for one in DESIGNS], 5), ids=by_name)
+@pytest.mark.parametrize(("design",), spread([(one,) for one in DESIGNS], 9), ids=by_name)
 def test_no_false_alarm(design):
     report = diagnose(design.build(), C=design.C, n_head=design.n_head)
     rounded = "float16" in design.name
@@ -152,7 +152,7 @@ def test_no_false_alarm(design):
 CASES = [(bug, scheme) for bug in BUGS for scheme in bug.build_by_scheme]
 
 
-@pytest.mark.parametrize(("bug", "scheme"), spread(CASES, 7), ids=by_name)
+@pytest.mark.parametrize(("bug", "scheme"), spread(CASES, 11), ids=by_name)
 def test_the_bug_is_named(bug, scheme):
     report = diagnose(bug.build_by_scheme[scheme](), C=bug.C, n_head=bug.n_head)
     if bug.name == SHOWS_NOTHING:
