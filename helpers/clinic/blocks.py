@@ -37,7 +37,7 @@ class Remembering:
 
     def _remembering(self, i: int, part: Function) -> Function:
         def call(z: Tensor) -> Tensor:
-            key = (i, z.contiguous().view(torch.uint8).numpy().tobytes())
+            key = (i, z.contiguous().view(torch.uint8).cpu().numpy().tobytes())
             if key not in self.known:
                 self.known[key] = part(z)
             return self.known[key]

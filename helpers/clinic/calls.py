@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from helpers.attention import causal_mask
 
-CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "y")
+CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "xa", "y")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ def self_attention_call(module: nn.Module, x: Tensor, causal: bool) -> Call:
     kwargs: dict[str, Any] = {"mask": None} if takes_mask and not causal else {}
     context = context_name(module)
     return Call(module, (x,), kwargs | ({context: x} if context else {}))
+
+
+def may_take_context(module: nn.Module) -> bool:
+    """Tell whether a module takes a context, required or not."""
+    return any(name in CONTEXT_NAMES for name in inspect.signature(module.forward).parameters)
 
 
 def context_name(module: nn.Module) -> str | None:

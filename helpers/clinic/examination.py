@@ -12,7 +12,13 @@ from helpers.clinic import gradients as grad
 from helpers.clinic import probes
 from helpers.clinic.behaviour import behaviour, fitting_bugs
 from helpers.clinic.blocks import block_calls, check_parts, inspected_block
-from helpers.clinic.calls import Call, mode_of_parts, out_and_weights, self_attention_call
+from helpers.clinic.calls import (
+    Call,
+    may_take_context,
+    mode_of_parts,
+    out_and_weights,
+    self_attention_call,
+)
 from helpers.clinic.comparison import (
     Comparison,
     cannot_be_judged,
@@ -40,7 +46,7 @@ from helpers.clinic.names import (
 from helpers.clinic.probes import Finding
 from helpers.clinic.report import dependence_heatmap, weights_heatmap
 from helpers.clinic.wiring import WiringBug
-from helpers.numbers import joined, small
+from helpers.numbers import joined, listed, small
 from helpers.pictures.base import Picture
 from helpers.torch_settings import seed_all
 
@@ -361,27 +367,28 @@ class Examination:
                 f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "
                 "there: the scores are just that sharp"
             )
-        elif not finding.ok and (window := self._window()):
-            evidence = f"each output depends on its own token and the {window - 1} before it only. "
-            evidence += "A sliding window does that; if it is meant, fine."
+        elif not finding.ok and (distances := self._distances()):
+            evidence = f"each output depends only on the tokens that stand {listed(distances)} "
+            evidence += (
+                "before it (0 is its own). A sliding window does that; if it is meant, fine."
+            )
             self.different["reach"] = evidence
         else:
             self._add(finding)
 
-    def _window(self) -> int:
-        """How many tokens each output depends on, if these are always the last ones; or 0."""
-        depends = (self.changes > 0).mT
-        T = len(depends)
+    def _distances(self) -> list[int]:
+        """How far before an output the tokens stand that it depends on, if always the same.
+
+        Empty where it depends on its own token only, or on others from place to place.
+        """
         if not self.causal or self.changes.isnan().any():
-            return 0
-        return next(
-            (
-                window
-                for window in range(2, T)
-                if torch.equal(depends, torch.ones(T, T, dtype=torch.bool).tril().triu(1 - window))
-            ),
-            0,
-        )
+            return []
+        depends = (self.changes > 0).mT  # row = output, column = token
+        T = len(depends)
+        distances = [d for d in range(T) if depends[T - 1, T - 1 - d]]
+        expected = sum(torch.ones(T - d).diag(-d) for d in distances) if distances else None
+        same = expected is not None and torch.equal(expected > 0, depends)
+        return distances if same and distances[0] == 0 and len(distances) > 1 else []
 
     def _right_weights_vanish(self) -> bool:
         """Tell whether the right weights are nearly 0 wherever an output does not change."""
@@ -501,7 +508,7 @@ class Examination:
             if roles and not seen.zero_projection:
                 failed = True
                 self._tell_roles(name, seen, roles, gradients, names)
-        more = self._explained_by_wiring(self.unused)
+        more = self._without_purpose(self.unused)
         if more and not failed:
             self._tell_unused(more)
         elif detached and not failed:
@@ -564,11 +571,17 @@ class Examination:
         if (cut or fused) and not never and compared and compared.finding.ok and not compared.bugs:
             self._recognise(f"no gradient to {words}", DETACHED.format(words), name)
 
-    def _explained_by_wiring(self, unused: list[str]) -> list[str]:
-        """What is not used, without what a block on purpose has no use for."""
-        if not self.on_purpose:
-            return unused
-        return [name for name in unused if not any(n in name for n in ("norm", "ln"))]
+    def _without_purpose(self, unused: list[str]) -> list[str]:
+        """What is not used, without what has no use here on purpose.
+
+        These are the norm that a block with parallel branches does not need, and a
+        cross-attention, which nothing was given for.
+        """
+        if self.on_purpose:
+            unused = [name for name in unused if not any(n in name for n in ("norm", "ln"))]
+        if may_take_context(self.function):
+            unused = [name for name in unused if not any(n in name for n in ("cross", "encoder"))]
+        return unused
 
     def _tell_unused(self, unused: list[str]) -> None:
         words = joined(unused[:4]) + (f" and {len(unused) - 4} more" if len(unused) > 4 else "")

@@ -137,8 +137,6 @@ class AttentionInternals:
         Whether all weights of the output projection are 0, so that its output depends on nothing.
     roles
         Name of a role -> the weight of its layer, and which part of a gradient belongs to the role.
-    key_biases
-        Biases of keys: they shift all scores of a query alike and get no gradient.
     dtype
         The type of numbers in which it computes.
     """
@@ -150,7 +148,6 @@ class AttentionInternals:
     weights: Tensor | None
     zero_projection: bool
     roles: dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]]
-    key_biases: tuple[nn.Parameter, ...] = ()
     dtype: torch.dtype = torch.float32
 
 
@@ -266,7 +263,7 @@ def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | 
     found = _find_roles(call.module, layer_calls, x, n_head)
     if isinstance(found, str):
         return found
-    readings, roles, key_biases, used = found
+    readings, roles, used = found
     same_input = all(
         same_numbers(one.z, x, 0)
         for one in layer_calls
@@ -283,7 +280,6 @@ def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | 
         weights=_if_weights(weights, x.shape[1]),
         zero_projection=projection is not None and not projection.any(),
         roles=roles,
-        key_biases=key_biases,
         dtype=out.dtype,
     )
 
@@ -301,7 +297,13 @@ def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]
         if args and isinstance(args[0], Tensor) and isinstance(result, Tensor):
             recorded.append(LayerCall(layer, args[0].detach().clone(), result.detach().clone()))
 
-    hooks = [part.register_forward_hook(record) for part in call.module.modules() if is_layer(part)]
+    names = [*(role_names(call.module) or ()), projection_name(call.module)]
+    makers = [getattr(call.module, name) for name in names if name]
+    hooks = [
+        part.register_forward_hook(record)
+        for part in call.module.modules()
+        if is_layer(part) or any(part is one for one in makers)
+    ]
     try:
         out, weights = call.run_with_weights()
     finally:
@@ -333,8 +335,8 @@ def _times(z: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def _find_roles(
     module: nn.Module, recorded: list[LayerCall], x: Tensor, n_head: int
-) -> tuple[list[Reading], dict, tuple, list] | str:
-    """All readings, the weights of the roles, the biases of keys, and the layers."""
+) -> tuple[list[Reading], dict, list] | str:
+    """All readings, the weights of the roles, and the layers."""
     names = role_names(module)
     if names and len(names) == 3:
         layers = [getattr(module, name) for name in names]
@@ -345,33 +347,38 @@ def _find_roles(
         q, k = (_output_of(getattr(module, name), recorded, x) for name in names)
         layers = [getattr(module, name) for name in names]
         readings = [Reading(q, k, x, (X_AS_VALUES,))] if x.shape[-1] % n_head == 0 else []
-        return _checked(readings, n_head, _role_weights(layers), (), layers)
+        return _checked(readings, _role_weights(layers), layers)
     if query_and_fused_names(module):
         query, fused = (getattr(module, name) for name in query_and_fused_names(module))
         q, (k, v) = _output_of(query, recorded, x), _output_of(fused, recorded, x).chunk(2, -1)
         readings = _with_repeated_heads(q, k, v, n_head)
-        return _checked(readings, n_head, _roles_of_two(query, fused), (), [query, fused])
+        return _checked(readings, _roles_of_two(query, fused), [query, fused])
     if name := fused_name(module):
         return _readings_of_fused(name, getattr(module, name), recorded, x, n_head)
     return _readings_without_names(recorded, x, n_head)
 
 
 def _checked(
-    readings: list[Reading] | str, n_head: int, roles: dict, key_biases: tuple, layers: list
-) -> tuple[list[Reading], dict, tuple, list] | str:
+    readings: list[Reading] | str, roles: dict, layers: list
+) -> tuple[list[Reading], dict, list] | str:
     if isinstance(readings, str):
         return readings
     readings = [one for one in readings if one.q.shape[:2] == one.k.shape[:2] == one.v.shape[:2]]
     if not readings:
         return "its queries, keys and values do not fit together"
-    return readings, roles, key_biases, layers
+    return readings, roles, layers
 
 
 def _role_weights(layers: list) -> dict:
-    roles = {}
-    for role, layer in zip(ROLES, layers, strict=False):
-        roles[role] = (layer if isinstance(layer, nn.Parameter) else layer.weight, lambda z: z)
-    return roles
+    """The weights of layers that have one of their own."""
+    weights = [
+        one if isinstance(one, nn.Parameter) else getattr(one, "weight", None) for one in layers
+    ]
+    return {
+        role: (weight, lambda z: z)
+        for role, weight in zip(ROLES, weights, strict=False)
+        if isinstance(weight, nn.Parameter)
+    }
 
 
 def _roles_of_two(query: nn.Module, fused: nn.Module) -> dict:
@@ -388,9 +395,7 @@ def _readings_of_three(layers: list, recorded: list, x: Tensor, n_head: int):
     readings = _with_repeated_heads(q, k, v, n_head)
     if layers[0] is layers[1] and not isinstance(readings, str):
         readings = [replace(one, bugs=(*one.bugs, SHARED_LAYER)) for one in readings]
-    bias = getattr(layers[1], "bias", None)
-    key_biases = () if bias is None else (bias,)
-    return _checked(readings, n_head, _role_weights(layers), key_biases, layers)
+    return _checked(readings, _role_weights(layers), layers)
 
 
 def _readings_of_matrices(module: nn.Module, names: tuple, x: Tensor, n_head: int):
@@ -404,8 +409,7 @@ def _readings_of_matrices(module: nn.Module, names: tuple, x: Tensor, n_head: in
         columns = [_times(x, w.mT, b) for w, b in zip(weights, biases, strict=True)]
         more = _with_repeated_heads(*columns, n_head)
         readings = readings + more if not isinstance(more, str) else readings
-    key_biases = (biases[1],) if biases[1] is not None else ()
-    return _checked(readings, n_head, _role_weights(weights), key_biases, [])
+    return _checked(readings, _role_weights(weights), [])
 
 
 def _bias_beside(module: nn.Module, name: str) -> Tensor | None:
@@ -467,10 +471,11 @@ def _readings_of_fused(
             roles = {
                 role: (weight, partial(_part_of_gradient, split, out_first))
                 for role, split in zip(ROLES, splits, strict=False)
+                if isinstance(weight, nn.Parameter)
             }
     if not readings:
         return f"{fused.shape[-1]} channels of {name} cannot be shared out among {n_head} heads"
-    return _checked(readings, n_head, roles, (), [layer])
+    return _checked(readings, roles, [layer])
 
 
 def _part_of_gradient(split: Callable, out_first: bool, gradient: Tensor) -> Tensor:
@@ -487,24 +492,30 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
     def part_of_head(i: int, z: Tensor) -> Tensor:
         return z.unflatten(-1, (n_head, 3, -1))[..., i, :].flatten(-2)
 
+    def part_of_channel(i: int, z: Tensor) -> Tensor:
+        return z.unflatten(-1, (-1, 3))[..., i]
+
     def cut(start: int, stop: int, z: Tensor) -> Tensor:
         return z[..., start:stop]
 
     if width % 3 == 0:
         by_role = [
-            [partial(part, 3, i) for i in order] for order in itertools.permutations(range(3))
+            (
+                [partial(part, 3, i) for i in order],
+                () if order == (0, 1, 2) else (_another_order(order),),
+            )
+            for order in itertools.permutations(range(3))
         ]
-        wrong = [(_another_order(order),) for order in itertools.permutations(range(3))]
-        by_role_named = [(by_role[0], ()), *zip(by_role[1:], wrong[1:], strict=True)]
         by_head = []
         if width % (3 * n_head) == 0 and n_head > 1:
             bugs = (_by_head(name),) if name in FUSED_BY_ROLE else ()
-            by_head = [([partial(part_of_head, i) for i in range(3)], bugs)]
-        if name in FUSED_BY_HEAD:
-            by_role_named, by_head = by_head, by_role_named
-        yield by_role_named[0] if by_role_named else by_head[0]
-        yield from by_head
-        yield from by_role_named[1:]
+            by_head = [
+                ([partial(take, i) for i in range(3)], bugs)
+                for take in (part_of_head, part_of_channel)
+            ]
+        first, others = by_role[:1], by_role[1:]
+        yield from by_head + first if name in FUSED_BY_HEAD else first + by_head
+        yield from others
     rest = width - C
     if rest > 0 and rest % 2 == 0 and width != 3 * C and (rest // 2) % max(1, C // n_head) == 0:
         edges = (0, C, C + rest // 2, width)
@@ -550,7 +561,7 @@ def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int):
         more = _with_repeated_heads(*(_output_of(one, recorded, x) for one in three), n_head)
         readings += more if not isinstance(more, str) else []
     readings = [one for one in readings if not one.bugs]
-    return _checked(readings, n_head, {}, (), layers) if readings else NO_LAYERS
+    return _checked(readings, {}, layers) if readings else NO_LAYERS
 
 
 # ---------------------------------------------------------------- from the heads to the output
@@ -575,7 +586,7 @@ def _find_endings(
         before = [one for one in others if one.layer is last.layer and one is not last]
         if before and _same_but_for_shape(before[-1].out, last.z):
             endings.append(Ending(before[-1].z, bugs=(USED_TWICE,)))
-        return endings, last.layer.weight
+        return endings, getattr(last.layer, "weight", None)
     layers = [] if projection is None else [one for one in projection.modules() if is_layer(one)]
     endings = [Ending(out)]
     called = [one for one in others if any(one.layer is layer for layer in layers)]

@@ -6,7 +6,7 @@ weight is stored as (in, out), or an `nn.Parameter`.
 
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 ROLES = ("query", "key", "value")
 ROLE_NAMES = (  # of three separate layers
@@ -120,6 +120,9 @@ def role_names(module: nn.Module) -> tuple[str, ...] | None:
         if all(is_layer(getattr(module, name, None)) for name in names):
             return names
     for names in ROLE_NAMES:
+        if all(_is_made_of_layers(getattr(module, name, None)) for name in names):
+            return names
+    for names in ROLE_NAMES:
         if all(isinstance(getattr(module, name, None), nn.Linear) for name in names[:2]):
             return names[:2]
     return None
@@ -139,13 +142,9 @@ def query_and_fused_names(module: nn.Module) -> tuple[str, str] | None:
 
 def projection_name(module: nn.Module) -> str | None:
     """The name of the output projection."""
+    parts = {name: getattr(module, name, None) for name in PROJECTION_NAMES}
     return next(
-        (
-            name
-            for name in PROJECTION_NAMES
-            if is_layer(part := getattr(module, name, None)) or isinstance(part, nn.Sequential)
-        ),
-        None,
+        (n for n, part in parts.items() if is_layer(part) or _is_made_of_layers(part)), None
     )
 
 
@@ -179,7 +178,14 @@ def is_layer(part: Any) -> bool:
     if isinstance(part, nn.Parameter):
         return part.dim() in (2, 3)
     weight = getattr(part, "weight", None)
-    return isinstance(part, nn.Module) and isinstance(weight, nn.Parameter) and weight.dim() == 2
+    matrix = isinstance(weight, Tensor) and weight.dim() == 2
+    return isinstance(part, nn.Module) and matrix and not isinstance(part, nn.Embedding)
+
+
+def _is_made_of_layers(part: Any) -> bool:
+    """Tell whether a part may stand for a layer, as one with LoRA or a Sequential does."""
+    containers = (nn.ModuleList, nn.ModuleDict, nn.MultiheadAttention)
+    return isinstance(part, nn.Module) and not isinstance(part, containers)
 
 
 def _first(module: nn.Module, names: Any) -> str | None:
