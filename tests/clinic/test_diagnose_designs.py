@@ -11,7 +11,7 @@ from helpers.clinic import diagnose
 from helpers.clinic.module_bugs import bugs_for
 from helpers.clinic.wiring import MODULE_WIRING_BUGS
 from tests.clinic.designs import BUGS, DESIGNS, SCHEMES
-from tests.clinic.written import BROKEN
+from tests.clinic.written import BROKEN, spread
 
 # What `diagnose` calls a bug of `designs`; those that are missing have the same name there.
 NAMES = {
@@ -122,14 +122,6 @@ SHOWS_NOTHING = "RoPE along the heads"
 def expected(bug, scheme):
     name = NAMES_IN_SCHEME.get((bug.name, scheme), NAMES.get(bug.name, bug.name))
     return set(name.split("; "))
-
-
-def spread(cases, every):
-    """Of many cases one in `every` by default, all of them when `slow` ones run too."""
-    return [
-        case if i % every == 0 else pytest.param(*case, marks=pytest.mark.slow)
-        for i, case in enumerate(cases)
-    ]
 
 
 def by_name(case):

@@ -1,5 +1,6 @@
 """Attentions and blocks as people write them, right and with a known bug, for `diagnose`."""
 
+import pytest
 import torch
 from torch import nn
 
@@ -7,6 +8,14 @@ from helpers.attention import Block, Head, causal_mask
 
 C, N_HEAD = 12, 3
 INF = float("inf")
+
+
+def spread(cases, every):
+    """Of many cases one in `every` by default, all of them when `slow` ones run too."""
+    return [
+        case if i % every == 0 else pytest.param(*case, marks=pytest.mark.slow)
+        for i, case in enumerate(cases)
+    ]
 
 
 def tril(scores):
