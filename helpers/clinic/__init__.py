@@ -4,7 +4,8 @@
 - `bugs`: known bugs of attention. `module_bugs`: those that only `diagnose` looks for. `wiring`:
   known bugs of a block, whose parts are right. `variants`: right attention by another formula.
 - `names`: the usual names of layers and of a block's parts. `calls`: how a module is called.
-- `inspection`: finds queries, keys, values and weights in a module. `blocks`: the parts of a block.
+- `inspection` finds attentions in a module and what they compute, `readings` their queries, keys
+  and values, `blocks` the parts of a block.
 - `comparison`: compares an attention or a block with the right one, and with every known bug.
   `behaviour`: does so where only inputs and outputs can be seen.
 - `gradients`: which parameters learn. `crashes`: what to say about a module that raises an error.

@@ -22,9 +22,10 @@ from helpers.clinic.bugs import (
     in_heads,
     scaled_scores,
 )
-from helpers.clinic.inspection import MORE_KEYS, AttentionInternals, Ending, Reading
+from helpers.clinic.inspection import MORE_KEYS, AttentionInternals, Ending
 from helpers.clinic.module_bugs import bug_pairs_for, bugs_for
 from helpers.clinic.probes import Finding, close, matches_reference, same_numbers
+from helpers.clinic.readings import Reading
 from helpers.clinic.variants import variant_bugs, variants
 from helpers.clinic.wiring import WiringBug, block_output, wiring_bugs_and_pairs
 from helpers.numbers import small

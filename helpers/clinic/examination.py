@@ -425,13 +425,12 @@ class Examination:
         if finding.ok:
             return
         evidence = f"in training mode {finding.evidence}"
-        self._add(Finding(finding.name, False, evidence))
+        self.findings[finding.name] = Finding(finding.name, False, evidence)
         self._recognise(
             "batch norm instead of layer norm",
             f"in training, {culprits[0]} takes mean and variance over all tokens of all sequences, "
             "also of later ones. Use a layer norm, over the channels of each token.",
         )
-        self.findings[finding.name] = Finding(finding.name, False, evidence)
 
     def _check_residuals_and_norms(self) -> None:
         for name, call in self.blocks.items():
