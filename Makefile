@@ -42,7 +42,7 @@ test: $(READY) ## run every notebook against its stored outputs, and the tests (
 
 test-all: test ## the same, then every slow repetition: all known mistakes, and notebooks on two threads
 	@$(TEST) -m slow $(TEST_ARGS) tests
-	@OMP_NUM_THREADS=2 $(TEST) $(TEST_ARGS) notebooks
+	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) notebooks
 
 lint: $(READY_DEV) ## check style and spelling of code and notebooks
 	@$(RUN) -m ruff check .
