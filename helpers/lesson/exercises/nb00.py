@@ -74,7 +74,7 @@ MEAN_OVER_TIME = Exercise(
 
 
 def normalise_rows(a):
-    """(..., R, S), all positive -> the same shape: each row divided by its sum."""
+    """(..., R, S), none negative, no row all 0 -> the same shape: each row divided by its sum."""
     return a / a.sum(dim=-1, keepdim=True)
 
 

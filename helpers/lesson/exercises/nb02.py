@@ -330,7 +330,7 @@ PREDICTIONS = (
     Prediction(
         id="02.p2",
         question="The numbers are 32-bit floats (float32), which store about seven digits. How large is the largest difference between "
-        "the means by the loop and by the product, all of them between -2 and 2?",
+        "the means by the loop and by the product? (All means lie between -2 and 2.)",
         choices={
             "a": Choice(
                 "exactly 0: the same formula gives the same bits",

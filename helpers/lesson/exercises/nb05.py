@@ -356,11 +356,11 @@ PREDICTIONS = (
             "b": Choice(
                 "a head that does not learn, like the one at the beginning",
                 "That head had queries and keys of variance 1 and 256 channels: scores of variance 256. Here the default weights are small, "
-                "so the scores have variance 1.9 even without the division, and hardly any row is saturated.",
+                "so the scores have variance 1.9 even without the division, and few rows are saturated.",
             ),
             "c": Choice(
                 "nothing unusual",
-                "The scores have variance 1.9 at initialisation, so hardly any row is saturated. Dividing scores by 4 is the same as dividing "
+                "The scores have variance 1.9 at initialisation, so few rows are saturated. Dividing scores by 4 is the same as dividing "
                 "W_query by 4, and training can make W_query smaller. That a head trains does not show that it is right: compare it with a reference.",
             ),
         },

@@ -163,7 +163,7 @@ LAYER_NORM = Exercise(
         Mistake(
             "ε outside the square root",
             change=("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)"),
-            message="ε was added after the square root. For ordinary tokens it does not show; for a tiny one the result is three times too large. sqrt(var + ε).",
+            message="ε was added after the square root. For ordinary tokens it does not show; for a tiny one the result is several times too large. sqrt(var + ε).",
         ),
         Mistake(
             "standard deviation plus ε",
@@ -377,7 +377,7 @@ PREDICTIONS = (
             "c": Choice(
                 "more than 100 000",
                 "Two vectors of equal size at right angles have a sum that is √2 = 1.4 times as large. With 0.7 times the size it is 1.2 times as large. "
-                "The factors of all 48 branches are multiplied: (1.4 · 1.2) to the power of 24 is some 100 000.",
+                "The factors of all 48 branches are multiplied: (1.4 · 1.2) to the power of 24 is about 250 000.",
             ),
         },
         answer="c",
@@ -430,11 +430,11 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "The loss falls as well, only more slowly.",
-                "That is what happens with two or four blocks (four need more than 100 steps). With eight, the letters are averaged away before the last layer, and 100 steps do not change this.",
+                "That is what happens with two or four blocks (four need more than 100 steps). With eight, all letters but the first are averaged away before the last layer, and 100 steps do not change this.",
             ),
             "b": Choice(
                 "The loss stays near that of guessing.",
-                "The letters are averaged away: what the last layer reads is the same for every word. It can only learn how frequent each letter is.",
+                "All letters but the first are averaged away, and training loses the trace of the first. Then the last layer reads the same for every word, and can only learn how frequent each letter is.",
             ),
             "c": Choice(
                 "The loss becomes nan, because the numbers explode.",
