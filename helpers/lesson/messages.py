@@ -4,7 +4,6 @@
 """
 
 import inspect
-import math
 import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
@@ -115,8 +114,9 @@ def changed_input(name: str) -> str:
 
 
 def forbidden_call(word: str) -> str:
-    """Say that the work was left to torch."""
-    return f"Your function calls torch's own {word}. Here you write it yourself."
+    """Say that the work was left to a function that has it done already."""
+    own = f"a ready-made {word}" if word == "attention" else f"torch's own {word}"
+    return f"Your function calls {own}. Here you write it yourself."
 
 
 def nothing_returned() -> str:
@@ -197,38 +197,56 @@ def wrong_numbers(value: Tensor, expected: Tensor, close: Callable[..., Tensor])
         if value.isnan().any():
             message += " nan comes of 0 / 0, inf - inf or 0 * inf, and then spreads."
         return message
-    square = value.dim() > 1 and value.shape[-1] == value.shape[-2]
-    if square and close(value.mT, expected).all():
-        return f"{message}\nThe numbers are right, but rows and columns are swapped."
-    ratio, name = _simple_ratio(value, expected)
-    if name and close(value / ratio, expected).all():
-        message += f"\nEvery number is {name} times what it should be."
     return message
 
 
-def _simple_ratio(value: Tensor, expected: Tensor) -> tuple[float, str]:
-    """Guess what all numbers are multiplied by, and name it: 3, 1/4, √2, 1/√2 or their negative.
+# ---------------------------------------------------------------- right, but …
 
-    The name is empty when it is another number, or when one number alone is to be compared.
-    """
-    # Flat, since torch.unravel_index imports sympy, which takes a quarter of a second.
-    largest = expected.abs().argmax()
-    got, wanted = value.flatten()[largest].item(), expected.flatten()[largest].item()
-    if value.numel() < 2 or not expected.is_floating_point() or wanted == 0:
-        return 0.0, ""
-    ratio = got / wanted
-    for n in range(1, 101):
-        for factor, name in (
-            (n, f"{n}"),
-            (1 / n, f"1/{n}"),
-            (n**0.5, f"√{n}"),
-            (n**-0.5, f"1/√{n}"),
-        ):
-            if factor != 1 and math.isclose(ratio, factor, rel_tol=1e-5):
-                return ratio, name
-            if math.isclose(ratio, -factor, rel_tol=1e-5):
-                return ratio, f"-{name}"
-    return 0.0, ""
+
+def right_but(told: str, problem: str, shown_input: str) -> str:
+    """Say for which other input a right answer turns out to be wrong."""
+    return f"Right for the first inputs, but not for {told}.\n{problem}\n{shown_input}"
+
+
+def property_missing(name: str, atol: float) -> str:
+    """Say that the numbers are near enough, and still lack something."""
+    return f"Every number is within {atol:g} of the right one, but this does not hold: {name}."
+
+
+def missing_call(what: str, names: Sequence[str]) -> str:
+    """Say that a step that the task asks for is not there."""
+    return (
+        f"The numbers are right, but your function makes no {what}, and the task asks for one.\n"
+        f"(It calls none of these: {', '.join(names[:4])}.)"
+    )
+
+
+def loops(noun: str, letter: str, counts: Sequence[tuple[int, int]]) -> str:
+    """Say that Python works longer along an axis, so that there is a loop over it."""
+    (few, a), (many, b) = counts
+    return (
+        f"The numbers are right, but your function loops over the {noun}s in Python, and the task "
+        f"asks for a way without this loop.\nFor {letter} = {few} Python takes {a} steps in it, for "
+        f"{letter} = {many} it takes {b}."
+    )
+
+
+CUTS = (".detach(", ".data", "no_grad", ".item(", ".tolist(", ".numpy(", "torch.tensor(")
+
+
+def wrong_gradient(name: str, none: bool, candidate: Callable) -> str:
+    """Say which argument gets no gradient, or a wrong one, and what in the source may cut it off."""
+    what = f"no gradient reaches `{name}`" if none else f"the gradient of `{name}` is not"
+    message = f"The numbers are right, but {what}, so training would go wrong."
+    found = next((cut for cut in CUTS if cut in _source(candidate)), "")
+    return f"{message}\n`{found.strip('.(')}` in your code may cut it off." if found else message
+
+
+def _source(function: Callable) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
 
 
 # ---------------------------------------------------------------- what it was given, and what holds
@@ -246,19 +264,26 @@ def inputs(names: Sequence[str], arguments: tuple) -> str:
 
 
 def what_holds(
-    value: Tensor, right: Tensor, holds: Sequence[str], fails: Sequence[str], extra: Sequence[str]
+    value: Tensor,
+    right: Tensor,
+    holds: Sequence[str],
+    fails: Sequence[str],
+    extra: Sequence[str],
+    told: bool,
 ) -> str:
     """Say what is right about a wrong answer of the right shape, which narrows the search.
 
-    `right` says which numbers are. The rest are names of properties: those that the answer shares
-    with the right one, those that it lacks, and those that it should not have.
+    `right` says which numbers are. Then come names of properties: those that the answer shares
+    with the right one, those that it lacks, and those that it should not have. `told` says whether
+    something better than "none is right" was said already.
     """
     holds = [
         f"the shape {_shape(value)}",
         *(["all numbers finite"] if value.isfinite().all() else []),
         *holds,
     ]
-    message = f"{_right_numbers(right)} What holds: {', '.join(holds)}."
+    count = "" if told and not right.any() else f"{_right_numbers(right)} "
+    message = f"{count}What holds: {', '.join(holds)}."
     if fails:
         message += f" What does not: {', '.join(fails)}."
     if extra:

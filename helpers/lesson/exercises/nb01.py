@@ -15,6 +15,21 @@ def _batches():
     ]
 
 
+_AXES = {"x": "B T C", "return": "B T C"}
+
+
+def _running_mean_of_squares(x):
+    return (x**2).cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)[:, None]
+
+
+# What people hand in for the causal mean.
+_STEPS = (
+    ("the running sums, not yet divided", lambda x: x.cumsum(dim=1)),
+    ("the mean of all tokens of each sequence, (B, C)", lambda x: x.mean(dim=1)),
+    ("the causal mean of the squares", _running_mean_of_squares),
+    ("the largest token so far, in each channel", lambda x: x.cummax(dim=1).values),
+)
+
 _FORGETS_ITSELF = (
     "The slice ends one too early: x[…, :t] holds tokens 0 to t-1, and for t = 0 nothing, whose mean is nan. "
     "Every token is part of its own past here: slice to t + 1."
@@ -54,6 +69,8 @@ CAUSAL_MEAN = Exercise(
     title="The loop",
     reference=causal_mean,
     cases=_batches,
+    axes=_AXES,
+    intermediates=_STEPS,
     checked="two random batches: every output is the mean of its own token and all before it, channel by channel",
     mistakes=(
         Mistake(
@@ -147,12 +164,23 @@ def causal_mean_one_loop(x):
     return out
 
 
+def _by_running_sum(x):
+    total, out = torch.zeros_like(x[:, 0]), []
+    for t in range(x.shape[1]):
+        total = total + x[:, t]
+        out.append(total / (t + 1))
+    return torch.stack(out, dim=1)
+
+
 CAUSAL_MEAN_ONE_LOOP = Exercise(
     id="01.2",
     title="One loop for the whole batch",
     reference=causal_mean_one_loop,
     cases=_batches,
-    accepted=(causal_mean,),
+    axes=_AXES,
+    intermediates=_STEPS,
+    no_loop_over="B",
+    accepted=(_by_running_sum,),
     checked="the same numbers as causal_mean on two random batches",
     mistakes=(
         Mistake(
@@ -230,12 +258,20 @@ def causal_mean_cumsum(x):
     return x.cumsum(dim=1) / counts
 
 
+def _by_matrix(x):
+    T = x.shape[1]
+    return torch.tril(torch.ones(T, T, dtype=x.dtype)) @ x / torch.arange(1, T + 1)[:, None]
+
+
 CAUSAL_MEAN_CUMSUM = Exercise(
     id="01.3",
     title="No loop in Python: running sums",
     reference=causal_mean_cumsum,
     cases=_batches,
-    accepted=(causal_mean, causal_mean_one_loop),
+    axes=_AXES,
+    intermediates=_STEPS,
+    no_loop_over="B T",
+    accepted=(_by_matrix,),
     checked="the same numbers as causal_mean on two random batches",
     mistakes=(
         Mistake(

@@ -31,11 +31,26 @@ def _batches():
     ]
 
 
+def _causal_weights(x):
+    ones = torch.tril(torch.ones(x.shape[1], x.shape[1]))
+    return ones / ones.sum(dim=-1, keepdim=True)
+
+
+_PRODUCTS = ("matmul", "mm", "bmm", "einsum", "linear", "tensordot", "baddbmm", "inner")
+
+
 CAUSAL_MEAN_MATMUL = Exercise(
     id="02.1",
     title="The causal mean as one matmul",
     reference=causal_mean_matmul,
     cases=_batches,
+    axes={"x": "B T C", "return": "B T C"},
+    intermediates=(
+        ("the (T, T) weights, not yet multiplied by x", _causal_weights),
+        ("the running sums: the weights are ones, not yet divided", lambda x: x.cumsum(dim=1)),
+    ),
+    needs=(("matrix product", _PRODUCTS),),
+    no_loop_over="B T",
     accepted=(_by_dividing_afterwards,),
     checked="two random batches: the same numbers as the loop of notebook 01, within 0.00001",
     mistakes=(
@@ -129,11 +144,31 @@ def _window_by_loop(T, width):
     return weights
 
 
+def _ages(T):
+    return (torch.arange(T)[:, None] - torch.arange(T)).float()
+
+
+def _window(T, width):
+    return ((_ages(T) >= 0) & (_ages(T) < width)).float()
+
+
+def _blocks(T, width):
+    block = torch.arange(T) // width
+    same = (block[:, None] == block).float().tril()
+    return same / same.sum(dim=-1, keepdim=True)
+
+
 WINDOW_WEIGHTS = Exercise(
     id="02.2",
     title="A sliding window",
     reference=window_weights,
     cases=lambda: [(6, 3), (5, 2)],
+    axes={"return": "T T"},
+    intermediates=(
+        ("the table of t - s, how far back each token lies", lambda T, width: _ages(T)),
+        ("the window as ones and zeros, not yet divided", lambda T, width: _window(T, width)),
+        ("the window cut into blocks that do not overlap", _blocks),
+    ),
     accepted=(_window_by_loop,),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
     checked="T=6 with width 3 and T=5 with width 2, the short rows at the start included",
@@ -220,11 +255,26 @@ def _decay_by_softmax(T, decay):
     return torch.softmax(scores.masked_fill(age < 0, float("-inf")), dim=-1)
 
 
+def _raw(T, decay):
+    return torch.tril(decay ** _ages(T).clamp(min=0))
+
+
+def _raw_both(T, decay):
+    return decay ** _ages(T).abs()
+
+
 DECAY_WEIGHTS = Exercise(
     id="02.3",
     title="Fading memory",
     reference=decay_weights,
     cases=lambda: [(5, 0.5), (4, 0.8)],
+    axes={"return": "T T"},
+    intermediates=(
+        ("the table of t - s, how far back each token lies", lambda T, decay: _ages(T)),
+        ("decay ** (t - s), not yet divided by the row sums", _raw),
+        ("decay ** |t - s| for the future, too, not yet divided by the row sums", _raw_both),
+        ("the weights of the plain causal mean", lambda T, decay: decay_weights(T, 1.0)),
+    ),
     accepted=(_decay_by_softmax,),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
     checked="T=5 with decay 0.5 and T=4 with decay 0.8",

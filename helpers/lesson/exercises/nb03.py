@@ -36,11 +36,42 @@ def _scores():
     ]
 
 
+def _masked(scores):
+    T = scores.shape[-1]
+    return scores.masked_fill(torch.ones(T, T).triu(1) == 1, float("-inf"))
+
+
+def _plain_average(scores):
+    return torch.softmax(_masked(torch.zeros_like(scores)), dim=-1)
+
+
+def _exponentials(scores):
+    return torch.tril(torch.exp(scores))
+
+
+def _softmax_twice(scores):
+    return torch.softmax(causal_softmax(scores), dim=-1)
+
+
+def _zero_twice(scores):
+    return torch.softmax(torch.tril(torch.softmax(scores, dim=-1)), dim=-1)
+
+
 CAUSAL_SOFTMAX = Exercise(
     id="03.1",
     title="Causal softmax for a batch",
     reference=causal_softmax,
     cases=_scores,
+    axes={"scores": "B T T", "return": "B T T"},
+    intermediates=(
+        ("the masked scores, before the softmax", _masked),
+        ("the softmax of the scores without a mask", lambda scores: torch.softmax(scores, -1)),
+        ("the mask, and no weights", lambda scores: torch.tril(torch.ones_like(scores))),
+        ("the weights of the plain causal mean: the scores are not used", _plain_average),
+        ("the exponentials of the scores, with the future at 0, not yet divided", _exponentials),
+        ("the right weights after another softmax", _softmax_twice),
+        ("a softmax of the scores with the future set to 0, then of its result", _zero_twice),
+    ),
     accepted=(_renormalised, _large_negative),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
     checked="two batches: rows sum to 1, no weight on the future, and each sequence has the weights of its own scores",
@@ -159,11 +190,26 @@ _ONE_BACK_IS_LARGEST = (
 )
 
 
+def _all_but_one_back(T):
+    scores = torch.diag(torch.full((T - 1,), -1000.0), diagonal=-1)
+    return torch.softmax(_masked(scores), dim=-1)
+
+
 LOOK_ONE_BACK = Exercise(
     id="03.2",
     title="Attend one back",
     reference=look_one_back,
     cases=lambda: [(5,), (4,)],
+    axes={"return": "T T"},
+    needs=(
+        ("softmax", ("softmax", "exp", "exp_", "exp2", "logsumexp")),
+        ("mask", ("masked input", "masked_fill", "masked_fill_", "where", "tril", "triu")),
+    ),
+    intermediates=(
+        ("the weights of the plain causal mean", lambda T: _plain_average(torch.zeros(T, T))),
+        ("the weights of a plain mean over all tokens", lambda T: torch.full((T, T), 1 / T)),
+        ("a causal mean that leaves out the token one back", _all_but_one_back),
+    ),
     accepted=(_look_one_back_by_diag,),
     atol=0.01,
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE, _ONE_BACK_IS_LARGEST),
@@ -267,11 +313,34 @@ def _large_scores():
     ]
 
 
+def _shifted(scores):
+    return scores - scores.amax(dim=-1, keepdim=True)
+
+
+def _shifted_exponentials(scores):
+    return torch.exp(_shifted(scores))
+
+
+def _base_two(scores):
+    return torch.softmax(scores * torch.log(torch.tensor(2.0)), dim=-1)
+
+
+def _no_exponentials(scores):
+    return scores / scores.sum(dim=-1, keepdim=True)
+
+
 SAFE_SOFTMAX = Exercise(
     id="03.3",
     title="A softmax that does not overflow",
     reference=safe_softmax,
     cases=_large_scores,
+    axes={"scores": "... T", "return": "... T"},
+    intermediates=(
+        ("the exponentials, not yet divided by their sum", _shifted_exponentials),
+        ("the scores minus the largest of their row", lambda scores: _shifted(scores)),
+        ("2 to the power of the scores, divided by its sum, with 2 in the place of e", _base_two),
+        ("the scores divided by their sum, without exponentials", _no_exponentials),
+    ),
     accepted=(_by_logsumexp,),
     without="softmax",
     properties=(ROWS_SUM_TO_ONE,),

@@ -28,10 +28,36 @@ def _score_from_table(x, W_query, W_key, i, j):
     return (x @ W_query @ (x @ W_key).T)[i, j]
 
 
+def _sum_of_both(x, W_query, W_key, i, j):
+    return (x[i] @ W_query + x[j] @ W_key).sum()
+
+
+def _column(x, W_query, W_key, i, j):
+    return x @ W_query @ (x[j] @ W_key)
+
+
+def _left_out(n):
+    return lambda x, W_query, W_key, i, j: (x[i] @ W_query)[:-n] @ (x[j] @ W_key)[:-n]
+
+
+def _only(n):
+    return lambda x, W_query, W_key, i, j: (x[i] @ W_query)[:n] @ (x[j] @ W_key)[:n]
+
+
 SCORE = Exercise(
     id="04.1",
     title="One score",
     reference=score,
+    axes={"x": "T C", "W_query": "C d", "W_key": "C d"},
+    intermediates=(
+        ("the query of token i", lambda x, W_query, W_key, i, j: x[i] @ W_query),
+        ("the key of token j", lambda x, W_query, W_key, i, j: x[j] @ W_key),
+        ("all scores, (T, T)", lambda x, W_query, W_key, i, j: x @ W_query @ (x @ W_key).T),
+        ("the sum of query and key, not of their products", _sum_of_both),
+        ("the scores of all queries for key j", _column),
+        *((f"the score with the last {n} of its products left out", _left_out(n)) for n in (1, 2)),
+        *((f"the score of the first {n} channels only", _only(n)) for n in (1, 2)),
+    ),
     cases=lambda: [
         (*_normal(0, (7, 3), (3, 2), (3, 2)), 2, 5),  # others than in the text
         (*_normal(1, (5, 4), (4, 3), (4, 3)), 3, 2),
@@ -123,10 +149,30 @@ def _linear(C, d):
     return nn.Linear(C, d, bias=False)
 
 
+def _product(layer):
+    return layer.weight.T @ layer.weight
+
+
+def _other_product(layer):
+    return layer.weight @ layer.weight.T
+
+
+def _of_ones(layer):
+    return layer(torch.ones(1, layer.in_features))
+
+
 PLAIN_MATRIX = Exercise(
     id="04.2",
     title="From nn.Linear to a plain matrix",
     reference=plain_matrix,
+    axes={"return": "C d"},
+    sizes={"C": lambda layer: layer.in_features, "d": lambda layer: layer.out_features},
+    intermediates=(
+        ("layer.weight as it is stored, (d, C)", lambda layer: layer.weight),
+        ("the (C, C) product of layer.weight.T and layer.weight", _product),
+        ("the (d, d) product of layer.weight and layer.weight.T", _other_product),
+        ("the layer's result for one token of ones: the sums of the matrix's columns", _of_ones),
+    ),
     cases=lambda: [(_linear(5, 3),), (_linear(4, 4),)],
     accepted=(_by_asking,),
     checked="a layer with 5 inputs and 3 outputs, and a square one",
@@ -193,10 +239,51 @@ def _loop_stops_early(x, W_query, W_key, W_value):
     return out
 
 
+_STEPS = (
+    "the queries",
+    "the keys",
+    "the values, which no weights have averaged",
+    "the scores, before the division, the mask and the softmax",
+    "the scaled scores, before the mask and the softmax",
+    "the masked, scaled scores, before the softmax",
+    "the weights, not yet multiplied by the values",
+)
+
+
+def _step(n):
+    """A step on the way to the head's output, as a function of its arguments."""
+
+    def step(x, W_query, W_key, W_value):
+        q, k, v = x @ W_query, x @ W_key, x @ W_value
+        scores = q @ k.mT
+        scaled = scores / q.shape[-1] ** 0.5
+        masked = scaled.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+        return (q, k, v, scores, scaled, masked, torch.softmax(masked, dim=-1))[n]
+
+    return step
+
+
+def _best_key(x, W_query, W_key, W_value):
+    best = _step(5)(x, W_query, W_key, W_value).argmax(dim=-1)
+    return nn.functional.one_hot(best, x.shape[1]).float() @ (x @ W_value)
+
+
+def _mean_of_values(x, W_query, W_key, W_value):
+    return head(x, 0 * W_query, W_key, W_value)
+
+
 HEAD = Exercise(
     id="04.3",
     title="A causal head",
     reference=head,
+    axes={"x": "B T C", "W_query": "C d", "W_key": "C d", "W_value": "C d_v", "return": "B T d_v"},
+    intermediates=(
+        *((name, _step(n)) for n, name in enumerate(_STEPS)),
+        ("the values of the best key alone, of the largest score of each row", _best_key),
+        ("the plain causal mean of the values: the scores are not used", _mean_of_values),
+    ),
+    without="attention",
+    trained=True,
     cases=lambda: [
         _normal(0, (3, 5, 8), (8, 2), (8, 2), (8, 2)),
         _normal(1, (2, 6, 7), (7, 3), (7, 3), (7, 4)),

@@ -40,6 +40,38 @@ def _mean_square(q, k, scaled):
     return ((scores - scores.mean()) ** 2).mean()
 
 
+def _another(compute):
+    """Another number about the scores, as an answer to 05.1."""
+
+    def another(q, k, scaled):
+        scores = q @ k.mT
+        return compute(scores / q.shape[-1] ** 0.5 if scaled else scores, q, k)
+
+    return another
+
+
+_OTHER_NUMBERS = (
+    ("the mean of the squared scores", lambda s, q, k: (s**2).mean()),
+    ("the mean of the scores", lambda s, q, k: s.mean()),
+    ("the sum of the squared differences, not their mean", lambda s, q, k: s.var() * s.numel()),
+    ("the mean of the variances of the rows, each for itself", lambda s, q, k: s.var(-1).mean()),
+    ("the variances of the rows, not that of all scores together", lambda s, q, k: s.var(-1)),
+    ("the variances of the columns", lambda s, q, k: s.var(-2)),
+    ("the mean of the variances of the columns", lambda s, q, k: s.var(-2).mean()),
+    ("the variance of each sequence", lambda s, q, k: s.var((-2, -1))),
+    ("the mean of the variances of the sequences", lambda s, q, k: s.var((-2, -1)).mean()),
+    ("the variance of sequence 0 alone", lambda s, q, k: s[0].var()),
+    (
+        "the variance of what a causal mask allows",
+        lambda s, q, k: s[:, causal_mask(s.shape[-1])].var(),
+    ),
+    ("the variance of the weights, after a softmax", lambda s, q, k: torch.softmax(s, -1).var()),
+    ("the mean size of the scores, without their signs", lambda s, q, k: s.abs().mean()),
+    ("the scores, and not their variance", lambda s, q, k: s),
+    ("the variance of q", lambda s, q, k: q.var()),
+)
+
+
 def _many_pairs():
     """So many scores that a variance divided by n equals one divided by n - 1: both are right."""
     pairs = _pairs((3, 250, 16), (2, 320, 9))
@@ -50,6 +82,8 @@ SCORE_VARIANCE = Exercise(
     id="05.1",
     title="Measure the variance of scores",
     reference=score_variance,
+    axes={"q": "B T d", "k": "B T d"},
+    intermediates=tuple((name, _another(compute)) for name, compute in _OTHER_NUMBERS),
     cases=_many_pairs,
     accepted=(_by_einsum, _divided_by_n, _mean_square),
     checked="two large batches, raw and scaled, over all pairs of positions",
@@ -134,6 +168,23 @@ def _scaled_queries(q, k):
     return torch.softmax(scores.masked_fill(torch.ones_like(scores).tril() == 0, -1e9), dim=-1)
 
 
+def _scaled(q, k):
+    return q @ k.mT / q.shape[-1] ** 0.5
+
+
+def _masked(q, k):
+    return _scaled(q, k).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+
+
+def _scaled_cosines(q, k):
+    return scaled_weights(q / q.norm(dim=-1, keepdim=True), k / k.norm(dim=-1, keepdim=True))
+
+
+def _cosines(q, k):
+    q, k = q / q.norm(dim=-1, keepdim=True), k / k.norm(dim=-1, keepdim=True)
+    return scaled_weights(q * q.shape[-1] ** 0.5, k)
+
+
 def _with_bug(bug):
     """The weights of a bug of attention as an answer to 05.2."""
 
@@ -161,6 +212,25 @@ SCALED_WEIGHTS = Exercise(
     id="05.2",
     title="The same spread for every d",
     reference=scaled_weights,
+    axes={"q": "B T d", "k": "B T d", "return": "B T T"},
+    intermediates=(
+        ("the scores, before the division, the mask and the softmax", lambda q, k: q @ k.mT),
+        ("the scaled scores, before the mask and the softmax", _scaled),
+        ("the masked, scaled scores, before the softmax", _masked),
+        (
+            "the scaled scores with the future at 0, before the softmax",
+            lambda q, k: _scaled(q, k).tril(),
+        ),
+        ("the weights times k: an output, not the weights", lambda q, k: scaled_weights(q, k) @ k),
+        ("the weights times q: an output, not the weights", lambda q, k: scaled_weights(q, k) @ q),
+        ("the weights of cosines: q and k with each row of length 1, not divided", _cosines),
+        (
+            "the weights of cosines: q and k with each row of length 1, divided by √d",
+            _scaled_cosines,
+        ),
+        ("the right weights after another softmax", lambda q, k: scaled_weights(q, k).softmax(-1)),
+    ),
+    trained=True,
     cases=lambda: _pairs((3, 5, 16), (2, 6, 9)),
     accepted=(_scaled_queries,),
     properties=(ROWS_SUM_TO_ONE,),
@@ -236,10 +306,21 @@ def _scores(*shape):
     return 2 * torch.randn(*shape, generator=torch.Generator().manual_seed(0))
 
 
+def _mixed(scores, temperature):
+    weights = torch.softmax(scores, dim=-1)
+    return (1 - temperature) * weights + temperature / scores.shape[-1]
+
+
 SOFTEN = Exercise(
     id="05.3",
     title="Temperature",
     reference=soften,
+    axes={"scores": "... T", "return": "... T"},
+    intermediates=(
+        ("the scores divided by the temperature, before the softmax", lambda s, t: s / t),
+        ("the exponentials, not yet divided by their sum", lambda s, t: (s / t).exp()),
+        ("the weights at temperature 1, mixed with equal weights", _mixed),
+    ),
     cases=lambda: [(_scores(3, 5), 2.0), (_scores(2, 4, 3), 0.5)],
     accepted=(_power_of_weights,),
     properties=(ROWS_SUM_TO_ONE,),

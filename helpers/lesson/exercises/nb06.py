@@ -10,6 +10,7 @@ from helpers.clinic.bugs import (
     SPLIT_BUGS,
     correct_attention,
     in_heads,
+    split_heads,
 )
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
@@ -36,16 +37,39 @@ def _heads_and_x():
     seed_all(0)
     return [
         ([Head(6, 2) for _ in range(3)], torch.randn(4, 5, 6)),
-        ([Head(8, 4) for _ in range(2)], torch.randn(3, 6, 8)),
+        ([Head(8, 3) for _ in range(2)], torch.randn(3, 6, 8)),
     ]
+
+
+def _with_x(heads, x):
+    return torch.cat([x, *(head(x) for head in heads)], dim=-1)
+
+
+def _before_x(heads, x):
+    return torch.cat([*(head(x) for head in heads), x], dim=-1)
+
+
+def _multiplied(heads, x):
+    return torch.stack([head(x) for head in heads]).prod(dim=0)
 
 
 SIDE_BY_SIDE_HEADS = Exercise(
     id="06.1",
     title="A list of heads",
     reference=side_by_side_heads,
+    axes={"x": "B T C", "return": "B T n_head·head_size"},
+    sizes={
+        "n_head": lambda heads, x: len(heads),
+        "head_size": lambda heads, x: heads[0](x).shape[-1],
+    },
+    intermediates=(
+        ("the heads' results with `x` itself in front of them", _with_x),
+        ("the heads' results with `x` itself behind them", _before_x),
+        ("the product of the heads' results", _multiplied),
+    ),
+    trained=True,
     cases=_heads_and_x,
-    checked="three heads of 2 channels and two heads of 4: the outputs stand side by side, head 0 first",
+    checked="three heads of 2 channels and two heads of 3: the outputs stand side by side, head 0 first",
     mistakes=(
         Mistake(
             "stacked on a new axis",
@@ -187,10 +211,45 @@ def _last_axes_swapped(q, k, v, n_head):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).mT.reshape(B, T, C)
 
 
+_STEPS = (
+    "the queries after the split, (B, n_head, T, head_size)",
+    "the keys after the split",
+    "the values after the split",
+    "the scores, before the division, the mask and the softmax",
+    "the scaled scores, before the mask and the softmax",
+    "the masked, scaled scores, before the softmax",
+    "the weights, not yet multiplied by the values",
+    "the outputs of the heads, not yet merged",
+    "the outputs of the heads with their axes in the right order, but not yet joined",
+)
+
+
+def _step(n):
+    """A step on the way to the merged output, as a function of the arguments."""
+
+    def step(q, k, v, n_head):
+        q, k, v = (split_heads(z, n_head) for z in (q, k, v))
+        scores = q @ k.mT
+        scaled = scores / q.shape[-1] ** 0.5
+        masked = scaled.masked_fill(~causal_mask(q.shape[-2]), float("-inf"))
+        weights = torch.softmax(masked, dim=-1)
+        out = weights @ v
+        return (q, k, v, scores, scaled, masked, weights, out, out.transpose(1, 2))[n]
+
+    return step
+
+
 MANY_HEADS = Exercise(
     id="06.2",
     title="All heads in one tensor",
     reference=many_heads,
+    axes={"q": "B T C", "k": "B T C", "v": "B T C", "return": "B T C"},
+    sizes={
+        "n_head": lambda q, k, v, n_head: n_head,
+        "head_size": lambda q, k, v, n_head: q.shape[-1] // n_head,
+    },
+    intermediates=tuple((name, _step(n)) for n, name in enumerate(_STEPS)),
+    trained=True,
     cases=_qkv,
     accepted=(_by_slices,),
     checked="two cases in which B, T, n_head and head_size all differ: the outputs equal those of single heads on slices of the channels",
@@ -296,6 +355,11 @@ def _cut_by_slices(fused):
     return [fused[:C], fused[C : 2 * C], fused[2 * C :]]
 
 
+def _query_scaled(fused):
+    query, key, value = fused.chunk(3)
+    return query / fused.shape[1] ** 0.5, key, value
+
+
 CUT_QKV = Exercise(
     id="06.3",
     title="Split a fused weight",
@@ -306,6 +370,11 @@ CUT_QKV = Exercise(
     ],
     accepted=(_cut_by_view, _cut_by_slices),
     several=True,
+    axes={"fused": "3C C", "return": "3 C C"},
+    intermediates=(
+        ("the query's weight three times", lambda fused: [fused.chunk(3)[0]] * 3),
+        ("the right three weights, the query's divided by √C", _query_scaled),
+    ),
     checked="two fused weights of different sizes: query first, then key, then value",
     mistakes=(
         Mistake(

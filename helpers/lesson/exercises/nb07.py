@@ -35,10 +35,50 @@ def _layers():
     ]
 
 
+def _hidden(x, W_1, b_1, W_2, b_2):
+    return torch.relu(x @ W_1.T + b_1)
+
+
+def _with(curve):
+    """The network with another function in the place of ReLU."""
+    return lambda x, W_1, b_1, W_2, b_2: curve(x @ W_1.T + b_1) @ W_2.T + b_2
+
+
+_CURVES = (
+    ("softmax", lambda z: torch.softmax(z, dim=-1)),
+    ("sigmoid", torch.sigmoid),
+    ("SiLU", nn.functional.silu),
+    ("leaky ReLU", nn.functional.leaky_relu),
+    ("the absolute value", torch.abs),
+    ("ELU", nn.functional.elu),
+    ("softplus", nn.functional.softplus),
+    ("squared ReLU", lambda z: torch.relu(z) ** 2),
+    ("a ReLU that keeps the negative numbers", lambda z: z.clamp(max=0)),
+    ("a clamp between 0 and 1", lambda z: z.clamp(0, 1)),
+)
+
+
+def _relu_on_x(x, W_1, b_1, W_2, b_2):
+    return (torch.relu(x) @ W_1.T + b_1) @ W_2.T + b_2
+
+
+def _both_matrices(x, W_1, b_1, W_2, b_2):
+    return torch.relu(x @ (W_2 @ W_1).T + W_2 @ b_1 + b_2)
+
+
 FEED_FORWARD = Exercise(
     id="07.1",
     title="Feed-forward network",
     reference=feed_forward,
+    axes={"x": "... C", "W_1": "4C C", "b_1": "4C", "W_2": "C 4C", "b_2": "C", "return": "... C"},
+    intermediates=(
+        ("the hidden numbers before the ReLU", lambda x, W_1, b_1, W_2, b_2: x @ W_1.T + b_1),
+        ("the hidden numbers after the ReLU", _hidden),
+        *((f"the network with {name} in the place of ReLU", _with(f)) for name, f in _CURVES),
+        ("the network with a ReLU on x in the place of the one between the layers", _relu_on_x),
+        ("a ReLU of the product of both matrices", _both_matrices),
+    ),
+    trained=True,
     cases=_layers,
     accepted=(_by_linear,),
     checked="two inputs of different sizes: the first layer, ReLU and the second layer, both with their biases",
@@ -145,10 +185,33 @@ def _tokens():
     return [(x,) for x in batches]
 
 
+def _between_0_and_1(x, eps=1e-5):
+    low, high = x.amin(-1, keepdim=True), x.amax(-1, keepdim=True)
+    return (x - low) / (high - low + eps)
+
+
+def _length_one(x, eps=1e-5):
+    return nn.functional.normalize(x - x.mean(dim=-1, keepdim=True), dim=-1, eps=eps)
+
+
+def _not_centred(x, eps=1e-5):
+    mean_square = (x**2).mean(dim=-1, keepdim=True)
+    return (x - x.mean(dim=-1, keepdim=True)) / torch.sqrt(mean_square + eps)
+
+
 LAYER_NORM = Exercise(
     id="07.2",
     title="Layer norm",
     reference=layer_norm,
+    axes={"x": "... C", "return": "... C"},
+    intermediates=(
+        ("the mean of each token", lambda x, eps=1e-5: x.mean(-1)),
+        ("the variance of each token", lambda x, eps=1e-5: x.var(-1, unbiased=False)),
+        ("each token with its smallest channel at 0 and its largest at 1", _between_0_and_1),
+        ("each token minus its mean, with length 1", _length_one),
+        ("the centred token divided by the root of its mean square, mean included", _not_centred),
+    ),
+    trained=True,
     cases=_tokens,
     accepted=(_by_squares,),
     atol=1e-4,
@@ -287,10 +350,29 @@ def _with_bug(bug):
     return block
 
 
+def _halved(x, attention, feed_forward, norm_1, norm_2):
+    x = (x + attention(norm_1(x))) / 2
+    return (x + feed_forward(norm_2(x))) / 2
+
+
+def _branches_multiplied(x, attention, feed_forward, norm_1, norm_2):
+    return x + attention(norm_1(x)) * feed_forward(norm_2(x))
+
+
 BLOCK = Exercise(
     id="07.3",
     title="The block",
     reference=block,
+    axes={"x": "B T C", "return": "B T C"},
+    intermediates=(
+        ("the output of the attention alone", lambda x, a, f, n, m: a(n(x))),
+        ("x after the attention, before the feed-forward", lambda x, a, f, n, m: x + a(n(x))),
+        ("the feed-forward's output alone", lambda x, a, f, n, m: f(m(x + a(n(x))))),
+        ("one residual connection around both parts", lambda x, a, f, n, m: x + f(m(a(n(x))))),
+        ("each sum of x and a branch halved: the mean of both", _halved),
+        ("the two branches multiplied, not added one after the other", _branches_multiplied),
+    ),
+    trained=True,
     cases=_parts,
     checked="two blocks with random norms: both residual connections, both norms, in the right order",
     mistakes=(

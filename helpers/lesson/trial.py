@@ -1,0 +1,148 @@
+"""A wrong answer under examination: what it was called with, what came, what should have come."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.lesson import axes as names_of_axes
+from helpers.lesson.calls import Outcome, agree, call, is_number
+
+Pair = tuple[Tensor, Tensor]
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A fact about an answer, in a sentence, and how much it explains (a small rank: a lot)."""
+
+    rank: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A wrong answer, the reference, and what both gave.
+
+    Attributes
+    ----------
+    candidate, reference
+        The two functions.
+    names
+        The names of the reference's arguments.
+    axes
+        What the axes of arguments and result are called (`helpers.lesson.axes`).
+    inputs, got, expected
+        For each check input: the arguments, the candidate's outcome, the reference's.
+    sizes
+        For each check input: the size of each letter.
+    intermediates
+        Pairs of a name and a function of the arguments.
+    several, atol
+        As in the exercise.
+    remembered
+        Where experiments with the reference alone keep what came out; shared between trials.
+    """
+
+    candidate: Callable
+    reference: Callable
+    names: Sequence[str]
+    axes: Mapping[str, str]
+    inputs: Sequence[tuple]
+    got: Sequence[Outcome]
+    expected: Sequence[Outcome]
+    sizes: Sequence[Mapping[str, int]]
+    intermediates: Sequence[tuple[str, Callable]] = ()
+    several: bool = False
+    atol: float = 1e-5
+    remembered: dict = field(default_factory=dict)
+
+    def run(self, function: Callable, arguments: tuple, seed: int = 0) -> Tensor | None:
+        """What a function returns, as a tensor of doubles; None where it is no number."""
+        return as_double(call(function, arguments, self.names, self.several, seed))
+
+    def close(self, a: Tensor, b: Tensor) -> Tensor:
+        """Where two tensors of one shape agree within the exercise's tolerance."""
+        return agree(a, b, rtol=1e-5, atol=self.atol)
+
+    def same(self, a: Tensor | None, b: Tensor | None) -> bool:
+        """Tell whether two tensors have one shape and agree everywhere."""
+        return (
+            a is not None and b is not None and a.shape == b.shape and bool(self.close(a, b).all())
+        )
+
+    @cached_property
+    def values(self) -> list[Tensor | None]:
+        """What the candidate returned, as doubles."""
+        return [as_double(outcome) for outcome in self.got]
+
+    @cached_property
+    def wanted(self) -> list[Tensor]:
+        """What the reference returned, as doubles."""
+        return [as_double(outcome) for outcome in self.expected]
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """What came and what should have come, if all shapes are right; else nothing."""
+        pairs = list(zip(self.values, self.wanted, strict=True))
+        if all(v is not None and v.shape == e.shape and v.numel() for v, e in pairs):
+            return pairs
+        return []
+
+    @cached_property
+    def right(self) -> list[bool]:
+        """For each check input, whether all numbers are right."""
+        return [self.same(v, e) for v, e in zip(self.values, self.wanted, strict=True)]
+
+    @cached_property
+    def shown(self) -> int:
+        """The first check input on which the answer is wrong."""
+        return self.right.index(False) if False in self.right else 0
+
+    @property
+    def result_axes(self) -> list[str]:
+        """What the axes of the result are called."""
+        return names_of_axes.letters(self.axes.get("return", ""))
+
+    def tensors(self) -> list[str]:
+        """The names of the arguments that are float tensors."""
+        pairs = zip(self.names, self.inputs[0], strict=False)
+        return [n for n, a in pairs if isinstance(a, Tensor) and a.is_floating_point()]
+
+
+def as_double(outcome: Outcome) -> Tensor | None:
+    """The value of an outcome as a tensor of doubles; None where it is no number."""
+    if outcome.error or outcome.value is None or not is_number(outcome.value):
+        return None
+    return torch.as_tensor(outcome.value).double()
+
+
+def replaced(trial: Trial, case: int, name: str, value: Any) -> tuple:
+    """The arguments of a case with one of them replaced."""
+    pairs = zip(trial.names, trial.inputs[case], strict=False)
+    return tuple(value if n == name else a for n, a in pairs)
+
+
+def written(value: float) -> str:
+    """A number for a sentence: whole, a simple fraction, or four digits.
+
+    Examples
+    --------
+    >>> written(0.5), written(3.0), written(0.123456), written(-2 / 3)
+    ('1/2', '3', '0.1235', '-2/3')
+    """
+    if value != value or abs(value) == float("inf"):
+        return str(value)
+    fraction = Fraction(value).limit_denominator(64)
+    if abs(float(fraction) - value) < 1e-6:
+        return str(fraction)
+    return f"{value:.4g}"
+
+
+def the_place(letter: str) -> str:
+    """How one place of the result along an axis is called: "output" for a token."""
+    return "output" if letter == "T" else names_of_axes.noun(letter)
