@@ -31,7 +31,7 @@ def letters(spec: str) -> list[str]:
 
 def split(word: str) -> tuple[int, str]:
     """A word as a factor and a letter: "4C" is 4 times C."""
-    factor, letter = re.fullmatch(r"(\d*)(\w+)", word).groups()
+    factor, letter = re.fullmatch(r"(\d*)([\w·]*)", word).groups()
     return int(factor or 1), letter
 
 

@@ -222,7 +222,9 @@ class Exercise:
         observations = observe(self._trial(candidate, outcomes))
         value, expected = outcomes[case].value, self.remembered(self.reference)[case].value
         holds = self._what_holds(case, value, expected, told=bool(observations))
-        parts = [" ".join(observations), problems[case], shown_input, holds]
+        forbidden = messages.forbidden_call(self.without) if self._forbidden(outcomes[case]) else ""
+        problem = problems[case].removesuffix(forbidden)
+        parts = [" ".join(observations), problem, forbidden, shown_input, holds]
         return Verdict("failed", None, "\n".join(filter(None, parts)), observations=observations)
 
     def _trial(self, candidate: Callable, outcomes: list[Outcome]) -> Trial:

@@ -35,11 +35,21 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
     text = f"Your result is right for the {ORDINALS[good]} input and wrong for the {ORDINALS[bad]}"
     if trial.got[bad].error:
         text = f"Your function works for the {ORDINALS[good]} input and not for the {ORDINALS[bad]}"
-    if differ:
+    sizes_of_numbers = [_largest(trial.inputs[i]) for i in (good, bad)]
+    if sizes_of_numbers[1] > 10 * sizes_of_numbers[0]:
+        a, b = map(written, sizes_of_numbers)
+        text += f": its numbers reach {b} there, and {a} in the {ORDINALS[good]}."
+    elif differ:
         text += f" ({'; '.join(differ)}): is something fixed to the sizes?"
     else:
         text += "."
     yield Observation(16, text)
+
+
+def _largest(arguments: tuple) -> float:
+    """The largest number, without its sign, in the tensors of a call."""
+    tensors = [a for a in arguments if isinstance(a, Tensor) and a.is_floating_point()]
+    return max((a.detach().abs().max().item() for a in tensors), default=0.0)
 
 
 def _kinds_of_numbers(trial: Trial) -> Iterator[Observation]:

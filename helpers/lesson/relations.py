@@ -259,7 +259,7 @@ def other_places(trial: Trial) -> Iterator[Observation]:
 def _axes_exchanged(trial: Trial) -> Iterator[Observation]:
     dim = trial.wanted[0].dim()
     words = trial.result_axes
-    if any(v.dim() != dim for v in trial.values) or dim < 2 or dim > 5:
+    if any(z.dim() != dim for z in (*trial.values, *trial.wanted)) or dim < 2 or dim > 5:
         return
     for order in itertools.permutations(range(dim)):
         if list(order) == sorted(order):
@@ -374,6 +374,8 @@ REDUCTIONS: tuple[tuple[str, Callable], ...] = (
 def _reduced(trial: Trial) -> Iterator[Observation]:
     """The result is the right one with an axis gone, cut, or one too many."""
     dim = trial.wanted[0].dim()
+    if any(e.dim() != dim for e in trial.wanted):
+        return
     for axis, (name, reduce) in itertools.product(range(dim), REDUCTIONS):
         if any(e.shape[axis] == 0 for e in trial.wanted):
             continue
@@ -540,7 +542,7 @@ def alike(trial: Trial) -> Iterator[Observation]:
     """The result does not differ along an axis along which the right one does."""
     if not trial.pairs:
         return
-    dim = trial.pairs[0][0].dim()
+    dim = min(v.dim() for v, _ in trial.pairs)
     for axis in range(dim):
         if all(
             v.isfinite().all()

@@ -140,7 +140,7 @@ def written(value: float) -> str:
     fraction = Fraction(value).limit_denominator(64)
     if abs(float(fraction) - value) < 1e-6:
         return str(fraction)
-    return f"{value:.4g}"
+    return f"{value:.4g}" if abs(value - round(value)) > 1e-3 or not value else f"{value:.7g}"
 
 
 def the_place(letter: str) -> str:
