@@ -15,7 +15,7 @@ from torch import Tensor
 
 # How one place along an axis is called.
 NOUNS = {"B": "sequence", "T": "token", "C": "channel", "d": "channel", "d_v": "channel"}
-NOUNS |= {"R": "row", "S": "column", "n_head": "head"}
+NOUNS |= {"R": "row", "S": "column", "n_head": "head", "n_head·head_size": "channel"}
 
 
 def letters(spec: str) -> list[str]:
@@ -49,7 +49,7 @@ def sizes(axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any
             for word, n in zip(reversed(words), reversed(argument.shape), strict=False):
                 factor, letter = split(word)
                 found.setdefault(letter, n // factor)
-        elif type(argument) is int and name in all_letters(axes):
+        elif type(argument) is int:
             found[name] = argument
     return found
 
@@ -66,6 +66,24 @@ def cut(
                 if split(word)[1] == letter and argument.dim() >= -axis:
                     argument = argument.narrow(axis, 0, split(word)[0] * size)
             argument = argument.clone(memory_format=torch.contiguous_format)
+        elif name == letter:
+            argument = size
+        changed.append(argument)
+    return tuple(changed)
+
+
+def resized(
+    axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any], letter: str, size: int
+) -> tuple:
+    """The arguments with one letter of another size: parts are left out, or repeated."""
+    changed = []
+    for name, argument in zip(names, arguments, strict=False):
+        if isinstance(argument, Tensor):
+            words = letters(axes.get(name, ""))
+            for axis, word in zip(range(-1, -len(words) - 1, -1), reversed(words), strict=True):
+                if split(word)[1] == letter and argument.dim() >= -axis:
+                    places = torch.arange(split(word)[0] * size) % argument.shape[axis]
+                    argument = argument.index_select(axis, places)
         elif name == letter:
             argument = size
         changed.append(argument)
@@ -132,4 +150,4 @@ def axis_of(spec: str, letter: str, dim: int) -> int | None:
 
 def noun(letter: str) -> str:
     """How one place along an axis is called."""
-    return NOUNS.get(split(letter)[1], f"place along {letter}")
+    return NOUNS.get(split(letter)[1], "part")

@@ -1,9 +1,10 @@
-"""For which other inputs would a wrong result be the right one?
+"""Find out for which other inputs a wrong result would be the right one.
 
 The reference runs on inputs that were changed in some simple way: an argument multiplied, reversed,
 shifted, replaced by another. What came out is kept, so that later answers are only compared.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -192,6 +193,8 @@ def _exchanges(first: dict) -> Iterator[tuple[str, Callable]]:
 def _of_axes(trial: Trial, name: str, tensor: Tensor) -> Iterator[tuple[str, Callable]]:
     """Along each axis: only one part of it, all parts alike, reversed, shifted."""
     words = names_of_axes.letters(trial.axes.get(name, ""))
+    if not {"T", "B", "R"} & set(words) and len(trial.tensors()) > 1:
+        return  # a matrix of weights, whose places are alike
     if tensor.dim() < 1 or tensor.numel() > FEW:
         words = words[:1] if len(words) == tensor.dim() else []
     for place, word in enumerate(words):
@@ -307,7 +310,7 @@ def _multiplied(trial: Trial, first: dict) -> Iterator[tuple[str, Callable]]:
         return
     name = tensors[0]
     for told, factors in named_factors(trial):
-        simple = told in ("2", "1/2", "4", "1/4") or any(c.isalpha() for c in told)
+        simple = told in ("2", "1/2") or re.fullmatch(r"(1/)?√?[A-Za-z_]+( .*)?|1?/?ln 2.*", told)
         if simple:
             yield (
                 f"for `{name}` multiplied by {told}",

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from helpers.lesson import axes as names_of_axes
-from helpers.lesson.calls import Outcome, agree, call, is_number
+from helpers.lesson.calls import Outcome, agree, call_again, is_number, same_conditions
+from helpers.numbers import joined
 
 LONG = 150  # tokens
 FRONT = ((), (2,), (2, 3))  # axes in the place of "..."
@@ -32,8 +33,7 @@ class ContractInput:
 
 
 def contract_inputs(
-    reference: Callable,
-    accepted: Sequence[Callable],
+    right: Sequence[Callable],
     cases: Sequence[tuple],
     axes: Mapping[str, str],
     names: Sequence[str],
@@ -44,8 +44,8 @@ def contract_inputs(
 
     Parameters
     ----------
-    reference, accepted
-        The right answers.
+    right
+        The right answers, the reference first.
     cases
         The plain check inputs, from which the others are made.
     axes, names
@@ -57,19 +57,19 @@ def contract_inputs(
     """
 
     def run(function: Callable, arguments: tuple) -> Outcome:
-        return call(function, arguments, names, several)
+        return call_again(function, arguments, names, several)
 
     found = []
     for told, arguments in _variations(cases, axes, names):
-        expected = run(reference, arguments)
+        expected = run(right[0], arguments)
         if expected.error or not is_number(expected.value):
             continue
         value = torch.as_tensor(expected.value)
         size = value.abs().max().item() if value.numel() else 0.0
         allowed = atol * (size or 1.0)
         kept = ContractInput(told, arguments, expected, allowed)
-        others = [run(form, arguments) for form in accepted]
-        exact = run(reference, tuple(map(_as_double, arguments)))
+        others = [run(form, arguments) for form in right[1:]]
+        exact = run(right[0], tuple(map(_as_double, arguments)))
         if not value.isfinite().all() or not all(fits(kept, other) for other in others):
             continue
         if (
@@ -108,7 +108,7 @@ def _variations(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> 
     if any(map(_is_float, first)):
         yield from _scaled(first, axes, names)
         yield from _other_layouts(first, names)
-        yield from _other_fronts(first, axes, names)
+        yield from other_fronts(first, axes, names)
 
 
 def _small_sizes(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> Iterator:
@@ -136,7 +136,7 @@ def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
     data = [name for name, a in zip(names, case, strict=False) if _is_float(a)]
     with_tokens = [name for name in data if "T" in names_of_axes.letters(axes.get(name, ""))]
     data = with_tokens or data
-    written = " and ".join(f"`{name}`" for name in data)
+    written = joined([f"`{name}`" for name in data])
 
     def changed(change: Callable[[Tensor], Tensor]) -> tuple:
         pairs = zip(names, case, strict=False)
@@ -164,8 +164,8 @@ def _transposed_in_memory(argument: Any) -> Any:
     return argument
 
 
-def _other_fronts(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
-    """Other axes in the place of "...", for all arguments that have it."""
+def other_fronts(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
+    """Pairs of words and arguments: other axes in the place of "...", for all arguments that have it."""
     open_ones = [name for name in names if axes.get(name, "").startswith("...")]
     for front in FRONT if open_ones else ():
         arguments, dim = [], 0
@@ -177,7 +177,7 @@ def _other_fronts(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
         if [a.shape for a in arguments if isinstance(a, Tensor)] != [
             a.shape for a in case if isinstance(a, Tensor)
         ]:
-            written = " and ".join(f"`{name}`" for name in open_ones)
+            written = joined([f"`{name}`" for name in open_ones])
             yield f"{written} with {dim} {'axis' if dim == 1 else 'axes'}", tuple(arguments)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import copied
-from helpers.lesson.trial import Observation, Trial, replaced, the_place, written
+from helpers.lesson.trial import Observation, Trial, place_word, plural, replaced, written
 from helpers.numbers import joined
 
 MANY = 8  # places of an axis that are tried
@@ -61,33 +61,35 @@ def _changes(trial: Trial) -> Iterator[tuple[str, str, str, int, tuple]]:
     case = trial.inputs[trial.shown]
     generator = torch.Generator().manual_seed(0)
     for name, argument in zip(trial.names, case, strict=False):
-        other = _another(argument, generator)
-        if other is not None:
+        is_size = name in names_of_axes.all_letters(trial.axes)
+        for other in _others(argument, generator) if not is_size else ():
             yield name, "", "", 0, replaced(trial, trial.shown, name, other)
         if isinstance(argument, list):
             for i, part in enumerate(argument):
-                if (other := _another(part, generator)) is not None:
+                for other in _others(part, generator):
                     changed = [*argument[:i], other, *argument[i + 1 :]]
                     yield name, "item", "item", i, replaced(trial, trial.shown, name, changed)
         if isinstance(argument, Tensor) and argument.is_floating_point():
             yield from _changes_of_places(trial, name, argument, generator)
 
 
-def _another(argument: Any, generator: torch.Generator) -> Any:
-    """Another value of the same kind; None where there is none."""
+def _others(argument: Any, generator: torch.Generator) -> list[Any]:
+    """Other values of the same kind; none where there is none."""
     if isinstance(argument, bool):
-        return not argument
+        return [not argument]
+    if isinstance(argument, int):
+        return [argument - 1, argument + 1]
     if isinstance(argument, float):
-        return 0.7 * argument
+        return [0.7 * argument, 0.1 * argument, 3.0 * argument]
     if isinstance(argument, Tensor) and argument.is_floating_point():
-        return argument.detach() + torch.rand(argument.shape, generator=generator)
+        return [argument.detach() + torch.rand(argument.shape, generator=generator)]
     if isinstance(argument, nn.Module) and any(True for _ in argument.parameters()):
         other = copied(argument)
         with torch.no_grad():
             for parameter in other.parameters():
                 parameter.add_(torch.rand(parameter.shape, generator=generator))
-        return other
-    return None
+        return [other]
+    return []
 
 
 def _changes_of_places(
@@ -112,13 +114,20 @@ def _changes_of_places(
 
 
 def _unused(trial: Trial, value: Tensor, wanted: Tensor) -> Iterator[Observation]:
+    idle: dict[tuple[str, str, int], list[bool]] = {}
     for one in _experiments(trial):
         if one.letter not in ("", "item") or not _differs(one.expected, wanted):
             continue
         mine = trial.run(trial.candidate, one.arguments)
-        if mine is not None and not _differs(mine, value):
-            what = f"item {one.place} of `{one.argument}`" if one.letter else f"`{one.argument}`"
-            yield Observation(8, f"Your result does not change when {what} changes.")
+        key = (one.argument, one.letter, one.place)
+        idle.setdefault(key, []).append(mine is not None and not _differs(mine, value))
+    for (name, letter, place), alike in idle.items():
+        what = f"item {place} of `{name}`" if letter else f"`{name}`"
+        if all(alike):
+            yield Observation(5, f"Your result does not change when {what} changes.")
+        elif any(alike):
+            text = f"Your result does not change with every change of {what}; it should."
+            yield Observation(12, text)
 
 
 def _differs(a: Tensor, b: Tensor) -> bool:
@@ -188,52 +197,47 @@ def _pattern(
     trial: Trial,
 ) -> Iterator[Observation]:
     """Compare two patterns: for each place of an argument, which places of the result change."""
-    place = the_place(letter)
-    place = "row" if noun in ("row", "column") else place
+    words = trial.result_axes
+    place = place_word(trial, words.index(letter), len(words))
     of = f" of `{name}`" if len(trial.tensors()) > 1 or noun in ("row", "column") else ""
-    extra, missing = [], []
-    for i, mine, wanted in zip(places, got, right, strict=True):
-        for j, (m, w) in enumerate(zip(mine, wanted, strict=True)):
-            if m and not w:
-                extra.append((j, i))
-            if w and not m:
-                missing.append((j, i))
-    future = [(j, i) for j, i in extra if i > j and letter == "T"]
-    if future:
-        nearest = {min(i for j, i in future if j == k) - k for k, _ in future}
-        furthest = {max(i for j, i in future if j == k) - k for k, _ in future}
-        j, i = (
-            future[-1] if nearest == furthest == {1} else max(future, key=lambda ji: ji[1] - ji[0])
-        )
-        if nearest == furthest == {1} and len(future) > 1:
-            yield Observation(
-                9,
-                f"Each {place} changes when the next {noun}{of} does: it sees one {noun} of its future.",
-            )
-        else:
-            yield Observation(
-                9,
-                f"{place.capitalize()} {j} changes when {noun} {i}{of} changes: it sees the future.",
-            )
+    pairs = [
+        (j, i, m, w)
+        for i, mine, wanted in zip(places, got, right, strict=True)
+        for j, (m, w) in enumerate(zip(mine, wanted, strict=True))
+    ]
+    extra = [(j, i) for j, i, m, w in pairs if m and not w and i != j]
+    missing = [(j, i) for j, i, m, w in pairs if w and not m]
+    future = [(j, i) for j, i in extra if i > j]
+    causal = letter == "T" and not any(w for j, i, _, w in pairs if i > j)
+    if future and causal:
+        yield Observation(9, _sees_the_future(future, place, noun, of))
     elif extra:
         j, i = extra[0]
-        mixed = f": {noun}s are mixed" if letter in ("B", "T", "C", "d") else ""
-        yield Observation(
-            9, f"{place.capitalize()} {j} of your result changes when {noun} {i}{of} does{mixed}."
-        )
-    if missing:
-        own = all(i == j for j, i in missing)
-        idle = [i for i in places if not any(got[places.index(i)]) and any(right[places.index(i)])]
-        if idle:
-            yield from _idle(name, noun, idle, len(places))
-        elif own and len(missing) > 1:
-            yield Observation(10, f"No {place} changes when its own {noun}{of} changes.")
-        else:
-            j, i = missing[-1] if letter == "T" else missing[0]
-            yield Observation(
-                11,
-                f"{place.capitalize()} {j} of your result does not change when {noun} {i}{of} changes.",
-            )
+        mixed = f": {plural(noun)} are mixed" if letter in ("B", "C", "d") else ", and should not"
+        text = f"{place.capitalize()} {j} of your result changes when {noun} {i}{of} does{mixed}."
+        yield Observation(9, text)
+    idle = [
+        i
+        for i, mine, wanted in zip(places, got, right, strict=True)
+        if any(wanted) and not any(mine)
+    ]
+    if idle:
+        yield from _idle(name, noun, idle, len(places))
+    elif missing and all(i == j for j, i in missing) and len(missing) > 1:
+        yield Observation(10, f"No {place} changes when its own {noun}{of} changes.")
+    elif missing:
+        j, i = missing[-1] if letter == "T" else missing[0]
+        text = f"{place.capitalize()} {j} of your result does not change when {noun} {i}{of} does"
+        yield Observation(11, f"{text}, and should.")
+
+
+def _sees_the_future(future: list[tuple[int, int]], place: str, noun: str, of: str) -> str:
+    """Say how far into the future the outputs see."""
+    far = {j: max(i for k, i in future if k == j) - j for j, _ in future}
+    if set(far.values()) == {1} and len(far) > 1:
+        return f"Each {place} changes when the next {noun}{of} does: it sees one of its future."
+    j, i = max(future, key=lambda pair: pair[1] - pair[0])
+    return f"{place.capitalize()} {j} changes when {noun} {i}{of} changes: it sees the future."
 
 
 # ---------------------------------------------------------------- a weighted sum of the tokens
@@ -251,39 +255,57 @@ def what_it_adds_up(trial: Trial) -> Iterator[Observation]:
     right = _weights(trial, trial.reference, name)
     if mine is None or right is None or mine.shape != right.shape:
         return
-    wrong = (~torch.isclose(mine, right, atol=1e-4)).flatten(1).any(1).nonzero().flatten().tolist()
-    if not wrong:
+    wrong = ~torch.isclose(mine, right, atol=1e-4, equal_nan=True)
+    if not wrong.any():
         return
-    t = next((t for t in wrong if t > 1), wrong[0])
-    output = f"Output {t}" if len(mine) > 1 else "Your result"
-    got = _weights_in_words(mine[t].tolist())
-    wanted = _weights_in_words(right[t].tolist(), brief=True)
-    yield Observation(13, f"{output} adds up {got}; it should be {wanted}.")
+    c = int(wrong.flatten(1).any(1).nonzero()[-1])  # often channel 0 alone is right
+    places = wrong[c].any(1).nonzero().flatten().tolist()
+    t = next((t for t in places if t > 1 and mine[c, t].isfinite().all()), places[0])
+    if not mine[c, t].isfinite().all():
+        return
+    output = f"Output {t}" if mine.shape[1] > 1 else "Your result"
+    channel = f" of channel {c}" if not torch.allclose(mine[0, t], mine[c, t], atol=1e-4) else ""
+    got, added = _weights_in_words(mine[c, t, :-1].tolist()), mine[c, t, -1].item()
+    got += f", and {_approximate(added)}" if abs(added) > 1e-4 else ""
+    wanted = _weights_in_words(right[c, t, :-1].tolist())
+    yield Observation(13, f"{output}{channel} adds up {got}; it should be {wanted}.")
 
 
 def _weights(trial: Trial, function: Any, name: str) -> Tensor | None:
-    """(T_out, T) by how much channel 0 of each output moves with channel 0 of each token."""
-    x = trial.inputs[trial.shown][trial.names.index(name)].detach().double().float()
-    base = trial.run(function, replaced(trial, trial.shown, name, x))
-    if base is None or not base.isfinite().all():
+    """(C, T_out, T + 1): how much an output moves with each token; last, what is added to it.
+
+    For sequence 0; each channel of an output with the same channel of the tokens. None when the
+    result is no such sum.
+    """
+    x = trial.inputs[trial.shown][trial.names.index(name)].detach()
+    base = _of_sequence_0(trial.run(function, replaced(trial, trial.shown, name, x)))
+    zero = _of_sequence_0(trial.run(function, replaced(trial, trial.shown, name, 0 * x)))
+    if base is None or zero is None or base.shape != zero.shape:
         return None
     rows = []
     for t in range(x.shape[1]):
         moved = []
         for step in (1.0, 3.0):
             changed = x.clone()
-            changed[0, t, 0] += step
-            out = trial.run(function, replaced(trial, trial.shown, name, changed))
+            changed[0, t] += step
+            out = _of_sequence_0(trial.run(function, replaced(trial, trial.shown, name, changed)))
             if out is None or out.shape != base.shape:
                 return None
-            moved.append((out - base)[0, ..., 0].reshape(-1) / step)
-        if not torch.allclose(moved[0], moved[1], atol=1e-4):
+            moved.append((out - base) / step)
+        if not torch.allclose(*moved, atol=1e-4, equal_nan=True):
             return None
         rows.append(moved[0])
-    return torch.stack(rows, dim=1)
+    return torch.stack([*rows, zero], dim=-1).movedim(1, 0)
 
 
-def _weights_in_words(weights: list[float], brief: bool = False) -> str:
+def _of_sequence_0(out: Tensor | None) -> Tensor | None:
+    """(T_out, C) of a result (B, T, C) or (B, C)."""
+    if out is None or out.dim() not in (2, 3) or not len(out):
+        return None
+    return out[0] if out.dim() == 3 else out[:1]
+
+
+def _weights_in_words(weights: list[float]) -> str:
     used = [(t, w) for t, w in enumerate(weights) if abs(w) > 1e-5]
     if not used:
         return "no token at all"
@@ -295,7 +317,8 @@ def _weights_in_words(weights: list[float], brief: bool = False) -> str:
         named = f"tokens {used[0][0]} to {used[-1][0]}"
     if alike:
         each = " each" if len(used) > 1 else ""
-        return f"{_approximate(used[0][1])} of {named}{each}"
+        share = _approximate(used[0][1])
+        return f"all of {named}" if share == "1" else f"{share} of {named}{each}"
     return f"{named} with the weights {joined([_approximate(w) for _, w in used])}"
 
 
@@ -309,39 +332,53 @@ def _approximate(value: float) -> str:
 
 
 def how_it_follows(trial: Trial) -> Iterator[Observation]:
-    """Whether the result follows when an argument is doubled, or 1 is added to all its numbers."""
-    if not trial.pairs:
-        return
-    case = trial.shown
-    value, wanted = trial.pairs[case]
-    if not value.isfinite().all():
+    """Whether the result follows when an argument is doubled, shifted, or changed a little."""
+    value, wanted = trial.values[trial.shown], trial.wanted[trial.shown]
+    if not trial.pairs or not value.isfinite().all():
         return
     for name in trial.tensors():
-        argument = trial.inputs[case][trial.names.index(name)].detach()
-        for told, change, rise in (
-            (f"`{name}` is doubled", 2 * argument, lambda z: 2 * z),
-            (f"1 is added to every number of `{name}`", argument + 1, lambda z: z + 1),
+        argument = trial.inputs[trial.shown][trial.names.index(name)].detach()
+        for told, change, follow, rise in (
+            (f"`{name}` is doubled", 2 * argument, "doubles as well", lambda z: 2 * z),
+            (f"1 is added to all of `{name}`", argument + 1, "rises by 1", lambda z: z + 1),
         ):
-            arguments = replaced(trial, case, name, change)
-            mine, right = (trial.run(f, arguments) for f in (trial.candidate, trial.reference))
-            if mine is None or right is None or mine.shape != value.shape:
+            arguments = replaced(trial, trial.shown, name, change)
+            kinds = [
+                _kind(trial, trial.run(function, arguments), old, follow, rise)
+                for function, old in ((trial.candidate, value), (trial.reference, wanted))
+            ]
+            if kinds[0] == kinds[1] or None in kinds:
                 continue
-            kinds = [_kind(trial, new, old, rise) for new, old in ((mine, value), (right, wanted))]
-            if kinds[0] != kinds[1] and "other" != kinds[0]:
-                yield Observation(
-                    14, f"When {told}, your result {kinds[0]}; the right one {_not(kinds[1])}."
-                )
-            elif kinds[0] != kinds[1]:
-                yield Observation(14, f"When {told}, the right result {kinds[1]}; yours does not.")
+            mine, right = (kind or "does neither" for kind in kinds)
+            if kinds[0]:
+                text = f"When {told}, your result {mine}; the right one "
+                yield Observation(14, text + (f"{right}." if kinds[1] else "does not."))
+            else:
+                yield Observation(15, f"When {told}, the right result {right}; yours does not.")
+        yield from _rounding(trial, name, argument, value, wanted)
 
 
-def _kind(trial: Trial, new: Tensor, old: Tensor, rise: Any) -> str:
+def _kind(trial: Trial, new: Tensor | None, old: Tensor, follow: str, rise: Any) -> str | None:
+    """How a result follows a change, in words; "" for none of these ways, None for no result."""
+    if new is None or new.shape != old.shape:
+        return None
     if trial.same(new, old):
         return "stays the same"
-    if trial.same(new, rise(old)):
-        return "follows in the same way"
-    return "other"
+    return follow if trial.same(new, rise(old)) else ""
 
 
-def _not(kind: str) -> str:
-    return "does not" if kind == "other" else kind
+def _rounding(
+    trial: Trial, name: str, argument: Tensor, value: Tensor, wanted: Tensor
+) -> Iterator[Observation]:
+    """Whether small changes of an argument are lost."""
+    nudged = replaced(trial, trial.shown, name, argument + 1e-3 * argument.sin())
+    mine, right = (trial.run(f, nudged) for f in (trial.candidate, trial.reference))
+    if mine is None or right is None or mine.shape != value.shape or right.shape != wanted.shape:
+        return
+    lost, kept = ~_changed(mine, value), _changed(right, wanted)
+    other = trial.run(trial.candidate, replaced(trial, trial.shown, name, argument + 3))
+    flips = replaced(trial, trial.shown, name, -argument)
+    moves = [other, trial.run(trial.candidate, flips)]
+    if lost.all() and kept.any() and any(m is not None and _differs(m, value) for m in moves):
+        text = f"Small changes of `{name}` do not change your result: something is rounded or cut."
+        yield Observation(8, text)

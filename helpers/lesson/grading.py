@@ -23,6 +23,7 @@ from helpers.lesson.calls import (
     Outcome,
     agree,
     call,
+    call_again,
     gradients,
     is_number,
     same_conditions,
@@ -291,17 +292,12 @@ class Exercise:
     @cached_property
     def contract(self) -> list[ContractInput]:
         """Inputs that the contract allows beside the plain cases, with the right results."""
+        right = (self.reference, *self.accepted)
         names = self._argument_names()
-        names += [""] * (max(map(len, self.inputs)) - len(names))
-        return contract_inputs(
-            self.reference,
-            self.accepted,
-            self._full_inputs,
-            self.axes,
-            names,
-            self.atol,
-            self.several,
-        )
+        with same_conditions():
+            return contract_inputs(
+                right, self._full_inputs, self.axes, names, self.atol, self.several
+            )
 
     @property
     def _full_inputs(self) -> list[tuple]:
@@ -311,15 +307,14 @@ class Exercise:
 
     def _beyond(self, candidate: Callable) -> str:
         """Say for which input of the contract, or which gradient, an answer is wrong."""
-        names = self._argument_names()
-        for wanted in self.contract:
-            got = call(candidate, wanted.arguments, names, self.several)
-            if fits(wanted, got):
-                continue
-            problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
-            return messages.right_but(
-                wanted.told, problem, messages.inputs(names, wanted.arguments)
-            )
+        names, contract = self._argument_names(), self.contract
+        with same_conditions():
+            for wanted in contract:
+                got = call_again(candidate, wanted.arguments, names, self.several)
+                if not fits(wanted, got):
+                    problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
+                    shown = messages.inputs(names, wanted.arguments)
+                    return messages.right_but(wanted.told, problem, shown)
         return self._wrong_gradient(candidate) if self.trained else ""
 
     def _wrong_gradient(self, candidate: Callable) -> str:

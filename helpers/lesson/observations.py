@@ -4,8 +4,10 @@ Nothing here knows an exercise: what is tried follows from the names of the axes
 and from the reference. Every sentence is a fact that was computed.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 
+from helpers.lesson.calls import same_conditions
 from helpers.lesson.changed_inputs import right_for_other_inputs
 from helpers.lesson.dependence import how_it_follows, what_it_adds_up, what_it_depends_on
 from helpers.lesson.forms import what_form_it_has
@@ -16,6 +18,8 @@ from helpers.lesson.relations import (
     other_places,
     row_factors,
     same_numbers,
+    scores_multiplied,
+    step_with_factors,
     what_it_is,
 )
 from helpers.lesson.trial import Observation, Trial
@@ -25,6 +29,8 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     every_number,
     other_places,
     row_factors,
+    step_with_factors,
+    scores_multiplied,
     alike,
     same_numbers,
     right_for_other_inputs,
@@ -53,9 +59,11 @@ def observe(trial: Trial) -> tuple[str, ...]:
         Sentences; empty when no experiment found anything.
     """
     found: list[tuple[int, int, str]] = []
-    for order, kind in enumerate(KINDS):
-        of_this_kind = sorted(kind(trial), key=lambda one: one.rank)
-        found += [(one.rank, order, one.text) for one in of_this_kind]
+    with same_conditions(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the answer, which was told of them before
+        for order, kind in enumerate(KINDS):
+            of_this_kind = sorted(kind(trial), key=lambda one: one.rank)
+            found += [(one.rank, order, one.text) for one in of_this_kind]
     found.sort(key=lambda one: one[0])
     if not found:
         return ()

@@ -1,11 +1,12 @@
 """Where a result of the right shape is wrong, and which sums hold."""
 
+import itertools
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
-from helpers.lesson.trial import ORDINALS, Observation, Trial, the_place, written
+from helpers.lesson.trial import ORDINALS, Observation, Trial, place_word, plural, written
 from helpers.numbers import listed
 
 
@@ -25,25 +26,64 @@ def where_it_is_wrong(trial: Trial) -> Iterator[Observation]:
 
 
 def _some_inputs(trial: Trial) -> Iterator[Observation]:
-    """The answer is right for some check inputs and not for others."""
+    """The answer is right for some check inputs and not for others: what tells them apart."""
     right = trial.right
     if not any(right) or all(right):
         return
     good, bad = right.index(True), right.index(False)
-    sizes = {k: (trial.sizes[good].get(k), trial.sizes[bad].get(k)) for k in trial.sizes[bad]}
-    differ = [f"{k} = {a} there, {b} here" for k, (a, b) in sizes.items() if a != b]
-    text = f"Your result is right for the {ORDINALS[good]} input and wrong for the {ORDINALS[bad]}"
-    if trial.got[bad].error:
-        text = f"Your function works for the {ORDINALS[good]} input and not for the {ORDINALS[bad]}"
-    sizes_of_numbers = [_largest(trial.inputs[i]) for i in (good, bad)]
-    if sizes_of_numbers[1] > 10 * sizes_of_numbers[0]:
-        a, b = map(written, sizes_of_numbers)
-        text += f": its numbers reach {b} there, and {a} in the {ORDINALS[good]}."
-    elif differ:
-        text += f" ({'; '.join(differ)}): is something fixed to the sizes?"
-    else:
-        text += "."
-    yield Observation(16, text)
+    does = "Your function works" if trial.got[bad].error else "Your result is right"
+    verb = "raises" if trial.got[bad].error else "is wrong"
+    if told := _numbers_that_differ(trial):
+        yield Observation(14, f"{does} {told[0]}, and {verb} {told[1]}.")
+        return
+    axes = [_numbers_of_axes(trial.inputs[i]) for i in (good, bad)]
+    if axes[0] != axes[1]:
+        yield Observation(
+            14, f"{does} for an input with {axes[0]} axes, and {verb} for one with {axes[1]}."
+        )
+        return
+    sizes = [_largest(trial.inputs[i]) for i in (good, bad)]
+    if sizes[1] > 10 * sizes[0]:
+        a, b = map(written, sizes)
+        yield Observation(14, f"{does} for numbers up to {a}, and {verb} for numbers up to {b}.")
+        return
+    alike = [f"{a} = {b}" for a, b in _equal_only_where_right(trial)]
+    if alike:
+        what = f"where {' and '.join(alike[:2])}"
+        yield Observation(14, f"{does} {what}, and {verb} where they differ.")
+        return
+    own = {k: n for k, n in trial.sizes[good].items() if trial.sizes[bad].get(k) != n}
+    text = f"{does} for the {ORDINALS[good]} input, and {verb} for the {ORDINALS[bad]}"
+    if own:
+        listed_sizes = ", ".join(f"{k} = {n}" for k, n in own.items())
+        text += f": is something fixed to the sizes of the {ORDINALS[good]} ({listed_sizes})?"
+    yield Observation(16, text if own else f"{text}.")
+
+
+def _numbers_that_differ(trial: Trial) -> tuple[str, str] | None:
+    """A switch among the arguments that has one value where the answer is right."""
+    for i, name in enumerate(trial.names[: len(trial.inputs[0])]):
+        values = [case[i] for case in trial.inputs]
+        if not all(isinstance(v, bool) for v in values):
+            continue
+        good = {v for v, right in zip(values, trial.right, strict=True) if right}
+        bad = {v for v, right in zip(values, trial.right, strict=True) if not right}
+        if len(good) == 1 and not good & bad:
+            return f"for `{name}={good.pop()}`", f"for `{name}={bad.pop()}`"
+    return None
+
+
+def _numbers_of_axes(arguments: tuple) -> int:
+    return max((a.dim() for a in arguments if isinstance(a, Tensor)), default=0)
+
+
+def _equal_only_where_right(trial: Trial) -> Iterator[tuple[str, str]]:
+    """Pairs of axes of one size in every input that is right, and in no other."""
+    letters = [k for k in trial.sizes[0] if all(k in one for one in trial.sizes)]
+    for a, b in itertools.combinations(letters, 2):
+        equal = [one[a] == one[b] for one in trial.sizes]
+        if equal == trial.right:
+            yield a, b
 
 
 def _largest(arguments: tuple) -> float:
@@ -84,29 +124,16 @@ def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Obser
         if corner:
             yield Observation(15, f"All numbers {corner} are {kind}, and no others.")
             return
-    for axis in range(lost.dim()):
+    for axis in reversed(range(lost.dim())) if lost.dim() > 2 else range(lost.dim()):
         along = lost.movedim(axis, 0).flatten(1) if lost.dim() > 1 else lost[:, None]
         if bool((along.all(1) | ~along.any(1)).all()):
             places = along.all(1).nonzero().flatten().tolist()
-            word = _word(trial, axis, lost.dim())
+            word = place_word(trial, axis, lost.dim())
             many = len(places) > 1
-            yield Observation(
-                15,
-                f"{word.capitalize()}{'s' if many else ''} {listed(places)} of your result "
-                f"{'are' if many else 'is'} {kind}, and no others are.".replace(
-                    "no others are", "no others are" if many else "no other is"
-                ),
-            )
+            which = f"{plural(word) if many else word} {listed(places)}".capitalize()
+            rest = "are" if many else "is"
+            yield Observation(15, f"{which} of your result {rest} {kind}, and nothing else is.")
             return
-
-
-def _word(trial: Trial, axis: int, dim: int) -> str:
-    words = trial.result_axes
-    if len(words) != dim:
-        return "row" if axis == dim - 2 else "column" if axis == dim - 1 else "place"
-    if words.count(words[axis]) > 1:
-        return "row" if axis == words.index(words[axis]) else "column"
-    return the_place(words[axis])
 
 
 def _places(trial: Trial, right: Tensor) -> Iterator[Observation]:
@@ -121,17 +148,21 @@ def _places(trial: Trial, right: Tensor) -> Iterator[Observation]:
             continue
         clean = 1 - along[~good].double().mean().item()  # 1: nothing else is right
         good_ones, bad = good.nonzero().flatten().tolist(), (~good).nonzero().flatten().tolist()
-        word = _word(trial, axis, right.dim())
+        word = place_word(trial, axis, right.dim())
+        told = f"Only {_places_in_words(word, good_ones)} right."
         if len(bad) <= len(good_ones):
-            told = f"Only {word}{'s' if len(bad) > 1 else ''} {listed(bad)} {'are' if len(bad) > 1 else 'is'} wrong; "
-            told += f"{word}{'s' if len(good_ones) > 1 else ''} {listed(good_ones)} {'are' if len(good_ones) > 1 else 'is'} right."
-        else:
-            many = len(good_ones) > 1
-            told = f"Only {word}{'s' if many else ''} {listed(good_ones)} {'are' if many else 'is'} right."
+            told = f"Only {_places_in_words(word, bad)} wrong."
         if best is None or clean > best[0]:
             best = clean, told
     if best and best[0] > 0.5:
         yield Observation(17 if best[0] > 0.85 else 24, best[1])
+
+
+def _places_in_words(word: str, places: list[int]) -> str:
+    """Say "row 2 is" or "rows 0 to 2 are"."""
+    if len(places) == 1:
+        return f"{word} {places[0]} is"
+    return f"{plural(word)} {listed(places)} are"
 
 
 def _corners(trial: Trial, right: Tensor) -> Iterator[Observation]:
@@ -179,12 +210,9 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
     if rows and not _ones(trial, value, dim - 1):
         for axis in range(dim - 1):
             if _ones(trial, value, axis):
-                word = _word(trial, axis, dim)
-                over = "column" if axis == dim - 2 else f"sum over the {word}s"
-                yield Observation(
-                    7,
-                    f"Each {over} of your result {'sums to' if 'col' in over else 'is'} 1; each row should sum to 1.",
-                )
+                sums = f"sum over the {plural(place_word(trial, axis, dim))} is"
+                what = "column of your result sums to" if axis == dim - 2 else sums
+                yield Observation(7, f"Each {what} 1; each row should sum to 1.")
                 return
         total = value.sum().item()
         if abs(total - 1) < 1e-4:
@@ -212,7 +240,7 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
             and value.shape[axis] > 1
             and trial.close(value.sum(axis), expected.sum(axis)).all()
         ):
-            word = _word(trial, axis, dim)
+            word = place_word(trial, axis, dim)
             yield Observation(
                 22, f"The sums over the {word}s are right, the single numbers are not."
             )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from helpers.lesson.trial import ORDINALS, Observation, Trial, the_place, written
+from helpers.lesson.trial import ORDINALS, Observation, Trial, place_word, plural, written
 from helpers.numbers import joined, listed
 
 # ---------------------------------------------------------------- what it is
@@ -57,7 +57,6 @@ def _computed(trial: Trial, name: str, compute: Callable) -> list[Tensor | None]
 # ---------------------------------------------------------------- every number in one way
 
 UNARY: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
-    ("the logarithms of the right ones", torch.log),
     ("the right ones squared", torch.square),
     ("the square roots of the right ones", torch.sqrt),
     ("1 divided by the right ones", torch.reciprocal),
@@ -86,10 +85,14 @@ def every_number(trial: Trial) -> Iterator[Observation]:
         yield Observation(6, text)
     if text := _offset(trial):
         yield Observation(6, text)
-    largest = max(e.numel() for _, e in trial.pairs)
-    for name, change in UNARY if largest > 1 or len(trial.pairs) > 1 else ():
+    single = all(e.numel() == 1 for _, e in trial.pairs)
+    for name, change in UNARY:
+        if single and "rounded" in name:  # by chance, or for another reason
+            continue
         if all(trial.same(v, change(e)) for v, e in trial.pairs):
             yield Observation(6, f"Your numbers are {name}.")
+    if all((v <= 0).all() and trial.same(v.exp(), e) for v, e in trial.pairs):
+        yield Observation(5, "Your numbers are the logarithms of the right ones.")
     yield from _argument_added(trial)
 
 
@@ -102,6 +105,10 @@ def _factor(trial: Trial) -> str:
     name = factor_name(ratios, trial)
     if name:
         return f"Every number is {name} times what it should be."
+    wrong = [i for i, right in enumerate(trial.right) if not right]
+    if 1 < len(wrong) < len(ratios) and (name := factor_name(ratios, trial, wrong)):
+        told = listed([i + 1 for i in wrong])
+        return f"In inputs {told}, every number is {name} times what it should be."
     if all(e.numel() < 2 for _, e in trial.pairs):  # one number always has a ratio
         return ""
     told = [
@@ -126,11 +133,18 @@ def _ratio(trial: Trial, value: Tensor, expected: Tensor) -> float | None:
     return None
 
 
-def factor_name(ratios: list[float], trial: Trial) -> str:
+def factor_name(ratios: list[float], trial: Trial, cases: list[int] | None = None) -> str:
     """Name factors, one for each check input, that are the same simple function of its sizes.
 
-    "" when there is none, or when all factors are 1.
+    "" when there is none, or when all factors are 1. `cases` says which inputs count; all, when
+    left out.
     """
+    cases = list(range(len(ratios))) if cases is None else cases
+
+    def picked(values: list[float]) -> list[float]:
+        return [values[i] for i in cases]
+
+    ratios = picked(ratios)
     if all(math.isclose(ratio, 1, rel_tol=1e-5) for ratio in ratios):
         return ""
     for sign, positive in (("", ratios), ("-", [-ratio for ratio in ratios])):
@@ -138,12 +152,13 @@ def factor_name(ratios: list[float], trial: Trial) -> str:
             continue
         for name, factors in named_factors(trial):
             if all(
-                math.isclose(a, b, rel_tol=2e-5) for a, b in zip(positive, factors, strict=True)
+                math.isclose(a, b, rel_tol=2e-5)
+                for a, b in zip(positive, picked(factors), strict=True)
             ):
                 return sign + name
         for name, sizes in _sizes_by_name(trial):
             for root, power in (("", 1), ("√", 2)):
-                fixed = [n / ratio**power for n, ratio in zip(sizes, positive, strict=True)]
+                fixed = [n / ratio**power for n, ratio in zip(picked(sizes), positive, strict=True)]
                 k = round(fixed[0])
                 if k > 1 and all(math.isclose(f, k, rel_tol=2e-5) for f in fixed):
                     return f"{sign}{root}({name}/{k})" if root else f"{sign}{name}/{k}"
@@ -192,6 +207,8 @@ def _functions_of(name: str, sizes: list[float]) -> Iterator[tuple[str, list[flo
     yield f"1/({name} + 1)", [1 / (n + 1) for n in sizes]
     yield f"2/{name}", [2 / n for n in sizes]
     yield f"{name}/2", [n / 2 for n in sizes]
+    yield f"4/{name}", [4 / n for n in sizes]
+    yield f"{name}/4", [n / 4 for n in sizes]
 
 
 def _sizes_by_name(trial: Trial) -> list[tuple[str, list[float]]]:
@@ -280,18 +297,13 @@ def _axes_exchanged(trial: Trial) -> Iterator[Observation]:
         for one in (a, b):
             turned = [e.transpose(a, b).flip(one) for e in trial.wanted]
             if _all_same(trial, turned):
-                place = _noun_of(trial, one, dim)
+                place = place_word(trial, one, dim)
                 yield Observation(
                     4,
                     f"The numbers are right, but axes {a} and {b} have changed places, and the "
-                    f"order of the {place}s is reversed: the matrix is turned by 90°.",
+                    f"order of the {plural(place)} is reversed: the matrix is turned by 90°.",
                 )
                 return
-
-
-def _noun_of(trial: Trial, axis: int, dim: int) -> str:
-    words = trial.result_axes
-    return the_place(words[axis]) if len(words) == dim else f"place along axis {axis}"
 
 
 def _parts_elsewhere(trial: Trial) -> Iterator[Observation]:
@@ -305,7 +317,7 @@ def _parts_elsewhere(trial: Trial) -> Iterator[Observation]:
         places = _sources(trial, value, expected, axis)
         if not places or places == list(range(len(places))) or len(places) < 2:
             continue
-        word = _noun_of(trial, axis, value.dim())
+        word = place_word(trial, axis, value.dim())
         text = _moved(places, word)
         if text and _holds_in_all(trial, axis, places):
             yield Observation(5, text)
@@ -361,8 +373,8 @@ def _holds_in_all(trial: Trial, axis: int, places: list[int | None]) -> bool:
 
 
 REDUCTIONS: tuple[tuple[str, Callable], ...] = (
-    ("the mean of the right one over its {}s", lambda e, a: e.mean(a)),
-    ("the sum of the right one over its {}s", lambda e, a: e.sum(a)),
+    ("the mean of the right one over its {0}s", lambda e, a: e.mean(a)),
+    ("the sum of the right one over its {0}s", lambda e, a: e.sum(a)),
     ("{} 0 of the right one", lambda e, a: e.select(a, 0)),
     ("the last {} of the right one", lambda e, a: e.select(a, -1)),
     ("the right one cut off after {} 0", lambda e, a: e.narrow(a, 0, 1)),
@@ -380,7 +392,7 @@ def _reduced(trial: Trial) -> Iterator[Observation]:
         if any(e.shape[axis] == 0 for e in trial.wanted):
             continue
         if _all_same(trial, [reduce(e, axis) for e in trial.wanted]):
-            yield Observation(4, f"Your result is {name.format(_noun_of(trial, axis, dim))}.")
+            yield Observation(4, f"Your result is {name.format(place_word(trial, axis, dim))}.")
             return
     if all(v.dim() == dim + 1 for v in trial.values):
         for axis in range(dim + 1):
@@ -415,17 +427,20 @@ def _contained(trial: Trial, axis: int, dim: int) -> Iterator[Observation]:
     ]
     if min(longer) <= 0:
         return
-    word = _noun_of(trial, axis, dim)
+    word = place_word(trial, axis, dim)
     for start, told in ((False, "begins with"), (True, "ends with")):
         parts = [
             v.narrow(axis, n if start else 0, v.shape[axis] - n)
             for v, n in zip(trial.values, longer, strict=True)
         ]
         if all(map(trial.same, parts, trial.wanted)):
-            many = listed(sorted(set(longer))) if len(set(longer)) > 1 else str(longer[0])
-            more = f"{many} more {word}{'s' if longer[0] > 1 else ''}"
-            before = " before it" if start else " after it"
-            yield Observation(4, f"Your result {told} the right one and has {more}{before}.")
+            counts = {v.shape[axis] for v in trial.values}
+            more = f"has {longer[0]} more {word if longer[0] == 1 else plural(word)}"
+            if len(set(longer)) > 1:
+                more = f"is longer: it has {longer[0]} more {plural(word)} in the first input"
+                if len(counts) == 1:
+                    more = f"always has {counts.pop()} {plural(word)}"
+            yield Observation(4, f"Your result {told} the right one and {more}.")
             return
 
 
@@ -460,13 +475,17 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
     """Along one axis, all numbers of a place are off by one factor, which differs by place."""
     if not trial.pairs or all(trial.right):
         return
+    told = list(_proportions(trial))
+    if told:
+        yield from told
+        return
     value, expected = trial.pairs[trial.shown]
     dim = value.dim()
     for axis in range(dim):
         factors = _factors_along(trial, value, expected, axis)
         if not factors or len({round(f, 5) for f in factors if f is not None}) < 2:
             continue
-        word = _noun_of(trial, axis, dim)
+        word = place_word(trial, axis, dim)
         if dim == 3 and axis == 0 and len(trial.pairs) > 1 and expected.shape[0] < 3:
             continue
         if word == "output" and (name := _row_factor_name(trial, axis)):
@@ -481,7 +500,6 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
         text = f"Within one {word}, all numbers are off by the same factor: {joined(told[:4])}"
         yield Observation(12, text + ("; the others are right." if rest else "."))
         return
-    yield from _proportions(trial)
 
 
 def _factors_along(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> list[float | None]:
@@ -525,13 +543,16 @@ def _proportions(trial: Trial) -> Iterator[Observation]:
         sums = value.sum(-1, keepdim=True)
         if (sums == 0).any() or not trial.same(value / sums, expected):
             return
+        if not trial.close(expected.sum(-1), torch.ones_like(expected.sum(-1))).all():
+            return
     value, _ = trial.pairs[trial.shown]
     sums = value.sum(-1).flatten()
-    wrong = int((~trial.close(sums, torch.ones_like(sums))).nonzero()[0])
+    wrong = int((~trial.close(sums, torch.ones_like(sums))).flatten().double().argmax())
     yield Observation(
         7,
         "Within each row the proportions are right, but the sums are not: "
-        f"row {wrong} sums to {written(sums[wrong].item())}, not 1.",
+        f"row {wrong % value.shape[-2] if value.dim() > 1 else wrong} sums to "
+        f"{written(sums[wrong].item())}, not 1.",
     )
 
 
@@ -551,10 +572,98 @@ def alike(trial: Trial) -> Iterator[Observation]:
             and not _constant(trial, e, axis)
             for v, e in trial.pairs
         ):
-            word = _noun_of(trial, axis, dim)
+            word = place_word(trial, axis, dim)
             count = trial.pairs[0][0].shape[axis]
-            yield Observation(8, f"All {count} {word}s of your result are alike.")
+            yield Observation(8, f"All {count} {plural(word)} of your result are alike.")
 
 
 def _constant(trial: Trial, z: Tensor, axis: int) -> bool:
     return bool(trial.close(z, z.narrow(axis, 0, 1).expand_as(z)).all())
+
+
+# ---------------------------------------------------------------- a step on the way, multiplied
+
+
+def step_with_factors(trial: Trial) -> Iterator[Observation]:
+    """A step on the way to the right result, multiplied along one axis."""
+    if not trial.pairs or all(trial.right):
+        return
+    for name, compute in trial.intermediates:
+        results = _computed(trial, name, compute)
+        if any(
+            r is None or r.shape != e.shape for r, (_, e) in zip(results, trial.pairs, strict=True)
+        ):
+            continue
+        value, step = trial.pairs[trial.shown][0], results[trial.shown]
+        if not (step.isfinite().all() and value.isfinite().all()):
+            continue
+        ratio = _ratio(trial, value, step)
+        if ratio is not None:
+            yield Observation(8, f"Your result is {written(ratio)} times {name}.")
+            return
+        for axis in range(value.dim()):
+            factors = _factors_along(trial, value, step, axis)
+            if factors and None not in factors and _factors_in_all(trial, results, axis):
+                word = place_word(trial, axis, value.dim())
+                told = joined([f"{written(f)} in {word} {i}" for i, f in enumerate(factors[:3])])
+                more = ", …" if len(factors) > 3 else ""
+                text = f"Your result is {name}, times {told}{more}"
+                yield Observation(9, f"{text}." if not more else text)
+                return
+
+
+def _factors_in_all(trial: Trial, results: list[Tensor | None], axis: int) -> bool:
+    pairs = zip(trial.pairs, results, strict=True)
+    return all(_factors_along(trial, value, step, axis) for (value, _), step in pairs)
+
+
+# ---------------------------------------------------------------- weights of other scores
+
+
+def scores_multiplied(trial: Trial) -> Iterator[Observation]:
+    """Weights that are those of the right scores, multiplied: too sharp or too even."""
+    if not trial.pairs or all(trial.right):
+        return
+    by_case = [_sharpness(trial, value, expected) for value, expected in trial.pairs]
+    if any(not rows for rows in by_case):
+        return
+    alike = [
+        max(rows.values()) - min(rows.values()) < 1e-3 * max(rows.values()) for rows in by_case
+    ]
+    if all(alike):
+        ratios = [next(iter(rows.values())) for rows in by_case]
+        name = factor_name([round(r, 4) for r in ratios], trial) or ""
+        told = name or joined([f"{written(round(r, 3))}" for r in ratios])
+        inputs = "" if name or len(set(told)) == 1 else " (input by input)"
+        yield Observation(
+            11, f"Your weights are those of the right scores multiplied by {told}{inputs}."
+        )
+        return
+    rows = by_case[trial.shown]
+    told = joined([f"{factor:.3g} in row {row}" for row, factor in list(rows.items())[:4]])
+    text = "Your weights are those of the right scores, multiplied differently in each row"
+    yield Observation(11, f"{text}: by {told}.")
+
+
+def _sharpness(trial: Trial, value: Tensor, expected: Tensor) -> dict[int, float]:
+    """For the rows of the first matrix, by what their scores seem to be multiplied."""
+    if value.dim() < 2 or (value < 0).any() or not value.isfinite().all():
+        return {}
+    if not all(
+        trial.close(z.sum(-1), torch.ones(z.shape[:-1]).double()).all() for z in (value, expected)
+    ):
+        return {}
+    mine, right = (z.reshape(-1, *z.shape[-2:])[0] for z in (value, expected))
+    found = {}
+    for row, (v, e) in enumerate(zip(mine, right, strict=True)):
+        if not torch.equal(v > 1e-9, e > 1e-9):
+            return {}
+        a, b = v[e > 1e-9].log(), e[e > 1e-9].log()
+        if len(a) < 3:
+            continue
+        a, b = a - a.mean(), b - b.mean()
+        factor = (a @ b / (b @ b)).item() if b.any() else 0.0
+        if not factor or not torch.allclose(a, factor * b, rtol=1e-3, atol=1e-3):
+            return {}
+        found[row] = factor
+    return found

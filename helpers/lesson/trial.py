@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from helpers.lesson import axes as names_of_axes
-from helpers.lesson.calls import Outcome, agree, call, is_number
+from helpers.lesson.calls import Outcome, agree, call_again, is_number
 
 Pair = tuple[Tensor, Tensor]
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -63,7 +63,7 @@ class Trial:
 
     def run(self, function: Callable, arguments: tuple, seed: int = 0) -> Tensor | None:
         """What a function returns, as a tensor of doubles; None where it is no number."""
-        return as_double(call(function, arguments, self.names, self.several, seed))
+        return as_double(call_again(function, arguments, self.names, self.several, seed))
 
     def close(self, a: Tensor, b: Tensor) -> Tensor:
         """Where two tensors of one shape agree within the exercise's tolerance."""
@@ -143,6 +143,18 @@ def written(value: float) -> str:
     return f"{value:.4g}" if abs(value - round(value)) > 1e-3 or not value else f"{value:.7g}"
 
 
-def the_place(letter: str) -> str:
-    """How one place of the result along an axis is called: "output" for a token."""
-    return "output" if letter == "T" else names_of_axes.noun(letter)
+def place_word(trial: Trial, axis: int, dim: int) -> str:
+    """How one place along an axis of a result with so many axes is called: "output", "row"."""
+    words = trial.result_axes
+    if len(words) != dim:
+        from_end = dim - axis
+        return {1: "column", 2: "row"}.get(from_end, "matrix") if dim > 1 else "number"
+    word = words[axis]
+    if words.count(word) > 1:
+        return "row" if axis == words.index(word) else "column"
+    return "output" if word == "T" else names_of_axes.noun(word)
+
+
+def plural(word: str) -> str:
+    """The plural of a place's name."""
+    return "matrices" if word == "matrix" else "batches" if word == "batch" else f"{word}s"
