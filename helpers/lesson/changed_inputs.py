@@ -35,7 +35,7 @@ def right_for_other_inputs(trial: Trial) -> Iterator[Observation]:
         trial.remembered["changed inputs"] = list(_changed(trial))
     for changed in trial.remembered["changed inputs"]:
         if all(map(trial.same, trial.values, changed.results)):
-            yield Observation(10, f"Your result is the right one {changed.told}.")
+            yield Observation(6, f"Your result is the right one {changed.told}.")
             return
 
 

@@ -164,7 +164,8 @@ def _places(trial: Trial, value: Tensor, wanted: Tensor) -> Iterator[Observation
             continue
         got = [_by_place(_changed(m, value), axis) for m in mine]
         right = [_by_place(_changed(one.expected, wanted), axis) for one in experiments]
-        yield from _pattern(name, letter, noun, places, got, right, trial)
+        known = _by_place(value.isfinite(), axis)  # nan stays nan, whatever it depends on
+        yield from _pattern(name, letter, noun, places, got, right, trial, known)
 
 
 def _by_place(changed: Tensor, axis: int) -> list[bool]:
@@ -195,6 +196,7 @@ def _pattern(
     got: list[list[bool]],
     right: list[list[bool]],
     trial: Trial,
+    known: list[bool],
 ) -> Iterator[Observation]:
     """Compare two patterns: for each place of an argument, which places of the result change."""
     words = trial.result_axes
@@ -206,7 +208,7 @@ def _pattern(
         for j, (m, w) in enumerate(zip(mine, wanted, strict=True))
     ]
     extra = [(j, i) for j, i, m, w in pairs if m and not w and i != j]
-    missing = [(j, i) for j, i, m, w in pairs if w and not m]
+    missing = [(j, i) for j, i, m, w in pairs if w and not m and known[j]]
     future = [(j, i) for j, i in extra if i > j]
     causal = letter == "T" and not any(w for j, i, _, w in pairs if i > j)
     if future and causal:

@@ -16,6 +16,8 @@ from helpers.lesson.contracts import other_fronts
 from helpers.lesson.trial import ORDINALS, Observation, Trial
 from helpers.numbers import joined
 
+EXAMPLES = (8, 32, 16, 64, 10)  # sizes that the notebooks' examples have
+
 
 def what_form_it_has(trial: Trial) -> Iterator[Observation]:
     """The shape in letters, the right result inside a tuple, or where it runs at all."""
@@ -182,7 +184,7 @@ def _where_it_runs(trial: Trial) -> Iterator[Observation]:
             text = f"With {told} your function runs, and it is right there"
             yield Observation(13, text + (guess or "."))
             return
-        if guess:
+        if "taken for" in guess:
             text = f"With {told} your function runs, but it is wrong there, too"
             yield Observation(18, text + guess)
             return
@@ -202,7 +204,7 @@ def _gentler(trial: Trial) -> Iterator[tuple[str, str, tuple]]:
             guess = ": is one taken for the other?"
             yield f"{a} = {b}", guess, names_of_axes.resized(trial.axes, trial.names, one, b, least)
     for a in letters:
-        for size in (8, 16, 32, 4, 10, 5, 1):
+        for size in (*EXAMPLES, 1):
             guess = ": is this size written into your code?" if size > 1 else ""
             arguments = names_of_axes.resized(trial.axes, trial.names, case, a, size)
             yield f"{a} = {size}", guess, arguments
@@ -217,11 +219,12 @@ def _sizes_in_the_source(trial: Trial) -> Iterator[Observation]:
         tree = ast.parse(textwrap.dedent(inspect.getsource(trial.candidate)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return
+    used = {n for sizes in trial.sizes for n in sizes.values()}
     found = {
         node.value
         for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and type(node.value) is int and 5 <= node.value <= 512
-    }
+        if isinstance(node, ast.Constant) and type(node.value) is int
+    } & set(EXAMPLES) - used
     for value in sorted(found):
         text = f"The number {value} stands in your code. Is it the size of one example?"
         yield Observation(17, text)

@@ -220,11 +220,17 @@ class Exercise:
             if self.same(outcomes, self.remembered(mistake.code)):
                 details = f"{shown_input}\n{problems[case]}"
                 return Verdict("failed", mistake.name, mistake.message, details)
+        forbidden = messages.forbidden_call(self.without) if self._forbidden(outcomes[case]) else ""
+        problem = problems[case].removesuffix(forbidden)
+        if not problem:  # all numbers are right, so far
+            also = self._beyond(candidate)
+            told = (forbidden, *filter(None, [also.split("\n")[0]]))
+            return Verdict(
+                "failed", None, "\n".join(filter(None, [forbidden, also])), observations=told
+            )
         observations = observe(self._trial(candidate, outcomes))
         value, expected = outcomes[case].value, self.remembered(self.reference)[case].value
         holds = self._what_holds(case, value, expected, told=bool(observations))
-        forbidden = messages.forbidden_call(self.without) if self._forbidden(outcomes[case]) else ""
-        problem = problems[case].removesuffix(forbidden)
         parts = [" ".join(observations), problem, forbidden, shown_input, holds]
         return Verdict("failed", None, "\n".join(filter(None, parts)), observations=observations)
 
@@ -428,7 +434,7 @@ class Exercise:
             wanted = _holds(has, expected, self.inputs[case])
             if _holds(has, value, self.inputs[case]):
                 (holds if wanted else extra).append(name)
-            elif wanted:
+            elif wanted and value.isfinite().all():  # of nan, nothing holds
                 fails.append(name)
         return messages.what_holds(value, self._close(value, expected), holds, fails, extra, told)
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.numbers import told_apart
+from helpers.numbers import joined, told_apart
 
 # Where a line of a traceback is not the learner's own.
 HELPERS = str(Path(__file__).resolve().parents[1])
@@ -31,13 +31,32 @@ REMEDIES = {
     "of both sides.",
     "expanded size of the tensor": "What is stored or expanded does not fit its place. Print "
     "the .shape of both sides.",
-    "Boolean value of Tensor": "`and`, `or`, `not` and chains such as 0 <= a < b want one True or "
-    "False. For tensors: & | ~, with brackets around each comparison.",
+    "Boolean value of Tensor": "Python's `if`, `and`, `or`, `not`, max(), min() and chains such as "
+    "0 <= a < b want one True or False. For tensors there are & | ~ (with brackets around each "
+    "comparison), torch.where, and the methods max, min and amax.",
     "operator.invert": "~ wants True and False. A comparison, such as == 1, makes them.",
     "only supports boolean masks": "A mask is True and False. A comparison, such as == 0, makes "
     "them.",
     "return_types": "max, min and others return two tensors when they get a dim: take .values.",
     "'int' object is not iterable": "To count from 0 to n - 1, write range(n).",
+    "must be Tensor, not": "This function takes a tensor. For a number, write n ** 0.5 for its square "
+    "root, or use Python's math.",
+    "without overflow": "Whole numbers have no infinity. Start from floats: torch.zeros(T, T).",
+    "'NoneType'": "One of the two is None. So is the bias of a layer with bias=False, and the result "
+    "of a function without `return`.",
+    "positional arguments but": "The function was called with more arguments than it takes.",
+    "division by zero": "A Python number was divided by 0. Positions count from 0: is the divisor 0 "
+    "for the first one?",
+    "must be a matrix": "torch.mm takes two matrices. a @ b (torch.matmul) takes a batch, too.",
+    "stack expects each tensor": "The tensors of the list have different shapes. Print the .shape of "
+    "each.",
+    "is out of bounds for dimension": "Positions run from 0 to the size minus 1. Is it the right axis?",
+    "Dimension out of range": "The tensor has fewer axes than that. Counted from the end, the last "
+    "axis is -1.",
+    "view size is not compatible": "After a transpose the numbers lie in memory in another order. "
+    "reshape copies them where view refuses.",
+    "is invalid for input of size": "The new shape has another number of entries than the tensor. "
+    "Print the .shape before this line.",
     "values to unpack": "If this is a shape: it has one number for each axis, as in "
     "B, T, C = x.shape.",
 }
@@ -131,7 +150,7 @@ def not_a_tensor(value: Any, expected: Tensor, several: bool) -> str:
     if several:
         return message
     if isinstance(value, tuple | list) and tensor_shapes(value):
-        return f"{message} {_how_to_join(value, expected)}"
+        return f"{message} Return one tensor."
     if type(value).__module__ == "numpy":
         way = "from_numpy" if name == "ndarray" else "tensor"
         return (
@@ -176,7 +195,6 @@ def wrong_kind(value: Tensor, expected: Tensor) -> str:
 def wrong_dtype(value: Tensor, expected: Tensor) -> str:
     """Say that the right floats have too many or too few digits."""
     return (
-        f"The numbers are right, but they are {value.dtype}; expected {expected.dtype}.\n"
         "PyTorch refuses @ and allclose between two dtypes, so cells below would fail. Leave out "
         f"dtype=… and .double(), or end with .to({expected.dtype})."
     )
@@ -332,7 +350,9 @@ def _describe(value: Any) -> str:
     if value is None:
         return "None"
     if len(shapes := tensor_shapes(value)) > 1:
-        return f"{len(value)} tensors of shape {' and '.join(map(str, sorted(shapes)))}"
+        told = joined([str(_shape(tensor)) for tensor in value[:6]])
+        more = " …" if len(value) > 6 else ""
+        return f"{len(value)} tensors of the shapes {told}{more}"
     if isinstance(value, Tensor):
         return f"a tensor of shape {_shape(value)}, which looks like a result"
     name = type(value).__name__
@@ -347,20 +367,6 @@ def _describe_expected(expected: Tensor, several: bool) -> str:
     if several:
         return f"{len(expected)} tensors of shape {_shape(expected[0])}"
     return f"a tensor of shape {_shape(expected)}" if expected.dim() else "one number"
-
-
-def _how_to_join(tensors: tuple | list, expected: Tensor) -> str:
-    """Say how tensors become the one that is expected, where that can be seen from shapes."""
-    wanted = _shape(expected)
-    for join, axis in ((torch.cat, "an axis that they have"), (torch.stack, "a new axis")):
-        for dim in range(len(wanted)):
-            try:
-                fits = _shape(join(tuple(tensors), dim)) == wanted
-            except (RuntimeError, IndexError):
-                continue
-            if fits:
-                return f"torch.{join.__name__}(…) joins them along {axis}."
-    return "Return one tensor."
 
 
 def _write(argument: Any) -> str:

@@ -11,7 +11,12 @@ from helpers.lesson.calls import same_conditions
 from helpers.lesson.changed_inputs import right_for_other_inputs
 from helpers.lesson.dependence import how_it_follows, what_it_adds_up, what_it_depends_on
 from helpers.lesson.forms import what_form_it_has
-from helpers.lesson.places import a_row_of_weights, where_it_is_wrong, which_sums_hold
+from helpers.lesson.places import (
+    a_row_of_weights,
+    rows_by_size,
+    where_it_is_wrong,
+    which_sums_hold,
+)
 from helpers.lesson.relations import (
     alike,
     every_number,
@@ -39,6 +44,7 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     how_it_follows,
     what_form_it_has,
     where_it_is_wrong,
+    rows_by_size,
     which_sums_hold,
     a_row_of_weights,
 )

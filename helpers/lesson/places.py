@@ -45,7 +45,8 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
     sizes = [_largest(trial.inputs[i]) for i in (good, bad)]
     if sizes[1] > 10 * sizes[0]:
         a, b = map(written, sizes)
-        yield Observation(14, f"{does} for numbers up to {a}, and {verb} for numbers up to {b}.")
+        text = f"{does} where the numbers reach {a}, and {verb} where they reach {b}."
+        yield Observation(14, text)
         return
     alike = [f"{a} = {b}" for a, b in _equal_only_where_right(trial)]
     if alike:
@@ -58,6 +59,33 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
         listed_sizes = ", ".join(f"{k} = {n}" for k, n in own.items())
         text += f": is something fixed to the sizes of the {ORDINALS[good]} ({listed_sizes})?"
     yield Observation(16, text if own else f"{text}.")
+
+
+def rows_by_size(trial: Trial) -> Iterator[Observation]:
+    """Rows of the result are right or wrong by how large the numbers in that row are."""
+    if not trial.pairs or all(trial.right) or len(trial.tensors()) != 1:
+        return
+    sizes, rights = [], []
+    at = trial.names.index(trial.tensors()[0])
+    for case, (value, expected) in zip(trial.inputs, trial.pairs, strict=True):
+        if case[at].shape != value.shape or value.dim() < 1:
+            return
+        sizes += case[at].detach().abs().amax(-1).flatten().tolist()
+        rights += trial.close(value, expected).all(-1).flatten().tolist()
+    good = [n for n, right in zip(sizes, rights, strict=True) if right]
+    bad = [n for n, right in zip(sizes, rights, strict=True) if not right]
+    if not good or not bad or max(sizes) < 20:
+        return
+    if 3 * max(good) < min(bad):
+        text = (
+            f"reach {written(max(good))} are right, and wrong where they reach {written(min(bad))}"
+        )
+        yield Observation(13, f"Rows whose numbers {text}.")
+    elif min(good) > 3 * max(bad):
+        text = (
+            f"reach {written(min(good))} are right, and wrong where they reach {written(max(bad))}"
+        )
+        yield Observation(13, f"Only rows whose numbers {text}.")
 
 
 def _numbers_that_differ(trial: Trial) -> tuple[str, str] | None:
@@ -81,9 +109,11 @@ def _equal_only_where_right(trial: Trial) -> Iterator[tuple[str, str]]:
     """Pairs of axes of one size in every input that is right, and in no other."""
     letters = [k for k in trial.sizes[0] if all(k in one for one in trial.sizes)]
     for a, b in itertools.combinations(letters, 2):
-        equal = [one[a] == one[b] for one in trial.sizes]
-        if equal == trial.right:
+        if [one[a] == one[b] for one in trial.sizes] == trial.right:
             yield a, b
+    for a, b, c in itertools.permutations(letters, 3):
+        if b < c and [one[a] == one[b] * one[c] for one in trial.sizes] == trial.right:
+            yield a, f"{b}·{c}"
 
 
 def _largest(arguments: tuple) -> float:
@@ -113,9 +143,7 @@ def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Obser
     lost = ~value.isfinite() & expected.isfinite()
     if not lost.any():
         return
-    kind = (
-        "nan" if value[lost].isnan().all() else "inf" if value[lost].isinf().all() else "nan or inf"
-    )
+    kind = _kind_of(value[lost])
     if lost.all():
         yield Observation(15, f"Every number is {kind}.")
         return
@@ -134,6 +162,17 @@ def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Obser
             rest = "are" if many else "is"
             yield Observation(15, f"{which} of your result {rest} {kind}, and nothing else is.")
             return
+
+
+def _kind_of(lost: Tensor) -> str:
+    for kind, where in (
+        ("nan", lost.isnan()),
+        ("inf", lost == torch.inf),
+        ("-inf", lost == -torch.inf),
+    ):
+        if where.all():
+            return kind
+    return "nan or inf"
 
 
 def _places(trial: Trial, right: Tensor) -> Iterator[Observation]:
@@ -257,7 +296,7 @@ def _ones(trial: Trial, z: Tensor, axis: int) -> bool:
 
 def a_row_of_weights(trial: Trial) -> Iterator[Observation]:
     """The first wrong row beside the right one, where rows are weights."""
-    if not trial.pairs or all(trial.right):
+    if not trial.pairs or trial.tensors() or all(trial.right):
         return
     value, expected = trial.pairs[trial.shown]
     if (
@@ -272,4 +311,4 @@ def a_row_of_weights(trial: Trial) -> Iterator[Observation]:
     place = i if value.dim() == 2 else i % value.shape[-2] if value.dim() > 2 else 0
     got = " ".join(written(n) for n in mine[i].tolist())
     wanted = " ".join(written(n) for n in right[i].tolist())
-    yield Observation(21, f"Row {place} is {got}; it should be {wanted}.")
+    yield Observation(10, f"Row {place} is {got}; it should be {wanted}.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from helpers.lesson.trial import ORDINALS, Observation, Trial, place_word, plural, written
+from helpers.lesson.trial import ORDINALS, Observation, Pair, Trial, place_word, plural, written
 from helpers.numbers import joined, listed
 
 # ---------------------------------------------------------------- what it is
@@ -133,11 +133,13 @@ def _ratio(trial: Trial, value: Tensor, expected: Tensor) -> float | None:
     return None
 
 
-def factor_name(ratios: list[float], trial: Trial, cases: list[int] | None = None) -> str:
+def factor_name(
+    ratios: list[float], trial: Trial, cases: list[int] | None = None, rel_tol: float = 2e-5
+) -> str:
     """Name factors, one for each check input, that are the same simple function of its sizes.
 
     "" when there is none, or when all factors are 1. `cases` says which inputs count; all, when
-    left out.
+    left out. `rel_tol` is how far from a named factor each may lie.
     """
     cases = list(range(len(ratios))) if cases is None else cases
 
@@ -145,14 +147,14 @@ def factor_name(ratios: list[float], trial: Trial, cases: list[int] | None = Non
         return [values[i] for i in cases]
 
     ratios = picked(ratios)
-    if all(math.isclose(ratio, 1, rel_tol=1e-5) for ratio in ratios):
+    if all(math.isclose(ratio, 1, rel_tol=rel_tol) for ratio in ratios):
         return ""
     for sign, positive in (("", ratios), ("-", [-ratio for ratio in ratios])):
         if min(positive) <= 0:
             continue
         for name, factors in named_factors(trial):
             if all(
-                math.isclose(a, b, rel_tol=2e-5)
+                math.isclose(a, b, rel_tol=rel_tol)
                 for a, b in zip(positive, picked(factors), strict=True)
             ):
                 return sign + name
@@ -160,7 +162,7 @@ def factor_name(ratios: list[float], trial: Trial, cases: list[int] | None = Non
             for root, power in (("", 1), ("√", 2)):
                 fixed = [n / ratio**power for n, ratio in zip(picked(sizes), positive, strict=True)]
                 k = round(fixed[0])
-                if k > 1 and all(math.isclose(f, k, rel_tol=2e-5) for f in fixed):
+                if k > 1 and all(math.isclose(f, k, rel_tol=rel_tol) for f in fixed):
                     return f"{sign}{root}({name}/{k})" if root else f"{sign}{name}/{k}"
     return ""
 
@@ -320,7 +322,7 @@ def _parts_elsewhere(trial: Trial) -> Iterator[Observation]:
         word = place_word(trial, axis, value.dim())
         text = _moved(places, word)
         if text and _holds_in_all(trial, axis, places):
-            yield Observation(5, text)
+            yield Observation(7 if "shifted" in text else 5, text)
 
 
 def _sources(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> list[int | None]:
@@ -465,6 +467,7 @@ ROW_FACTORS: tuple[tuple[str, Callable], ...] = (
     ("(t + 1)/T", lambda t, T: (t + 1) / T),
     ("T/(t + 1)", lambda t, T: T / (t + 1)),
     ("(t + 1)/t", lambda t, T: (t + 1) / t if t else math.inf),
+    ("(t + 1)/t, from t = 1 on,", lambda t, T: (t + 1) / t if t else 1),
     ("t/(t + 1)", lambda t, T: t / (t + 1)),
     ("(t + 1)/(t + 2)", lambda t, T: (t + 1) / (t + 2)),
     ("2/(t + 2)", lambda t, T: 2 / (t + 2)),
@@ -496,9 +499,11 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
             for i, f in enumerate(factors)
             if f is not None and not math.isclose(f, 1, rel_tol=1e-5)
         ]
+        if any(f is not None and not 1e-4 < abs(f) < 1e4 for f in factors):
+            continue
         rest = any(f is not None and math.isclose(f, 1, rel_tol=1e-5) for f in factors)
         text = f"Within one {word}, all numbers are off by the same factor: {joined(told[:4])}"
-        yield Observation(12, text + ("; the others are right." if rest else "."))
+        yield Observation(11, text + ("; the others are right." if rest else "."))
         return
 
 
@@ -585,36 +590,35 @@ def _constant(trial: Trial, z: Tensor, axis: int) -> bool:
 
 
 def step_with_factors(trial: Trial) -> Iterator[Observation]:
-    """A step on the way to the right result, multiplied along one axis."""
-    if not trial.pairs or all(trial.right):
+    """A step on the way to the right result, multiplied as a whole or along one axis."""
+    if all(trial.right) or any(v is None or not v.isfinite().all() for v in trial.values):
         return
     for name, compute in trial.intermediates:
         results = _computed(trial, name, compute)
-        if any(
-            r is None or r.shape != e.shape for r, (_, e) in zip(results, trial.pairs, strict=True)
-        ):
+        pairs = list(zip(trial.values, results, strict=True))
+        if any(r is None or r.shape != v.shape or not r.isfinite().all() for v, r in pairs):
             continue
-        value, step = trial.pairs[trial.shown][0], results[trial.shown]
-        if not (step.isfinite().all() and value.isfinite().all()):
-            continue
-        ratio = _ratio(trial, value, step)
-        if ratio is not None:
-            yield Observation(8, f"Your result is {written(ratio)} times {name}.")
-            return
+        ratios = [_ratio(trial, v, r) for v, r in pairs]
+        if None not in ratios:
+            told = factor_name(ratios, trial)
+            if not told and pairs[0][0].numel() > 1 and all(1e-3 < abs(r) < 1e3 for r in ratios):
+                told = f"{joined([written(r) for r in ratios])}"
+            if told:
+                yield Observation(8, f"Your result is {told} times {name}.")
+                return
+        value, step = pairs[trial.shown]
         for axis in range(value.dim()):
             factors = _factors_along(trial, value, step, axis)
-            if factors and None not in factors and _factors_in_all(trial, results, axis):
+            if factors and None not in factors and _factors_in_all(trial, pairs, axis):
                 word = place_word(trial, axis, value.dim())
                 told = joined([f"{written(f)} in {word} {i}" for i, f in enumerate(factors[:3])])
-                more = ", …" if len(factors) > 3 else ""
-                text = f"Your result is {name}, times {told}{more}"
-                yield Observation(9, f"{text}." if not more else text)
+                more = ", and so on." if len(factors) > 3 else "."
+                yield Observation(12, f"Your result is {name}, times {told}{more}")
                 return
 
 
-def _factors_in_all(trial: Trial, results: list[Tensor | None], axis: int) -> bool:
-    pairs = zip(trial.pairs, results, strict=True)
-    return all(_factors_along(trial, value, step, axis) for (value, _), step in pairs)
+def _factors_in_all(trial: Trial, pairs: list[Pair], axis: int) -> bool:
+    return all(_factors_along(trial, value, step, axis) for value, step in pairs)
 
 
 # ---------------------------------------------------------------- weights of other scores
@@ -622,7 +626,7 @@ def _factors_in_all(trial: Trial, results: list[Tensor | None], axis: int) -> bo
 
 def scores_multiplied(trial: Trial) -> Iterator[Observation]:
     """Weights that are those of the right scores, multiplied: too sharp or too even."""
-    if not trial.pairs or all(trial.right):
+    if not trial.pairs or not trial.tensors() or all(trial.right):
         return
     by_case = [_sharpness(trial, value, expected) for value, expected in trial.pairs]
     if any(not rows for rows in by_case):
@@ -632,12 +636,10 @@ def scores_multiplied(trial: Trial) -> Iterator[Observation]:
     ]
     if all(alike):
         ratios = [next(iter(rows.values())) for rows in by_case]
-        name = factor_name([round(r, 4) for r in ratios], trial) or ""
-        told = name or joined([f"{written(round(r, 3))}" for r in ratios])
-        inputs = "" if name or len(set(told)) == 1 else " (input by input)"
-        yield Observation(
-            11, f"Your weights are those of the right scores multiplied by {told}{inputs}."
-        )
+        told = factor_name(ratios, trial, rel_tol=1e-3)
+        told = told or joined([f"{ratio:.3g}" for ratio in dict.fromkeys(ratios)])
+        text = f"Your weights are those of the right scores multiplied by {told}."
+        yield Observation(7, text)
         return
     rows = by_case[trial.shown]
     told = joined([f"{factor:.3g} in row {row}" for row, factor in list(rows.items())[:4]])

@@ -149,10 +149,10 @@ def place_word(trial: Trial, axis: int, dim: int) -> str:
     if len(words) != dim:
         from_end = dim - axis
         return {1: "column", 2: "row"}.get(from_end, "matrix") if dim > 1 else "number"
-    word = words[axis]
-    if words.count(word) > 1:
-        return "row" if axis == words.index(word) else "column"
-    return "output" if word == "T" else names_of_axes.noun(word)
+    nouns = ["output" if word == "T" else names_of_axes.noun(word) for word in words]
+    if nouns.count(nouns[axis]) > 1:
+        return "row" if axis == nouns.index(nouns[axis]) else "column"
+    return nouns[axis]
 
 
 def plural(word: str) -> str:
