@@ -154,13 +154,15 @@ class CalledNames(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
     def __enter__(self) -> "CalledNames":
-        self._before = sys.getprofile()
-        sys.setprofile(self._note_helper)
+        self._profiled = sys.getprofile() is not None  # by somebody else, who goes on
+        if not self._profiled:
+            sys.setprofile(self._note_helper)
         return super().__enter__()
 
     def __exit__(self, *exception) -> None:
         super().__exit__(*exception)
-        sys.setprofile(self._before)
+        if not self._profiled:
+            sys.setprofile(None)
 
     def _note_helper(self, frame: FrameType, event: str, _) -> None:
         code = frame.f_code
@@ -214,4 +216,5 @@ def gradients(function: Callable, arguments: tuple, several: bool = False) -> li
         if not (isinstance(value, Tensor) and value.requires_grad):
             return [None] * len(floats)
         upstream = torch.randn(value.shape, generator=torch.Generator().manual_seed(0))
-        return list(torch.autograd.grad(value, floats, upstream, allow_unused=True))
+        # The sum first: a gradient for each output would make PyTorch import sympy, which is slow.
+        return list(torch.autograd.grad((value * upstream).sum(), floats, allow_unused=True))

@@ -5,8 +5,7 @@ shifted, replaced by another. What came out is kept, so that later answers are o
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -19,46 +18,33 @@ from helpers.lesson.trial import Observation, Trial
 FEW = 20_000  # numbers: with more, each run of the reference takes its time
 
 
-@dataclass(frozen=True)
-class Changed:
-    """A change of the inputs in words, and what the reference makes of it in each check input."""
-
-    told: str
-    results: Sequence[Tensor | None]
-
-
 def right_for_other_inputs(trial: Trial) -> Iterator[Observation]:
     """Changes of the inputs for which the wrong result is the right one."""
     if any(v is None for v in trial.values) or all(trial.right):
         return
-    if "changed inputs" not in trial.remembered:
-        trial.remembered["changed inputs"] = list(_changed(trial))
-    for changed in trial.remembered["changed inputs"]:
-        if all(map(trial.same, trial.values, changed.results)):
-            yield Observation(6, f"Your result is the right one {changed.told}.")
+    cases = sorted(range(len(trial.inputs)), key=lambda i: trial.right[i])  # wrong ones first
+    if "changes" not in trial.remembered:
+        trial.remembered["changes"] = list(_changes(trial))
+    for number, (told, change) in enumerate(trial.remembered["changes"]):
+        if all(trial.same(trial.values[i], _result(trial, number, change, i)) for i in cases):
+            yield Observation(6, f"Your result is the right one {told}.")
             return
 
 
-def _changed(trial: Trial) -> Iterator[Changed]:
-    """All changes that make a difference; the simplest first."""
-    seen: list[Sequence[Tensor | None]] = [trial.wanted]
-    for told, change in _changes(trial):
-        results = [_result(trial, change, case) for case in range(len(trial.inputs))]
-        if any(r is None for r in results):
-            continue
-        if not any(all(map(trial.same, results, other)) for other in seen):
-            seen.append(results)
-            yield Changed(told, results)
-
-
-def _result(trial: Trial, change: Callable, case: int) -> Tensor | None:
-    arguments = dict(zip(trial.names, trial.inputs[case], strict=False))
-    try:
-        with torch.no_grad():
-            arguments = change(arguments, case)
-    except (RuntimeError, IndexError, TypeError, ValueError, ZeroDivisionError):
-        return None
-    return trial.run(trial.reference, tuple(arguments.values()))
+def _result(trial: Trial, number: int, change: Callable, case: int) -> Tensor | None:
+    """What the reference makes of a case with a change; computed once."""
+    key = ("changed", number, case)
+    if key not in trial.remembered:
+        arguments = dict(zip(trial.names, trial.inputs[case], strict=False))
+        try:
+            with torch.no_grad():
+                arguments = change(arguments, case)
+        except (RuntimeError, IndexError, TypeError, ValueError, ZeroDivisionError):
+            trial.remembered[key] = None
+        else:
+            values = tuple(arguments.values())
+            trial.remembered[key] = trial.run_known(trial.reference, values)
+    return trial.remembered[key]
 
 
 def _changes(trial: Trial) -> Iterator[tuple[str, Callable]]:

@@ -52,7 +52,7 @@ def _experiments(trial: Trial) -> list[Experiment]:
         trial.remembered[key] = [
             Experiment(*parts, expected)
             for parts in _changes(trial)
-            if (expected := trial.run(trial.reference, parts[-1])) is not None
+            if (expected := trial.run_known(trial.reference, parts[-1])) is not None
         ]
     return trial.remembered[key]
 

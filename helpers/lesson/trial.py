@@ -11,6 +11,7 @@ from torch import Tensor
 
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import Outcome, agree, call_again, is_number
+from helpers.torch_settings import seed_all
 
 Pair = tuple[Tensor, Tensor]
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -65,15 +66,31 @@ class Trial:
         """What a function returns, as a tensor of doubles; None where it is no number."""
         return as_double(call_again(function, arguments, self.names, self.several, seed))
 
+    def run_known(self, function: Callable, arguments: tuple) -> Tensor | None:
+        """Do the same as `run`, faster, for the reference and others that change no argument."""
+        seed_all(0)
+        try:
+            with torch.no_grad():
+                value = function(*arguments)
+            if self.several and not isinstance(value, Tensor):
+                value = torch.stack(tuple(value))
+        except Exception:  # it may refuse what was made of the arguments
+            return None
+        return as_double(Outcome(value=value))
+
     def close(self, a: Tensor, b: Tensor) -> Tensor:
         """Where two tensors of one shape agree within the exercise's tolerance."""
         return agree(a, b, rtol=1e-5, atol=self.atol)
 
     def same(self, a: Tensor | None, b: Tensor | None) -> bool:
         """Tell whether two tensors have one shape and agree everywhere."""
-        return (
-            a is not None and b is not None and a.shape == b.shape and bool(self.close(a, b).all())
-        )
+        if a is None or b is None or a.shape != b.shape:
+            return False
+        if a.numel() > 1:  # one number tells most tensors apart, and is compared much faster
+            one, other = a.reshape(-1)[-1].item(), b.reshape(-1)[-1].item()
+            if abs(one - other) > 2 * self.atol + 1e-4 * abs(other):
+                return False
+        return bool(self.close(a, b).all())
 
     @cached_property
     def values(self) -> list[Tensor | None]:
@@ -118,7 +135,7 @@ def as_double(outcome: Outcome) -> Tensor | None:
     """The value of an outcome as a tensor of doubles; None where it is no number."""
     if outcome.error or outcome.value is None or not is_number(outcome.value):
         return None
-    return torch.as_tensor(outcome.value).double()
+    return torch.as_tensor(outcome.value).detach().double()
 
 
 def replaced(trial: Trial, case: int, name: str, value: Any) -> tuple:
