@@ -155,8 +155,8 @@ NORMALISE_ROWS = Exercise(
         Mistake(
             "no keepdim",
             change=(", keepdim=True", ""),
-            message="Without keepdim=True the row sums lose their axis, (R,) instead of (R, 1). Broadcasting then lines them up "
-            "with the columns: a square matrix is divided wrongly and in silence, an oblong one raises.",
+            message="Column s was divided by the sum of row s: the row sums have the shape (R,), and broadcasting lines them up with the last axis, "
+            "the columns. A square matrix is divided wrongly and in silence, an oblong one raises. As a column, (R, 1), they divide the rows: keepdim=True.",
         ),
         Mistake(
             "divided by the grand total",
@@ -221,8 +221,8 @@ SWAP_LAST_TWO = Exercise(
         Mistake(
             "view or reshape instead of a swap",
             change=("x.transpose(-2, -1)", "x.reshape(x.shape[0], x.shape[2], x.shape[1])"),
-            message="The shape is right and the numbers are in the wrong places. view and reshape put the same numbers, in the same "
-            "order, into another shape: row 0 of your answer begins with row 0 of x. A swap turns columns into rows.",
+            message="The shape is right and the numbers are in the wrong places: they stand in the same reading order as in x, and row 0 of "
+            "your result begins with row 0 of x. That is what view and reshape do. A swap turns columns into rows.",
         ),
         Mistake(
             "all axes reversed",
@@ -237,7 +237,8 @@ SWAP_LAST_TWO = Exercise(
         Mistake(
             "nothing swapped",
             change=(".transpose(-2, -1)", ""),
-            message="This is x itself. Methods such as transpose return a new tensor and leave x as it was: return their result.",
+            message="This is x, unchanged. The axes to swap are -2 and -1. (A method such as transpose returns a new tensor and leaves x as it was, "
+            "so its result has to be returned.)",
         ),
     ),
     hints=(

@@ -5,6 +5,7 @@ from torch import nn
 
 from helpers.attention import causal_mask
 from helpers.clinic.bugs import ATTENTION_BUGS
+from helpers.lesson.exercises.attention_bugs import as_mistake
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
 from helpers.lesson.terms import Term
@@ -68,12 +69,12 @@ SCORE = Exercise(
         Mistake(
             "the key is counted from 1",
             change=("x[j]", "x[j - 1]"),
-            message="You took token j - 1 for the key. Positions count from 0 here, keys like queries: key 4 is x[4].",
+            message="This is the score for the key of token j - 1. Positions count from 0 here, keys like queries: key 4 is x[4].",
         ),
         Mistake(
             "the query is counted from 1",
             change=("x[i]", "x[i - 1]"),
-            message="You took token i - 1 for the query. Positions count from 0 here, queries like keys.",
+            message="This is the score of the query of token i - 1. Positions count from 0 here, queries like keys.",
         ),
         Mistake(
             "both counted from 1",
@@ -83,7 +84,8 @@ SCORE = Exercise(
         Mistake(
             "query and key swapped",
             change=("(x[i] @ W_query) @ (x[j] @ W_key)", "(x[i] @ W_key) @ (x[j] @ W_query)"),
-            message="Token i looks for something, so it is multiplied by W_query; token j is to be found, so it is multiplied by W_key. You have them the other way round.",
+            message="Query and key have changed roles: this is the score of query j for key i. Token i looks for something, so it is multiplied by W_query; "
+            "token j is to be found, so it is multiplied by W_key.",
         ),
         Mistake(
             "the tokens themselves",
@@ -121,7 +123,12 @@ SCORE = Exercise(
         Mistake(
             "scaled already",
             change=("(x[j] @ W_key)", "(x[j] @ W_key) / W_query.shape[1] ** 0.5"),
-            message="Right, and divided by √d. Here the plain score is wanted; the division comes in the next cell.",
+            message="This is the score divided by √d. Here the plain dot product is wanted; the division comes later.",
+        ),
+        Mistake(
+            "divided by √2",
+            change=("(x[j] @ W_key)", "(x[j] @ W_key) / 2**0.5"),
+            message="This is the score divided by √2, for every length of a query. Here the plain dot product is wanted; the division comes later.",
         ),
     ),
     hints=(
@@ -180,8 +187,8 @@ PLAIN_MATRIX = Exercise(
         Mistake(
             "not transposed",
             change=(".T", ""),
-            message="nn.Linear stores (out, in), and multiplies by the transposed matrix. For a square layer nothing would have "
-            "complained: the shapes fit, the numbers do not.",
+            message="This is the weight as it is stored, (out, in) = (d, C); the layer multiplies by the transposed matrix. For a square layer nothing would "
+            "complain: the shapes fit, the numbers do not.",
         ),
         Mistake(
             "reshaped instead of transposed",
@@ -191,7 +198,7 @@ PLAIN_MATRIX = Exercise(
         Mistake(
             "inverted",
             change=("layer.weight.T", "torch.linalg.pinv(layer.weight)"),
-            message="This undoes the layer instead of doing it. No inverse is needed, only the two axes swapped.",
+            message="This matrix undoes the layer (it is its inverse) instead of doing the same. Only the two axes have to be swapped.",
         ),
     ),
     hints=(
@@ -272,6 +279,11 @@ def _mean_of_values(x, W_query, W_key, W_value):
     return head(x, 0 * W_query, W_key, W_value)
 
 
+def _sequences_end_to_end(x, W_query, W_key, W_value):
+    B, T, C = x.shape
+    return head(x.reshape(1, B * T, C), W_query, W_key, W_value).reshape(B, T, -1)
+
+
 HEAD = Exercise(
     id="04.3",
     title="A causal head",
@@ -291,25 +303,83 @@ HEAD = Exercise(
     accepted=(_head_by_einsum,),
     checked="two batches, in the second with longer values: equal to the reference, which equals PyTorch's function",
     mistakes=(
-        *(
-            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
-            for bug in ATTENTION_BUGS.values()
+        *(as_mistake(bug, _with_bug(bug)) for bug in ATTENTION_BUGS.values()),
+        Mistake(
+            "keys made with W_query",
+            change=("x @ W_key", "x @ W_query"),
+            message="W_key makes no difference: keys are made with W_query, so each score is a dot product of two queries. The keys are x @ W_key.",
+        ),
+        Mistake(
+            "queries made with W_key",
+            change=("x @ W_query", "x @ W_key"),
+            message="W_query makes no difference: queries are made with W_key, so each score is a dot product of two keys. The queries are x @ W_query.",
+        ),
+        Mistake(
+            "scaled after the softmax",
+            change=(
+                (" / q.shape[-1] ** 0.5", ""),
+                ("dim=-1) @ v", "dim=-1) / q.shape[-1] ** 0.5 @ v"),
+            ),
+            message="The weights were divided by √head_size, not the scores: each row sums to 1/√head_size. Divide the scores, before the mask and the softmax.",
+        ),
+        Mistake(
+            "a second softmax",
+            change=(
+                "torch.softmax(scores, dim=-1)",
+                "torch.softmax(torch.softmax(scores, dim=-1), dim=-1)",
+            ),
+            message="A softmax ran on the weights once more: the zeros of the future became e⁰ = 1, so the future is visible. One softmax is enough.",
+        ),
+        Mistake(
+            "mask added as 1 and 0",
+            change=(
+                'scores.masked_fill(~causal_mask(T), float("-inf"))',
+                "scores + causal_mask(T).float()",
+            ),
+            message="The allowed scores are 1 higher, and that is all: every future token still has its weight. A mask that is added has to be 0 where a token "
+            "may attend and minus infinity elsewhere; masked_fill sets it.",
+        ),
+        Mistake(
+            "filled with -1",
+            change=('float("-inf")', "-1.0"),
+            message="The scores of the future are -1, so every future token keeps a share. Scores may be any numbers, so only minus infinity is low enough: "
+            "float('-inf').",
+        ),
+        Mistake(
+            "weights returned",
+            change=(" @ v", ""),
+            message="These are the weights, (B, T, T). The output is their product with the values: weights @ v.",
+        ),
+        Mistake(
+            "all sequences in one",
+            function=_sequences_end_to_end,
+            message="Tokens attend to earlier sequences of the batch: all B * T tokens were treated as one long sequence. Sequences are never mixed; keep the axis B.",
+        ),
+        Mistake(
+            "batch and time exchanged by .T",
+            change=("k.mT", "k.permute(2, 1, 0)"),
+            message="The keys have all three axes reversed, (d, T, B), as .T does with three axes. Only the last two have to be swapped: k.mT.",
+        ),
+        Mistake(
+            "divided by √2 always",
+            change=("q.shape[-1] ** 0.5", "2**0.5"),
+            message="The scores are divided by √2, which is right for queries of 2 channels only. Other heads have other sizes: q.shape[-1] ** 0.5.",
         ),
         Mistake(
             "divided by √C",
             change=("q.shape[-1]", "x.shape[-1]"),
-            message="You divided by √C, and C is the number of channels of x. Divide by √head_size, the square root of the length of a query, q.shape[-1].",
+            message="The scores are divided by √C, and C is the number of channels of x. Divide by √head_size, the square root of the length of a query, q.shape[-1].",
         ),
         Mistake(
             "divided by √ of the value's length",
             change=("q.shape[-1]", "v.shape[-1]"),
-            message="You divided by the square root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
+            message="The scores are divided by the square root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
             "q.shape[-1]; values may have another one.",
         ),
         Mistake(
             "divided by √16 always",
             change=("q.shape[-1] ** 0.5", "4"),
-            message="You divided by √16 = 4, which was right for the head above. Other heads have other sizes: q.shape[-1] ** 0.5.",
+            message="The scores are divided by √16 = 4, which was right for the head above. Other heads have other sizes: q.shape[-1] ** 0.5.",
         ),
         Mistake(
             "no softmax",
@@ -324,17 +394,18 @@ HEAD = Exercise(
         Mistake(
             "keys reshaped instead of transposed",
             change=("k.mT", "k.view(x.shape[0], -1, T)"),
-            message="view (or reshape) to (B, d, T) keeps the reading order, so the numbers of different keys are mixed up. A transpose swaps the axes: k.mT.",
+            message="The numbers of different keys are mixed up: the keys have the shape (B, d, T), but their numbers stand in the old reading order, as after view "
+            "or reshape. A transpose swaps the axes: k.mT.",
         ),
         Mistake(
             "the loop stops before t",
             function=_loop_stops_early,
-            message="[:t] ends before t: tokens do not attend to themselves, and token 0 has no key to attend to. [: t + 1] has t in it.",
+            message="Tokens do not attend to themselves, and output 0 is 0, since token 0 has no key. In a loop, [: t + 1] has token t in it, [:t] has not.",
         ),
         Mistake(
             "x is mixed instead of v",
             change=("@ v", "@ x"),
-            message="The weights are right, but they average x. They must average the values v; so the output has d channels, not C.",
+            message="The weights are right, but they average x. They have to average the values v, so the output has d_v channels, not C.",
         ),
     ),
     hints=(
