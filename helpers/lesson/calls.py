@@ -74,6 +74,8 @@ def call_again(
     function: Callable, arguments: tuple, names: Sequence[str], several: bool = False, seed: int = 0
 ) -> Outcome:
     """Do the same as `call`, faster, for many calls within `same_conditions`."""
+    if torch.get_num_threads() != 1:  # the call before may have changed it
+        torch.set_num_threads(1)
     seed_all(seed)
     return _call(function, arguments, names, several)
 

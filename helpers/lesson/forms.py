@@ -135,7 +135,7 @@ def _pieces(trial: Trial) -> Iterator[Observation]:
         or trial.right[trial.shown]
     ):
         return
-    if not all(isinstance(piece, Tensor) for piece in value) or len(value) > 8:
+    if not all(isinstance(piece, Tensor) for piece in value) or not 0 < len(value) <= 8:
         return
     whole = next((a for a in trial.inputs[trial.shown] if isinstance(a, Tensor)), None)
     told = [_rows_of(piece.detach(), whole) for piece in value]
@@ -176,7 +176,7 @@ def _where_it_runs(trial: Trial) -> Iterator[Observation]:
         return
     for told, guess, arguments in _gentler(trial):
         outcome = call_again(trial.candidate, arguments, trial.names, trial.several)
-        wanted = trial.run(trial.reference, arguments)
+        wanted = trial.run_known(trial.reference, arguments)
         if outcome.error or wanted is None:
             continue
         value = torch.as_tensor(outcome.value).double() if is_number(outcome.value) else None

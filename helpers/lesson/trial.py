@@ -78,6 +78,12 @@ class Trial:
             return None
         return as_double(Outcome(value=value))
 
+    def reference_on(self, key: tuple, arguments: tuple) -> Tensor | None:
+        """What the reference returns; computed once for each key."""
+        if key not in self.remembered:
+            self.remembered[key] = self.run_known(self.reference, arguments)
+        return self.remembered[key]
+
     def close(self, a: Tensor, b: Tensor) -> Tensor:
         """Where two tensors of one shape agree within the exercise's tolerance."""
         return agree(a, b, rtol=1e-5, atol=self.atol)
