@@ -125,7 +125,7 @@ def _other_numbers(case: tuple, names: Sequence[str], axes: Mapping) -> Iterator
         if type(value) is int:
             others = (2, LONG) if name in names_of_axes.all_letters(axes) else (1, 10 * value)
         elif isinstance(value, float):
-            others = (1.0, value / 1000)
+            others = (1.0, value / 10, value / 1000)
         for other in others:
             if other != value:
                 yield f"{name} = {other:g}", (*case[:i], other, *case[i + 1 :])
@@ -144,11 +144,13 @@ def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
 
     yield f"numbers 1000 times as large in {written}", changed(lambda z: z * 1000)
     yield f"numbers a millionth as large in {written}", changed(lambda z: z * 1e-6)
-    yield f"numbers around 100 in {written}", changed(_around_100)
+    yield f"numbers around 100 in {written}", changed(lambda z: 100 + _normal(z))
+    if any((a < 0).any() for a in case if _is_float(a)):
+        yield f"numbers around -1000 in {written}", changed(lambda z: _normal(z) - 1000)
 
 
-def _around_100(z: Tensor) -> Tensor:
-    return 100 + torch.randn(z.shape, generator=torch.Generator().manual_seed(z.numel()))
+def _normal(z: Tensor) -> Tensor:
+    return torch.randn(z.shape, generator=torch.Generator().manual_seed(z.numel()))
 
 
 def _other_layouts(case: tuple, names: Sequence[str]) -> Iterator:

@@ -180,9 +180,9 @@ PLAIN_MATRIX = Exercise(
         ("the (d, d) product of layer.weight and layer.weight.T", _other_product),
         ("the layer's result for one token of ones: the sums of the matrix's columns", _of_ones),
     ),
-    cases=lambda: [(_linear(5, 3),), (_linear(4, 4),)],
+    cases=lambda: [(_linear(5, 3),), (_linear(4, 4),), (_linear(1, 2),), (_linear(3, 1),)],
     accepted=(_by_asking,),
-    checked="a layer with 5 inputs and 3 outputs, and a square one",
+    checked="layers of several sizes, a square one and single inputs and outputs among them",
     mistakes=(
         Mistake(
             "not transposed",
