@@ -37,9 +37,7 @@ class Outcome:
     value: Any = None
     error: Exception | None = None
     changed_input: str | None = None  # the name of the argument that was written into
-    called: frozenset[str] = (
-        frozenset()
-    )  # functions of torch that were called, where it was watched
+    called: frozenset[str] = frozenset()  # functions of torch, where they were watched
 
 
 @contextmanager
@@ -168,9 +166,9 @@ class CalledNames(TorchFunctionMode):
 
     def _note_helper(self, frame: FrameType, event: str, _) -> None:
         code = frame.f_code
-        if event == "call" and code.co_name == "attention":
-            if code.co_filename.endswith("helpers/attention.py"):
-                self.names.add("attention")
+        ours = code.co_filename.endswith("helpers/attention.py")
+        if event == "call" and code.co_name == "attention" and ours:
+            self.names.add("attention")
 
 
 def steps(function: Callable, arguments: tuple) -> int:

@@ -4,6 +4,7 @@ The reference runs on inputs that were changed in some simple way: an argument m
 shifted, replaced by another. What came out is kept, so that later answers are only compared.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -108,35 +109,39 @@ def _of_float(name: str) -> Iterator[tuple[str, Callable]]:
         yield f"for {told} in the place of `{name}`", _with(name, change)
 
 
-def _nothing(z: Tensor) -> Tensor:
-    return z
+# What may become of a module, in words.
+OF_MODULES: tuple[tuple[str, Callable], ...] = (
+    ("if {} changed nothing", lambda f: lambda z: z),
+    ("if {} returned 0", lambda f: torch.zeros_like),
+    ("if {} read a 0", lambda f: lambda z: f(0 * z)),
+    ("if the output of {} were halved", lambda f: lambda z: f(z) / 2),
+    ("if the output of {} were doubled", lambda f: lambda z: f(z) * 2),
+    ("if the output of {} had the other sign", lambda f: lambda z: -f(z)),
+    ("if {} also added its input", lambda f: lambda z: z + f(z)),
+    ("if {} ran twice, one after the other", lambda f: lambda z: f(f(z))),
+    ("if {} ran twice, each time adding its input", lambda f: lambda z: f(z) + f(z + f(z))),
+    ("if all sequences got what {} makes of sequence 0", lambda f: lambda z: f(z)[:1].expand_as(z)),
+)
 
 
 def _of_modules(first: dict) -> Iterator[tuple[str, Callable]]:
     modules = [name for name, a in first.items() if isinstance(a, nn.Module)]
-    for name in modules:
-        if len(modules) > 1:
-            yield f"if `{name}` changed nothing", _with(name, lambda _: _nothing)
-            yield f"if `{name}` returned 0", _with(name, lambda _: torch.zeros_like)
-            yield f"if `{name}` read a 0", _with(name, lambda f: lambda z: f(0 * z))
-            yield f"if `{name}` ran twice", _with(name, lambda f: lambda z: f(f(z)))
+    modules = modules if len(modules) > 1 else []
+    for told, change in OF_MODULES:
+        for name in modules:
+            yield told.format(f"`{name}`"), _with(name, change)
+        for a, b in itertools.combinations(modules, 2):
             yield (
-                f"if all sequences got the output of `{name}` for sequence 0",
-                _with(name, lambda f: lambda z: f(z)[:1].expand_as(z)),
+                told.format(f"`{a}` and of `{b}`" if " of " in told else f"`{a}` and `{b}` each"),
+                lambda args, _, a=a, b=b, change=change: (
+                    args | {a: change(args[a]), b: change(args[b])}
+                ),
             )
-            yield f"if `{name}` also added its input", _with(name, lambda f: lambda z: z + f(z))
-            yield (
-                f"if the output of `{name}` were halved",
-                _with(name, lambda f: lambda z: f(z) / 2),
-            )
-            yield (
-                f"if the output of `{name}` were doubled",
-                _with(name, lambda f: lambda z: f(z) * 2),
-            )
-            yield (
-                f"if the output of `{name}` had the other sign",
-                _with(name, lambda f: lambda z: -f(z)),
-            )
+    for a, b in itertools.permutations(modules, 2):
+        yield (
+            f"if `{b}` read what `{a}` returns for its input",
+            lambda args, _, a=a, b=b: args | {b: lambda z: args[b](args[a](z))},
+        )
     for name, argument in first.items():
         if isinstance(argument, list) and len(argument) > 1:
             yield f"for `{name}` in the reverse order", _with(name, lambda v: v[::-1])
@@ -251,6 +256,8 @@ def _of_numbers(name: str, tensor: Tensor) -> Iterator[tuple[str, Callable]]:
         (f"if all numbers of `{name}` were 0", torch.zeros_like),
         (f"if all numbers of `{name}` were 1", torch.ones_like),
         (f"for -`{name}`", torch.neg),
+        (f"for `{name}` doubled", lambda z: 2 * z),
+        (f"for `{name}` halved", lambda z: z / 2),
     ]
     if tensor.numel() <= FEW:
         changes += [

@@ -1,10 +1,10 @@
 """Inputs that an exercise's contract allows and its plain cases do not show.
 
 From the cases and the names of the axes follow: sizes of 1, other numbers of axes in front, numbers
-a thousand times as large or a millionth, numbers around 100, float64, tensors that lie transposed in
-memory, and other values of each number among the arguments. An input is left out where the
-reference or an accepted form refuses it, where they disagree, or where float32 is too coarse for
-one right answer.
+1000 times as large or a millionth, numbers around 100 and -1000, float64, tensors that lie
+transposed in memory, and other values of each number among the arguments. An input is left out
+where the reference or an accepted form refuses it, where they disagree, or where float32 is too
+coarse for one right answer.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -167,7 +167,7 @@ def _transposed_in_memory(argument: Any) -> Any:
 
 
 def other_fronts(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
-    """Pairs of words and arguments: other axes in the place of "...", for all arguments that have it."""
+    """Pairs of words and arguments: other axes for "...", in all arguments that have it."""
     open_ones = [name for name in names if axes.get(name, "").startswith("...")]
     for front in FRONT if open_ones else ():
         arguments, dim = [], 0

@@ -70,6 +70,9 @@ def _changes(trial: Trial) -> Iterator[tuple[str, str, str, int, tuple]]:
                     changed = [*argument[:i], other, *argument[i + 1 :]]
                     yield name, "item", "item", i, replaced(trial, trial.shown, name, changed)
         if isinstance(argument, Tensor) and argument.is_floating_point():
+            words = names_of_axes.letters(trial.axes.get(name, ""))
+            if len(trial.tensors()) > 1 and not {"B", "T"} & set(words) and "..." not in words:
+                continue  # a matrix of weights: its places have no meaning of their own
             yield from _changes_of_places(trial, name, argument, generator)
 
 
@@ -82,7 +85,11 @@ def _others(argument: Any, generator: torch.Generator) -> list[Any]:
     if isinstance(argument, float):
         return [0.7 * argument, 0.1 * argument, 3.0 * argument]
     if isinstance(argument, Tensor) and argument.is_floating_point():
-        return [argument.detach() + torch.rand(argument.shape, generator=generator)]
+        tensor = argument.detach()
+        added = torch.rand(tensor.shape, generator=generator)
+        if (tensor > 0).all():
+            return [tensor + added, tensor * (0.2 + 3 * added), tensor.flip(-1) + 0.5]
+        return [tensor + added, -2 * tensor + added, 9 * added - 4]
     if isinstance(argument, nn.Module) and any(True for _ in argument.parameters()):
         other = copied(argument)
         with torch.no_grad():
@@ -106,7 +113,8 @@ def _changes_of_places(
         for place in range(count) if count <= MANY else (0, 1, 2, count // 2, count - 1):
             changed = tensor.detach().clone()
             part = changed.select(axis, place)
-            part += torch.rand(part.shape, generator=generator) + 0.1
+            added = torch.rand(part.shape, generator=generator) + 0.1
+            part.copy_(part + added if (tensor > 0).all() else 3 * added - 2 * part)
             yield name, letter, noun, place, replaced(trial, trial.shown, name, changed)
 
 
@@ -180,12 +188,10 @@ def _idle(name: str, noun: str, idle: list[int], count: int) -> Iterator[Observa
     if len(idle) == count:
         yield Observation(8, f"Your result does not change when `{name}` changes.")
         return
-    told = joined([str(p) for p in idle])
-    verb = "changes" if len(idle) == 1 else "change"
-    yield Observation(
-        9,
-        f"Your result does not change when {noun}{'s' if len(idle) > 1 else ''} {told} of `{name}` {verb}.",
-    )
+    which = f"{plural(noun)} {joined([str(p) for p in idle])} of `{name}` change"
+    if len(idle) == 1:
+        which = f"{noun} {idle[0]} of `{name}` changes"
+    yield Observation(9, f"Your result does not change when {which}.")
 
 
 def _pattern(
@@ -260,7 +266,7 @@ def what_it_adds_up(trial: Trial) -> Iterator[Observation]:
     if key not in trial.remembered:
         trial.remembered[key] = _weights(trial, trial.reference, name)
     right = trial.remembered[key]
-    if mine is None or right is None or mine.shape != right.shape:
+    if mine is None or right is None or mine.shape != right.shape or right[..., -1].any():
         return
     wrong = ~torch.isclose(mine, right, atol=1e-4, equal_nan=True)
     if not wrong.any():
@@ -379,16 +385,18 @@ def _kind(trial: Trial, new: Tensor | None, old: Tensor, follow: str, rise: Any)
 def _rounding(
     trial: Trial, name: str, argument: Tensor, value: Tensor, wanted: Tensor
 ) -> Iterator[Observation]:
-    """Whether small changes of an argument are lost."""
-    nudged = replaced(trial, trial.shown, name, argument + 1e-3 * argument.sin())
-    mine = trial.run(trial.candidate, nudged)
-    right = trial.reference_on(("nudged", trial.shown, name), nudged)
-    if mine is None or right is None or mine.shape != value.shape or right.shape != wanted.shape:
-        return
-    lost, kept = ~_changed(mine, value), _changed(right, wanted)
-    other = trial.run(trial.candidate, replaced(trial, trial.shown, name, argument + 3))
-    flips = replaced(trial, trial.shown, name, -argument)
-    moves = [other, trial.run(trial.candidate, flips)]
-    if lost.all() and kept.any() and any(m is not None and _differs(m, value) for m in moves):
-        text = f"Small changes of `{name}` do not change your result: something is rounded or cut."
-        yield Observation(8, text)
+    """Whether small changes of an argument are lost, and large ones are not."""
+    for size in (1e-2, 1e-3):
+        nudged = replaced(trial, trial.shown, name, argument + size * argument.sin())
+        mine = trial.run(trial.candidate, nudged)
+        right = trial.reference_on(("nudged", trial.shown, name, size), nudged)
+        if mine is None or right is None or mine.shape != value.shape:
+            return
+        if not torch.equal(mine, value) or not _differs(right, wanted):
+            continue
+        large = (replaced(trial, trial.shown, name, z) for z in (argument + 3, -argument))
+        moves = [trial.run(trial.candidate, arguments) for arguments in large]
+        if any(m is not None and _differs(m, value) for m in moves):
+            text = f"Small changes of `{name}` do not change your result: something is rounded"
+            yield Observation(8, f"{text} or cut.")
+            return

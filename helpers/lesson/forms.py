@@ -67,12 +67,14 @@ def _same_module(value: Any, given: Any) -> bool:
 def _shape_in_letters(trial: Trial) -> Iterator[Observation]:
     pairs = list(zip(trial.values, trial.wanted, strict=True))
     wrong = [i for i, (v, e) in enumerate(pairs) if v is not None and v.shape != e.shape]
-    if not wrong or not trial.wanted[0].dim():
+    if not wrong:
         return
     known = [trial.sizes[i] for i in wrong]
     got = names_of_axes.spelled([tuple(trial.values[i].shape) for i in wrong], known)
     right = trial.axes.get("return", "")
-    if got and right and "..." not in right:
+    if got and not trial.wanted[0].dim():
+        yield Observation(12, f"In letters, your result is {got}; it should be one number.")
+    elif got and right and "..." not in right:
         wanted = ", ".join(names_of_axes.letters(right))
         yield Observation(12, f"In letters, your result is {got}; it should be ({wanted}).")
 
@@ -157,8 +159,12 @@ def _rows_of(piece: Tensor, whole: Tensor) -> str:
     if not n:
         return "no rows"
     for start in range(len(whole) - n + 1):
-        if torch.equal(whole[start : start + n].double(), piece.double()):
-            return f"rows {start} to {start + n - 1}" if n > 1 else f"row {start}"
+        rows = whole[start : start + n].double()
+        told = f"rows {start} to {start + n - 1}" if n > 1 else f"row {start}"
+        if torch.equal(rows, piece.double()):
+            return told
+        if torch.equal(rows.mT, piece.double()):
+            return f"{told} transposed"
     return ""
 
 

@@ -31,26 +31,27 @@ REMEDIES = {
     "of both sides.",
     "expanded size of the tensor": "What is stored or expanded does not fit its place. Print "
     "the .shape of both sides.",
-    "Boolean value of Tensor": "Python's `if`, `and`, `or`, `not`, max(), min() and chains such as "
-    "0 <= a < b want one True or False. For tensors there are & | ~ (with brackets around each "
+    "Boolean value of Tensor": "Python's `if`, `and`, `or`, `not`, max(), min() and chains such "
+    "as 0 <= a < b want one True or False. For tensors there are & | ~ (with brackets around each "
     "comparison), torch.where, and the methods max, min and amax.",
     "operator.invert": "~ wants True and False. A comparison, such as == 1, makes them.",
     "only supports boolean masks": "A mask is True and False. A comparison, such as == 0, makes "
     "them.",
     "return_types": "max, min and others return two tensors when they get a dim: take .values.",
     "'int' object is not iterable": "To count from 0 to n - 1, write range(n).",
-    "must be Tensor, not": "This function takes a tensor. For a number, write n ** 0.5 for its square "
-    "root, or use Python's math.",
+    "must be Tensor, not": "This function takes a tensor. For a number, write n ** 0.5 for its "
+    "square root, or use Python's math.",
     "without overflow": "Whole numbers have no infinity. Start from floats: torch.zeros(T, T).",
-    "'NoneType'": "One of the two is None. So is the bias of a layer with bias=False, and the result "
-    "of a function without `return`.",
+    "'NoneType'": "One of the two is None. So is the bias of a layer with bias=False, and the "
+    "result of a function without `return`.",
     "positional arguments but": "The function was called with more arguments than it takes.",
     "division by zero": "A Python number was divided by 0. Positions count from 0: is the divisor 0 "
     "for the first one?",
     "must be a matrix": "torch.mm takes two matrices. a @ b (torch.matmul) takes a batch, too.",
-    "stack expects each tensor": "The tensors of the list have different shapes. Print the .shape of "
-    "each.",
-    "is out of bounds for dimension": "Positions run from 0 to the size minus 1. Is it the right axis?",
+    "stack expects each tensor": "The tensors of the list have different shapes. Print the .shape "
+    "of each.",
+    "is out of bounds for dimension": "Positions run from 0 to the size minus 1. Is it the right "
+    "axis?",
     "Dimension out of range": "The tensor has fewer axes than that. Counted from the end, the last "
     "axis is -1.",
     "view size is not compatible": "After a transpose the numbers lie in memory in another order. "
@@ -243,9 +244,9 @@ def loops(noun: str, letter: str, counts: Sequence[tuple[int, int]]) -> str:
     """Say that Python works longer along an axis, so that there is a loop over it."""
     (few, a), (many, b) = counts
     return (
-        f"The numbers are right, but your function loops over the {noun}s in Python, and the task "
-        f"asks for a way without this loop.\nFor {letter} = {few} Python takes {a} steps in it, for "
-        f"{letter} = {many} it takes {b}."
+        f"The numbers are right, but your function loops over the {noun}s in Python, and the "
+        "task asks for a way without this loop.\n"
+        f"For {letter} = {few} Python takes {a} steps in it, for {letter} = {many} it takes {b}."
     )
 
 
@@ -253,7 +254,7 @@ CUTS = (".detach(", ".data", "no_grad", ".item(", ".tolist(", ".numpy(", "torch.
 
 
 def wrong_gradient(name: str, none: bool, candidate: Callable) -> str:
-    """Say which argument gets no gradient, or a wrong one, and what in the source may cut it off."""
+    """Say which argument gets no gradient, or a wrong one, and what in the code may be why."""
     what = f"no gradient reaches `{name}`" if none else f"the gradient of `{name}` is not"
     message = f"The numbers are right, but {what}, so training would go wrong."
     found = next((cut for cut in CUTS if cut in _source(candidate)), "")

@@ -30,7 +30,8 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
     right = trial.right
     if not any(right) or all(right):
         return
-    good, bad = right.index(True), right.index(False)
+    plain = [i for i, one in enumerate(trial.sizes) if right[i] and 1 not in one.values()]
+    good, bad = (plain or [right.index(True)])[0], right.index(False)
     does = "Your function works" if trial.got[bad].error else "Your result is right"
     verb = "raises" if trial.got[bad].error else "is wrong"
     if told := _numbers_that_differ(trial):
@@ -52,6 +53,10 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
     if alike:
         what = f"where {' and '.join(alike[:2])}"
         yield Observation(14, f"{does} {what}, and {verb} where they differ.")
+        return
+    single = [k for k, n in trial.sizes[good].items() if n == 1 != trial.sizes[bad].get(k)]
+    if single:
+        yield Observation(16, f"{does} where {single[0]} = 1, and {verb} where it is more.")
         return
     own = {k: n for k, n in trial.sizes[good].items() if trial.sizes[bad].get(k) != n}
     text = f"{does} for the {ORDINALS[good]} input, and {verb} for the {ORDINALS[bad]}"
@@ -108,11 +113,16 @@ def _numbers_of_axes(arguments: tuple) -> int:
 def _equal_only_where_right(trial: Trial) -> Iterator[tuple[str, str]]:
     """Pairs of axes of one size in every input that is right, and in no other."""
     letters = [k for k in trial.sizes[0] if all(k in one for one in trial.sizes)]
+    # A size of 1 hides many a mistake, so such an input proves nothing.
+    cases = [i for i, one in enumerate(trial.sizes) if 1 not in one.values()]
+    sizes, right = [trial.sizes[i] for i in cases], [trial.right[i] for i in cases]
+    if len(set(right)) < 2:
+        return
     for a, b in itertools.combinations(letters, 2):
-        if [one[a] == one[b] for one in trial.sizes] == trial.right:
+        if [one[a] == one[b] for one in sizes] == right:
             yield a, b
     for a, b, c in itertools.permutations(letters, 3):
-        if b < c and [one[a] == one[b] * one[c] for one in trial.sizes] == trial.right:
+        if b < c and [one[a] == one[b] * one[c] for one in sizes] == right:
             yield a, f"{b}·{c}"
 
 
@@ -197,6 +207,25 @@ def _places(trial: Trial, right: Tensor) -> Iterator[Observation]:
         yield Observation(17 if best[0] > 0.85 else 24, best[1])
 
 
+def zeros_missing(trial: Trial) -> Iterator[Observation]:
+    """Numbers where the right result has exact zeros, as above the diagonal."""
+    if not trial.pairs or all(trial.right):
+        return
+    value, expected = trial.pairs[trial.shown]
+    zero = expected == 0
+    if value.dim() < 2 or not value.isfinite().all() or not zero.any() or zero.all():
+        return
+    filled = zero & (value.abs() > 1e-6)
+    if not filled.any():
+        return
+    place = filled.nonzero()[0].tolist()
+    told = f"{written(value[tuple(place)].item())} in row {place[-2]}, column {place[-1]}"
+    where = "in places where 0 should stand"
+    if value.shape[-1] == value.shape[-2] and not filled.tril().any():
+        where = "above the diagonal, where 0 should stand"
+    yield Observation(12, f"Your result has other numbers {where}, such as {told}.")
+
+
 def _places_in_words(word: str, places: list[int]) -> str:
     """Say "row 2 is" or "rows 0 to 2 are"."""
     if len(places) == 1:
@@ -253,36 +282,28 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
                 what = "column of your result sums to" if axis == dim - 2 else sums
                 yield Observation(7, f"Each {what} 1; each row should sum to 1.")
                 return
-        total = value.sum().item()
-        if abs(total - 1) < 1e-4:
-            yield Observation(
-                7, "All numbers of your result together sum to 1; each row should sum to 1."
-            )
+        together = "sum to 1; each row should sum to 1."
+        if (value.sum() - 1).abs() < 1e-4 < (expected.sum() - 1).abs():
+            yield Observation(7, f"All numbers of your result together {together}")
             return
         if dim > 2 and _ones(trial, value.flatten(-2), dim - 2):
-            yield Observation(
-                7, "Each matrix of your result sums to 1 as a whole; each row should sum to 1."
-            )
+            yield Observation(7, f"All numbers of one matrix together {together}")
             return
         sums = value.sum(-1).flatten()
-        bad = (~trial.close(sums, torch.ones_like(sums))).nonzero().flatten().tolist()
-        if len(bad) == len(sums) and float(sums.max() - sums.min()) < 1e-4:
-            yield Observation(19, f"Each row sums to {written(sums[0].item())}, not 1.")
-        else:
-            yield Observation(20, f"Row {bad[0]} sums to {written(sums[bad[0]].item())}, not 1.")
+        bad = int((~trial.close(sums, torch.ones_like(sums))).double().argmax())
+        which = f"Row {bad % value.shape[-2]}" if dim > 1 else "Your result"
+        if sums.max() - sums.min() < 1e-4 and len(sums) > 1:
+            which = "Each row"
+        yield Observation(20, f"{which} sums to {written(sums[bad].item())}, not 1.")
         return
-    if rows:
+    if rows or dim < 2:
         return
     for axis in range(dim):
-        if (
-            dim > 1
-            and value.shape[axis] > 1
-            and trial.close(value.sum(axis), expected.sum(axis)).all()
-        ):
-            word = place_word(trial, axis, dim)
-            yield Observation(
-                22, f"The sums over the {word}s are right, the single numbers are not."
-            )
+        equal = trial.close(value.sum(axis), expected.sum(axis))
+        if value.shape[axis] > 1 and equal.all():
+            words = plural(place_word(trial, axis, dim))
+            what = "The sum of each row is" if axis == dim - 1 else f"The sums over the {words} are"
+            yield Observation(22, f"{what} right, the single numbers are not.")
             return
 
 
@@ -301,7 +322,7 @@ def a_row_of_weights(trial: Trial) -> Iterator[Observation]:
     value, expected = trial.pairs[trial.shown]
     if (
         value.dim() < 1
-        or not 1 < value.shape[-1] <= 8
+        or value.shape[-1] not in range(2, 9)
         or not _ones(trial, expected, value.dim() - 1)
     ):
         return

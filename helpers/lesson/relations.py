@@ -90,13 +90,14 @@ def every_number(trial: Trial) -> Iterator[Observation]:
         yield Observation(6, text)
     single = all(e.numel() == 1 for _, e in trial.pairs)
     for name, change in UNARY:
-        if single and "rounded" in name:  # by chance, or for another reason
+        if single and "whole" in name:  # by chance, or for another reason
             continue
         if all(trial.same(v, change(e)) for v, e in trial.pairs):
             yield Observation(6, f"Your numbers are {name}.")
     if all((v <= 0).all() and trial.same(v.exp(), e) for v, e in trial.pairs):
         yield Observation(5, "Your numbers are the logarithms of the right ones.")
     yield from _argument_added(trial)
+    yield from _cut_off(trial)
 
 
 def _factor(trial: Trial) -> str:
@@ -247,6 +248,26 @@ def _offset(trial: Trial) -> str:
     return f"In each input all numbers are off by the same amount: {joined(told)}."
 
 
+def _cut_off(trial: Trial) -> Iterator[Observation]:
+    """The right numbers, cut off at a smallest and a largest one."""
+    limits = []
+    for value, expected in trial.pairs:
+        if not value.isfinite().all() or value.numel() < 4:
+            return
+        low, high = value.min(), value.max()
+        if not trial.same(value, expected.clamp(low, high)):
+            return
+        limits.append((low.item(), high.item(), expected.min() < low, expected.max() > high))
+    low, high = (written(z) for z in limits[0][:2])
+    both = {(below, above) for _, _, below, above in limits}
+    if all(below and above for below, above in both):
+        yield Observation(6, f"Your numbers are the right ones, cut off at {low} and {high}.")
+    elif any(above for _, above in both):
+        yield Observation(6, f"Your numbers are the right ones, cut off above {high}.")
+    elif any(below for below, _ in both):
+        yield Observation(6, f"Your numbers are the right ones, cut off below {low}.")
+
+
 def _argument_added(trial: Trial) -> Iterator[Observation]:
     for i, name in enumerate(trial.names[: len(trial.inputs[0])]):
         arguments = [case[i] for case in trial.inputs]
@@ -259,6 +280,15 @@ def _argument_added(trial: Trial) -> Iterator[Observation]:
             ]
             if _all_same(trial, sums):
                 yield Observation(5, f"Your result is the right one {word} `{name}`.")
+    for name, compute in trial.intermediates:
+        for sign, word in ((1, "plus"), (-1, "minus")):
+            if all(
+                (z := _step(trial, name, compute, i)) is not None
+                and z.shape == e.shape
+                and trial.same(v, e + sign * z)
+                for i, (v, e) in enumerate(trial.pairs)
+            ):
+                yield Observation(5, f"Your result is the right one {word} {name}.")
 
 
 def _broadcasts(a: Tensor, e: Tensor) -> bool:
@@ -345,6 +375,25 @@ def _sources(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> list[i
     return found if sum(f is None for f in found) <= 1 else []
 
 
+def heads_elsewhere(trial: Trial) -> Iterator[Observation]:
+    """Channels in blocks of head_size: the right blocks in other places, or only some right."""
+    if not trial.pairs or any("n_head" not in one for one in trial.sizes):
+        return
+    value, expected = trial.pairs[trial.shown]
+    n_head = trial.sizes[trial.shown]["n_head"]
+    if expected.shape[-1] % n_head or n_head < 2 or not value.isfinite().all():
+        return
+    mine, right = (z.unflatten(-1, (n_head, -1)) for z in (value, expected))
+    places = _sources(trial, mine, right, mine.dim() - 2)
+    if places and None not in places and places != list(range(n_head)):
+        yield Observation(4, _moved(places, "head").replace("head ", "the part of head "))
+        return
+    good = [i for i in range(n_head) if trial.same(mine[..., i, :], right[..., i, :])]
+    if good and len(good) < n_head:
+        one = f"head {good[0]} is" if len(good) == 1 else f"heads {listed(good)} are"
+        yield Observation(13, f"Only the part of {one} right.")
+
+
 def _moved(places: list[int | None], word: str) -> str:
     count = len(places)
     known = [p for p in places if p is not None]
@@ -372,7 +421,9 @@ def _moved(places: list[int | None], word: str) -> str:
 def _holds_in_all(trial: Trial, axis: int, places: list[int | None]) -> bool:
     """Tell whether all other inputs show moved parts along this axis, too."""
     for (value, expected), right in zip(trial.pairs, trial.right, strict=True):
-        if not right and not _sources(trial, value, expected, axis) and expected.numel() > 2:
+        if right or expected.numel() < 3 or 1 in expected.shape:  # such a size hides a move
+            continue
+        if not _sources(trial, value, expected, axis):
             return False
     return True
 
@@ -510,6 +561,43 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
         return
 
 
+def each_row(trial: Trial) -> Iterator[Observation]:
+    """Every row is right but for a factor, or an amount, of its own."""
+    if not trial.pairs or all(trial.right) or any(_proportions(trial)):
+        return
+    for value, expected in trial.pairs:
+        if value.dim() < 1 or value.shape[-1] < 3 or not value.isfinite().all():
+            return
+        if not expected.isfinite().all() or (expected.abs().amax(-1) == 0).any():
+            return
+    factors = _by_row(trial, lambda v, e: _at_largest(v, e) / _at_largest(e, e), torch.mul)
+    offsets = _by_row(trial, lambda v, e: (v - e).mean(-1, keepdim=True), torch.add)
+    for measured, right, what in ((factors, 1, "one factor"), (offsets, 0, "the same amount")):
+        wrong = [n for n in measured if not math.isclose(n, right, rel_tol=1e-4, abs_tol=1e-4)]
+        if wrong:
+            told = joined([f"{n:.3g}" for n in wrong[:3]])
+            rows = "another one for each row" if len(wrong) > 1 else "in one row"
+            text = f"Within each row all numbers are off by {what}, {rows}: {told}"
+            yield Observation(13, text + (", and so on." if len(wrong) > 3 else "."))
+            return
+
+
+def _at_largest(z: Tensor, expected: Tensor) -> Tensor:
+    """In each row, the number where the right one is largest."""
+    return z.gather(-1, expected.abs().argmax(-1, keepdim=True))
+
+
+def _by_row(trial: Trial, measure: Callable, apply: Callable) -> list[float]:
+    """What is measured for each row, if it makes every row right; else nothing."""
+    found: list[float] = []
+    for value, expected in trial.pairs:
+        rows = measure(value, expected)
+        if not trial.same(value, apply(expected, rows)):
+            return []
+        found += rows.flatten().tolist()
+    return found
+
+
 def _factors_along(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> list[float | None]:
     mine, right = value.movedim(axis, 0), expected.movedim(axis, 0)
     if right.shape[0] < 2 or right[0].numel() < 2 or right.shape[0] > 12:
@@ -635,19 +723,23 @@ def scores_multiplied(trial: Trial) -> Iterator[Observation]:
     if not trial.pairs or not trial.tensors() or all(trial.right):
         return
     by_case = [_sharpness(trial, value, expected) for value, expected in trial.pairs]
-    if any(not rows for rows in by_case):
+    long_rows = [e.shape[-1] > 2 and int((e > 1e-9).sum(-1).max()) > 2 for _, e in trial.pairs]
+    if any(long and not rows for long, rows in zip(long_rows, by_case, strict=True)):
         return
+    if not any(by_case):
+        return
+    by_case = [rows for rows in by_case if rows] if not all(by_case) else by_case
     alike = [
         max(rows.values()) - min(rows.values()) < 1e-3 * max(rows.values()) for rows in by_case
     ]
     if all(alike):
         ratios = [next(iter(rows.values())) for rows in by_case]
-        told = factor_name(ratios, trial, rel_tol=1e-3)
+        told = "" if len(ratios) < len(trial.inputs) else factor_name(ratios, trial, rel_tol=1e-3)
         told = told or joined([f"{ratio:.3g}" for ratio in dict.fromkeys(ratios)])
         text = f"Your weights are those of the right scores multiplied by {told}."
         yield Observation(7, text)
         return
-    rows = by_case[trial.shown]
+    rows = next(rows for rows, same in zip(by_case, alike, strict=True) if not same)
     told = joined([f"{factor:.3g} in row {row}" for row, factor in list(rows.items())[:4]])
     text = "Your weights are those of the right scores, multiplied differently in each row"
     yield Observation(11, f"{text}: by {told}.")
@@ -655,23 +747,48 @@ def scores_multiplied(trial: Trial) -> Iterator[Observation]:
 
 def _sharpness(trial: Trial, value: Tensor, expected: Tensor) -> dict[int, float]:
     """For the rows of the first matrix, by what their scores seem to be multiplied."""
-    if value.dim() < 2 or (value < 0).any() or not value.isfinite().all():
-        return {}
-    if not all(
-        trial.close(z.sum(-1), torch.ones(z.shape[:-1]).double()).all() for z in (value, expected)
-    ):
+    if not _are_weights(trial, value, expected):
         return {}
     mine, right = (z.reshape(-1, *z.shape[-2:])[0] for z in (value, expected))
     found = {}
     for row, (v, e) in enumerate(zip(mine, right, strict=True)):
-        if not torch.equal(v > 1e-9, e > 1e-9):
-            return {}
-        a, b = v[e > 1e-9].log(), e[e > 1e-9].log()
-        if len(a) < 3:
+        used = e > 1e-9
+        if used.sum() < 3:
             continue
+        if not torch.equal(v > 1e-12, used):
+            return {}
+        a, b = v[used].log(), e[used].log()
         a, b = a - a.mean(), b - b.mean()
         factor = (a @ b / (b @ b)).item() if b.any() else 0.0
-        if not factor or not torch.allclose(a, factor * b, rtol=1e-3, atol=1e-3):
+        if not factor or not torch.allclose(a, factor * b, rtol=1e-3, atol=1e-3 * abs(factor)):
             return {}
         found[row] = factor
     return found
+
+
+def _are_weights(trial: Trial, value: Tensor, expected: Tensor) -> bool:
+    if value.dim() < 2 or (value < 0).any() or not value.isfinite().all():
+        return False
+    ones = torch.ones(value.shape[:-1]).double()
+    return all(bool(trial.close(z.sum(-1), ones).all()) for z in (value, expected))
+
+
+def columns_shifted(trial: Trial) -> Iterator[Observation]:
+    """Weights of scores from which another number was subtracted in each column."""
+    if not trial.pairs or not trial.tensors() or all(trial.right):
+        return
+    value, expected = trial.pairs[trial.shown]
+    if not _are_weights(trial, value, expected) or (value < 1e-6).any() or (expected < 1e-6).any():
+        return
+    difference = (value.log() - expected.log()).reshape(-1, *value.shape[-2:])[0]
+    rows, columns = difference.mean(1, keepdim=True), difference.mean(0, keepdim=True)
+    left = difference - rows - columns + difference.mean()
+    if (
+        min(difference.shape) > 1
+        and left.abs().max() < 1e-3 < (columns - columns.mean()).abs().max()
+    ):
+        yield Observation(
+            9,
+            "Your weights are those of scores that were shifted by another amount in each column. "
+            "What is subtracted may differ from row to row, but has to be one number within a row.",
+        )

@@ -170,8 +170,8 @@ def place_word(trial: Trial, axis: int, dim: int) -> str:
     """How one place along an axis of a result with so many axes is called: "output", "row"."""
     words = trial.result_axes
     if len(words) != dim:
-        from_end = dim - axis
-        return {1: "column", 2: "row"}.get(from_end, "matrix") if dim > 1 else "number"
+        known = {1: "number", 2: "row"}.get(dim, "sequence") if axis == 0 else "row"
+        return "column" if axis == dim - 1 and dim > 1 else known
     nouns = ["output" if word == "T" else names_of_axes.noun(word) for word in words]
     if nouns.count(nouns[axis]) > 1:
         return "row" if axis == nouns.index(nouns[axis]) else "column"

@@ -334,7 +334,7 @@ def by_helper(q, k):
 
 @right("05.2")
 def by_math_sqrt(q, k):
-    B, T, d = q.shape
+    _, T, d = q.shape
     scores = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(d)
     return scores.masked_fill(torch.ones(T, T).tril().logical_not(), -torch.inf).softmax(dim=2)
 

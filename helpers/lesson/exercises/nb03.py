@@ -247,7 +247,7 @@ LOOK_ONE_BACK = Exercise(
     axes={"return": "T T"},
     needs=(
         ("softmax", ("softmax", "exp", "exp_", "exp2", "logsumexp")),
-        ("mask", ("masked input", "masked_fill", "masked_fill_", "where", "tril", "triu")),
+        ("mask", ("masked_fill", "where", "tril", "triu", "masked_fill_", "masked input")),
     ),
     intermediates=(
         ("the weights of the plain causal mean", lambda T: _plain_average(torch.zeros(T, T))),

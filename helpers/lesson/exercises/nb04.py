@@ -275,6 +275,10 @@ def _best_key(x, W_query, W_key, W_value):
     return nn.functional.one_hot(best, x.shape[1]).float() @ (x @ W_value)
 
 
+def _sigmoids(x, W_query, W_key, W_value):
+    return _step(5)(x, W_query, W_key, W_value).sigmoid() @ (x @ W_value)
+
+
 def _mean_of_values(x, W_query, W_key, W_value):
     return head(x, 0 * W_query, W_key, W_value)
 
@@ -293,6 +297,7 @@ HEAD = Exercise(
         *((name, _step(n)) for n, name in enumerate(_STEPS)),
         ("the values of the best key alone, of the largest score of each row", _best_key),
         ("the plain causal mean of the values: the scores are not used", _mean_of_values),
+        ("the values with sigmoids of the scores as weights, which do not sum to 1", _sigmoids),
     ),
     without="attention",
     trained=True,
@@ -398,7 +403,7 @@ HEAD = Exercise(
             "or reshape. A transpose swaps the axes: k.mT.",
         ),
         Mistake(
-            "the loop stops before t",
+            "tokens do not attend to themselves",
             function=_loop_stops_early,
             message="Tokens do not attend to themselves, and output 0 is 0, since token 0 has no key. In a loop, [: t + 1] has token t in it, [:t] has not.",
         ),

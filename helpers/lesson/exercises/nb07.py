@@ -48,6 +48,8 @@ _CURVES = (
     ("softmax", lambda z: torch.softmax(z, dim=-1)),
     ("SiLU", nn.functional.silu),
     ("leaky ReLU", nn.functional.leaky_relu),
+    ("leaky ReLU of slope 0.1", lambda z: nn.functional.leaky_relu(z, 0.1)),
+    ("leaky ReLU of slope 0.2", lambda z: nn.functional.leaky_relu(z, 0.2)),
     ("the absolute value", torch.abs),
     ("ELU", nn.functional.elu),
     ("softplus", nn.functional.softplus),
@@ -392,6 +394,16 @@ def _halved(x, attention, feed_forward, norm_1, norm_2):
     return (x + feed_forward(norm_2(x))) / 2
 
 
+def _attention_twice(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    return block(x, attention, feed_forward, norm_1, norm_2)
+
+
+def _feed_forward_twice(x, attention, feed_forward, norm_1, norm_2):
+    x = block(x, attention, feed_forward, norm_1, norm_2)
+    return x + feed_forward(norm_2(x))
+
+
 def _branches_multiplied(x, attention, feed_forward, norm_1, norm_2):
     return x + attention(norm_1(x)) * feed_forward(norm_2(x))
 
@@ -406,6 +418,8 @@ BLOCK = Exercise(
         ("x after the attention, before the feed-forward", lambda x, a, f, n, m: x + a(n(x))),
         ("the feed-forward's output alone", lambda x, a, f, n, m: f(m(x + a(n(x))))),
         ("each sum of x and a branch halved: the mean of both", _halved),
+        ("the block with its attention twice", _attention_twice),
+        ("the block with its feed-forward twice", _feed_forward_twice),
         ("the two branches multiplied, not added one after the other", _branches_multiplied),
     ),
     trained=True,
@@ -433,6 +447,11 @@ BLOCK = Exercise(
             ),
             message="There is one residual connection around both parts: x is added once, at the end. Each part needs its own: x = x + attention(norm_1(x)), "
             "then x + feed_forward(norm_2(x)).",
+        ),
+        Mistake(
+            "norm_1 on the residual stream",
+            change=("x = x + attention(norm_1(x))", "x = norm_1(x)\n    x = x + attention(x)"),
+            message="In the first line the norm replaced x on the residual stream: only the attention reads norm_1(x), and x itself is added.",
         ),
         Mistake(
             "the first sum is not kept",
