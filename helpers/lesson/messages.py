@@ -45,8 +45,8 @@ REMEDIES = {
     "'NoneType'": "One of the two is None. So is the bias of a layer with bias=False, and the "
     "result of a function without `return`.",
     "positional arguments but": "The function was called with more arguments than it takes.",
-    "division by zero": "A Python number was divided by 0. Positions count from 0: is the divisor 0 "
-    "for the first one?",
+    "division by zero": "A Python number was divided by 0. Positions count from 0: is the divisor "
+    "0 for the first one?",
     "must be a matrix": "torch.mm takes two matrices. a @ b (torch.matmul) takes a batch, too.",
     "stack expects each tensor": "The tensors of the list have different shapes. Print the .shape "
     "of each.",

@@ -316,20 +316,13 @@ def _ones(trial: Trial, z: Tensor, axis: int) -> bool:
 
 
 def a_row_of_weights(trial: Trial) -> Iterator[Observation]:
-    """The first wrong row beside the right one, where rows are weights."""
+    """The first wrong row beside the right one, where a matrix of weights is made of numbers."""
     if not trial.pairs or trial.tensors() or all(trial.right):
         return
     value, expected = trial.pairs[trial.shown]
-    if (
-        value.dim() < 1
-        or value.shape[-1] not in range(2, 9)
-        or not _ones(trial, expected, value.dim() - 1)
-    ):
+    if value.dim() != 2 or value.shape[1] > 8 or not _ones(trial, expected, 1):
         return
-    mine, right = value.reshape(-1, value.shape[-1]), expected.reshape(-1, value.shape[-1])
-    wrong = (~trial.close(mine, right)).any(1).nonzero().flatten().tolist()
-    i = next((i for i in wrong if 1 < i % value.shape[-2:][0]), wrong[0]) if value.dim() > 1 else 0
-    place = i if value.dim() == 2 else i % value.shape[-2] if value.dim() > 2 else 0
-    got = " ".join(written(n) for n in mine[i].tolist())
-    wanted = " ".join(written(n) for n in right[i].tolist())
-    yield Observation(10, f"Row {place} is {got}; it should be {wanted}.")
+    wrong = (~trial.close(value, expected)).any(1).nonzero().flatten().tolist()
+    row = next((i for i in wrong if i > 1), wrong[0])  # the first two have few weights
+    got, wanted = (" ".join(map(written, z[row].tolist())) for z in (value, expected))
+    yield Observation(10, f"Row {row} is {got}; it should be {wanted}.")
