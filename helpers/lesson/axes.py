@@ -51,7 +51,8 @@ def sizes(axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any
                 found.setdefault(letter, n // factor)
         elif type(argument) is int:
             found[name] = argument
-    return found
+    order = [letter for letter in all_letters(axes) if letter in found]
+    return {letter: found[letter] for letter in dict.fromkeys([*order, *found])}
 
 
 def cut(

@@ -31,8 +31,8 @@ from helpers.lesson.calls import (
 )
 from helpers.lesson.contracts import ContractInput, contract_inputs, fits
 from helpers.lesson.observations import observe
+from helpers.lesson.observations.trial import Trial
 from helpers.lesson.patches import patched
-from helpers.lesson.trial import Trial
 
 Change = tuple[str, str]  # an old text and a new one
 

@@ -1,5 +1,7 @@
 """Wrong answers to the exercises, written by people who had not seen the list of mistakes."""
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,3 +25,11 @@ def wrong(exercise: str, what: str) -> Callable[[Callable], Callable]:
         return function
 
     return keep
+
+
+def load() -> list[WrongAnswer]:
+    """All wrong answers, from the files beside this one."""
+    for module in pkgutil.iter_modules(__path__):
+        if module.name.startswith("nb"):
+            importlib.import_module(f"{__name__}.{module.name}")
+    return WRONG

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import call_again, is_number
 from helpers.lesson.contracts import other_fronts
-from helpers.lesson.trial import ORDINALS, Observation, Trial
+from helpers.lesson.observations.trial import ORDINALS, Observation, Trial
 from helpers.numbers import joined
 
 EXAMPLES = (8, 32, 16, 64, 10)  # sizes that the notebooks' examples have

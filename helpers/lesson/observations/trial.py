@@ -98,6 +98,17 @@ class Trial:
                 return False
         return bool(self.close(a, b).all())
 
+    def is_everywhere(self, others: Sequence[Tensor | None]) -> bool:
+        """Tell whether a wrong result equals these tensors, one for each check input."""
+        return not all(self.right) and all(map(self.same, self.values, others))
+
+    def step(self, name: str, compute: Callable, case: int) -> Tensor | None:
+        """A step on the way on one check input; computed once, since it never changes."""
+        key = ("step", name, case)
+        if key not in self.remembered:
+            self.remembered[key] = self.run_known(compute, self.inputs[case])
+        return self.remembered[key]
+
     @cached_property
     def values(self) -> list[Tensor | None]:
         """What the candidate returned, as doubles."""
@@ -160,6 +171,8 @@ def written(value: float) -> str:
     """
     if value != value or abs(value) == float("inf"):
         return str(value)
+    if abs(value) > 1 and abs(value - round(value, 2)) < 1e-6:
+        return f"{round(value, 2):g}"
     fraction = Fraction(value).limit_denominator(64)
     if abs(float(fraction) - value) < 1e-6:
         return str(fraction)

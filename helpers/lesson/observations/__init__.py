@@ -1,7 +1,12 @@
 """Finds out by experiment what a wrong answer does, and says it in one or two sentences.
 
 Nothing here knows an exercise: what is tried follows from the names of the axes, from the arguments
-and from the reference. Every sentence is a fact that was computed.
+and from the reference. Every sentence is a fact that was computed; a guess ends in "?".
+
+- `trial`: a wrong answer, what it was given and what came. `steps`: it is an argument or a step on
+  the way. `factors`: every number is off in one way. `rearranged`: the right numbers elsewhere.
+  `rows`: each row is off in its own way. `changed_inputs`: right for other inputs.
+  `dependence`: what it depends on. `places`: where it is wrong. `forms`: shapes, types, crashes.
 """
 
 import contextlib
@@ -9,30 +14,31 @@ import warnings
 from collections.abc import Callable, Iterator
 
 from helpers.lesson.calls import same_conditions
-from helpers.lesson.changed_inputs import right_for_other_inputs
-from helpers.lesson.dependence import how_it_follows, what_it_adds_up, what_it_depends_on
-from helpers.lesson.forms import what_form_it_has
-from helpers.lesson.places import (
+from helpers.lesson.observations.changed_inputs import right_for_other_inputs
+from helpers.lesson.observations.dependence import (
+    how_it_follows,
+    what_it_adds_up,
+    what_it_depends_on,
+)
+from helpers.lesson.observations.factors import every_number
+from helpers.lesson.observations.forms import what_form_it_has
+from helpers.lesson.observations.places import (
     a_row_of_weights,
     rows_by_size,
     where_it_is_wrong,
     which_sums_hold,
     zeros_missing,
 )
-from helpers.lesson.relations import (
+from helpers.lesson.observations.rearranged import heads_elsewhere, other_places, same_numbers
+from helpers.lesson.observations.rows import (
     alike,
     columns_shifted,
     each_row,
-    every_number,
-    heads_elsewhere,
-    other_places,
     row_factors,
-    same_numbers,
     scores_multiplied,
-    step_with_factors,
-    what_it_is,
 )
-from helpers.lesson.trial import Observation, Trial
+from helpers.lesson.observations.steps import step_with_factors, what_it_is
+from helpers.lesson.observations.trial import Observation, Trial
 
 KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     what_it_is,

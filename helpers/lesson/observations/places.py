@@ -6,7 +6,14 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from helpers.lesson.trial import ORDINALS, Observation, Trial, place_word, plural, written
+from helpers.lesson.observations.trial import (
+    ORDINALS,
+    Observation,
+    Trial,
+    place_word,
+    plural,
+    written,
+)
 from helpers.numbers import listed
 
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from helpers.lesson import axes as names_of_axes
-from helpers.lesson.relations import named_factors
-from helpers.lesson.trial import Observation, Trial
+from helpers.lesson.observations.factors import named_factors
+from helpers.lesson.observations.trial import Observation, Trial
 
 FEW = 20_000  # numbers: with more, each run of the reference takes its time
 

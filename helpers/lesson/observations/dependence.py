@@ -10,7 +10,14 @@ from torch import Tensor, nn
 
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import copied
-from helpers.lesson.trial import Observation, Trial, place_word, plural, replaced, written
+from helpers.lesson.observations.trial import (
+    Observation,
+    Trial,
+    place_word,
+    plural,
+    replaced,
+    written,
+)
 from helpers.numbers import joined
 
 MANY = 8  # places of an axis that are tried
@@ -386,7 +393,7 @@ def _rounding(
     trial: Trial, name: str, argument: Tensor, value: Tensor, wanted: Tensor
 ) -> Iterator[Observation]:
     """Whether small changes of an argument are lost, and large ones are not."""
-    for size in (1e-2, 1e-3):
+    for size in (1e-2, 1e-3, 1e-4):
         nudged = replaced(trial, trial.shown, name, argument + size * argument.sin())
         mine = trial.run(trial.candidate, nudged)
         right = trial.reference_on(("nudged", trial.shown, name, size), nudged)
