@@ -42,6 +42,7 @@ from helpers.lesson.observations.trial import Observation, Trial
 
 KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     what_it_is,
+    what_form_it_has,
     every_number,
     other_places,
     row_factors,
@@ -56,13 +57,13 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     what_it_depends_on,
     what_it_adds_up,
     how_it_follows,
-    what_form_it_has,
     where_it_is_wrong,
     rows_by_size,
     zeros_missing,
     which_sums_hold,
     a_row_of_weights,
 )
+CERTAIN = 4  # nothing explains more than a fact of at most this rank: the search ends
 COMPLETE = 6  # a fact of at most this rank says all; another sentence would only distract
 
 
@@ -87,6 +88,8 @@ def observe(trial: Trial) -> tuple[str, ...]:
             with contextlib.suppress(Exception):
                 of_this_kind = sorted(kind(trial), key=lambda one: one.rank)
                 found += [(one.rank, order, one.text) for one in of_this_kind]
+            if found and min(found)[0] <= CERTAIN:
+                break
     found.sort(key=lambda one: one[0])
     if not found:
         return ()
