@@ -40,8 +40,9 @@ fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03
 test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests
 
-test-all: test ## the same, then every slow repetition: all known mistakes, in every notebook
+test-all: test ## the same, then every slow repetition: all known mistakes, and notebooks on two threads
 	@$(TEST) -m slow $(TEST_ARGS) tests
+	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) notebooks
 
 lint: $(READY_DEV) ## check style and spelling of code and notebooks
 	@$(RUN) -m ruff check .

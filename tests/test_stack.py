@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from helpers import stack
+from helpers.attention import FeedForward, MultiHeadAttention
 from helpers.stack import INITS, WAYS, signal_by_depth
 
 
@@ -41,6 +42,26 @@ def test_one_pass_for_all_depths_equals_a_pass_of_its_own(way, init):
     assert found.signal == pytest.approx(out.pow(2).mean().sqrt().item())
     assert found.gradient == pytest.approx(gradient.pow(2).mean().sqrt().item())
     assert found.similarity == pytest.approx((similar.sum() - 32).item() / (4 * 8 * 7))
+
+
+def test_a_plain_stack_is_attention_and_feed_forward_by_turns():
+    torch.manual_seed(0)
+    x, upstream = (
+        z / z.square().mean().sqrt() for z in torch.randn(2, 4, 8, 32, dtype=torch.double)
+    )
+    x.requires_grad_()
+    out = x
+    torch.set_default_dtype(torch.double)
+    try:
+        for _ in range(4):
+            out = MultiHeadAttention(32, 4)(out)
+            out = FeedForward(32)(out)
+    finally:
+        torch.set_default_dtype(torch.float)
+    out.backward(upstream)
+    found = signal_by_depth("plain", 4)
+    assert found.signal == pytest.approx(out.square().mean().sqrt().item())
+    assert found.gradient == pytest.approx(x.grad.square().mean().sqrt().item())
 
 
 def test_a_deeper_stack_begins_with_a_shallower_one():

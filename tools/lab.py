@@ -58,6 +58,7 @@ def main() -> None:
         notebooks.stop("There are no notebooks in notebooks/: clone the repository again.")
     if made:
         print(f"Copied to work/: {', '.join(p.name for p in made)}")
+    notebooks.one_thread_unless_told()
     print("Opening JupyterLab. It runs until you press Ctrl-C here.", flush=True)
     command = [sys.executable, "-m", "jupyterlab", *arguments(notebooks.WORK, start), *sys.argv[1:]]
     if os.name == "posix":

@@ -49,10 +49,18 @@ def one_environment() -> None:
     """Make the kernels that this process starts the same on every machine."""
     # Numbers that may round differently elsewhere are refused.
     os.environ["ATTENTION_STRICT"] = "1"
-    os.environ["OMP_NUM_THREADS"] = "1"  # the tensors are small: a second thread mostly waits
+    one_thread_unless_told()
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # no debugger warning on stderr
     for name in ("ATTENTION_TABLES", "MPLBACKEND"):
         os.environ.pop(name, None)
+
+
+def one_thread_unless_told() -> None:
+    """Let the kernels that this process starts compute with one thread.
+
+    The tensors are small, so a second thread mostly waits for the first.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def stop(message: str) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from helpers.explorers.explorer import Explorer, sentences, slider, svg
-from helpers.numbers import number
+from helpers.numbers import as_array, number
 from helpers.pictures.colours import BLUE, GLOW
 from helpers.pictures.table import Cell, Table, side_by_side
-from helpers.pictures.tokens import points_and_mean, square_around
 
 SIDE = 340  # of the plane, in CSS pixels
 STAR = "M0,-19L5,-6L18,-6L7,2L11,16L0,8L-11,16L-7,2L-18,-6L-5,-6Z"
@@ -19,7 +18,14 @@ STAR = "M0,-19L5,-6L18,-6L7,2L11,16L0,8L-11,16L-7,2L-18,-6L-5,-6Z"
 
 def explore_prefix(x: Any) -> Explorer:
     """Move t: see tokens 0 … t of a sequence x (T, 2) in the plane, and their running mean."""
-    points, _ = points_and_mean(x, 0)
+    points = as_array(x, "x").astype(float)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0:
+        raise ValueError(
+            f"the plane needs one sequence with two channels, shape (T, 2), got {points.shape}; "
+            f"pick one sequence, as in x[0]"
+        )
+    if not np.isfinite(points).all():
+        raise ValueError("the plane needs finite numbers; x holds nan or inf")
     return PrefixExplorer(points)
 
 
@@ -38,7 +44,7 @@ class PrefixExplorer(Explorer):
         T = len(points)
         self.points = points
         self.means = np.cumsum(points, 0) / np.arange(1, T + 1)[:, None]  # (T, 2)
-        self._low, high = square_around(points)
+        self._low, high = _square_around(points)
         self._width = float(high[0] - self._low[0])  # of the plane, in the units of the tokens
         self._grid = self._draw_grid()
         super().__init__({"t": slider("t", min(3, T - 1), 0, T - 1)})
@@ -122,3 +128,10 @@ class PrefixExplorer(Explorer):
             rows.append((str(i), cells))
         columns = ["channel 0", "channel 1", "mean, ch. 0", "mean, ch. 1"]
         return Table(columns, rows, corner="token").html(classes=True)
+
+
+def _square_around(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the lower and the upper corner of a square that holds all points and the origin."""
+    low, high = np.minimum(points.min(0), 0), np.maximum(points.max(0), 0)
+    half = max(float((high - low).max()), 1e-3) * 0.58
+    return (low + high) / 2 - half, (low + high) / 2 + half

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import ipywidgets as widgets
 import numpy as np
 import torch
 
-from helpers.explorers.explorer import Explorer, coloured_cells, dropdown, sentences, slider, svg
+from helpers.explorers.explorer import Explorer, coloured_cells, dropdown, sentences, svg
 from helpers.numbers import brief, number, texts
 from helpers.pictures.colours import GLOW
 from helpers.pictures.table import Table, side_by_side
 
 T = 8  # tokens
 C = 32  # channels of the model that the head stands in
+SIZES = [2**p for p in range(11)]  # d: channels of a query
 DIVISORS = {
     "none": lambda d: 1.0,
     "√T": lambda d: math.sqrt(T),
@@ -40,14 +42,17 @@ class ScalingExplorer(Explorer):
     def __init__(self) -> None:
         super().__init__(
             {
-                "log2 d": slider("log₂ d (8: d = 256)", 8, 0, 10),
+                "d": widgets.SelectionSlider(
+                    options=SIZES, value=256, description="d",
+                    style={"description_width": "initial"}, layout={"width": "300px"},
+                ),
                 "divisor": dropdown("divisor (T = 8, C = 32)", list(DIVISORS), "none"),
             }
-        )
+        )  # fmt: skip
 
-    def draw(self, log2_d: int, divisor: str) -> str:
+    def draw(self, d: int, divisor: str) -> str:
         """Draw three gauges, and beside them three rows of weights."""
-        found = _measure(log2_d, divisor)
+        found = _measure(d, divisor)
         variance, bits, sensitivity = found.variance, found.bits, found.sensitivity
         gauges = (
             _gauge(
@@ -65,16 +70,16 @@ class ScalingExplorer(Explorer):
         )  # fmt: skip
         return side_by_side(
             [f"<div>{''.join(gauges)}</div>", _table(found.weights[0, :3])],
-            _divisor_in_words(2**log2_d, divisor),
-        ) + sentences(_softmax_in_words(bits))
+            _divisor_in_words(d, divisor),
+        ) + sentences(_softmax_in_words(found))
 
-    def describe(self, log2_d: int, divisor: str) -> str:
+    def describe(self, d: int, divisor: str) -> str:
         """Say what the gauges show."""
-        found = _measure(log2_d, divisor)
+        found = _measure(d, divisor)
         return (
-            f"{_divisor_in_words(2**log2_d, divisor)}: variance {brief(found.variance)}, entropy "
+            f"{_divisor_in_words(d, divisor)}: variance {brief(found.variance)}, entropy "
             f"{number(found.bits)} of at most 3 bits, mean derivative of a weight "
-            f"{number(found.sensitivity, 3)} of at most 0.109. {_softmax_in_words(found.bits)}"
+            f"{number(found.sensitivity, 3)} of at most 0.109. {_softmax_in_words(found)}"
         )
 
 
@@ -87,8 +92,8 @@ class _Measured(NamedTuple):
     sensitivity: float  # the derivative of a weight by its own score, on average
 
 
-def _measure(log2_d: int, divisor: str) -> _Measured:
-    scores = _dot_products()[log2_d] / DIVISORS[divisor](2**log2_d)
+def _measure(d: int, divisor: str) -> _Measured:
+    scores = _dot_products()[d] / DIVISORS[divisor](d)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
     bits = -(weights * np.log2(np.maximum(weights, 1e-300))).sum(-1).mean()
@@ -97,11 +102,11 @@ def _measure(log2_d: int, divisor: str) -> _Measured:
 
 
 @lru_cache(maxsize=1)
-def _dot_products() -> list[np.ndarray]:
+def _dot_products() -> dict[int, np.ndarray]:
     """Make scores (128, T, T) of random queries and keys with d = 1, 2, 4, … 1024 channels."""
     source = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 128, T, 1024, generator=source)
-    return [(q[..., : 2**p] @ k[..., : 2**p].mT).double().numpy() for p in range(11)]
+    return {d: (q[..., :d] @ k[..., :d].mT).double().numpy() for d in SIZES}
 
 
 def _divisor_in_words(d: int, divisor: str) -> str:
@@ -110,25 +115,28 @@ def _divisor_in_words(d: int, divisor: str) -> str:
     return f"d = {d}, scores divided by {divisor} = {texts(np.array(DIVISORS[divisor](d)), 3)}"
 
 
-def _softmax_in_words(bits: float) -> str:
-    if bits < 0.3:
+def _softmax_in_words(found: _Measured) -> str:
+    largest = found.weights.max(-1)
+    if (largest > 0.9).mean() > 0.5:
         return (
-            "Most rows are saturated: one key has nearly all the weight, "
+            "Most rows are saturated: one key has more than 0.9 of the weight, "
             "and a small change of a score changes hardly any weight."
         )
-    if bits < 1:
+    if (largest > 0.5).mean() > 0.5:
         return (
             "In most rows one key has more than half of the weight, "
-            "and the weights change much less when a score changes."
+            "and the weights change less when a score changes."
         )
-    if bits < 2.3:
+    if found.variance > 1.5:
         return (
             "The rows are more one-sided than at variance 1, "
             "and the weights change less when a score changes."
         )
-    if bits > 2.8:
-        return "All keys get nearly the same weight, whatever the scores are."
-    return "Each row prefers some keys, and its weights still change when a score changes."
+    if found.variance > 0.7:
+        return "Each row prefers some keys, and its weights still change when a score changes."
+    if found.variance > 0.03:
+        return "The rows are more even than at variance 1: the scores change the weights less."
+    return "All keys get nearly the same weight, whatever the scores are."
 
 
 def _table(weights: np.ndarray) -> str:

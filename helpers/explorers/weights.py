@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -18,33 +18,36 @@ from helpers.explorers.explorer import (
     in_a_row,
     sentences,
 )
-from helpers.numbers import narrow, number
+from helpers.numbers import narrow, number, texts
 from helpers.pictures.checks import as_matrix
 from helpers.pictures.colours import fills, paint
-from helpers.pictures.table import Cell, Table
+from helpers.pictures.table import Cell, Table, text_html
 from helpers.show import align_columns
 
 PRESETS: dict[str, Callable[[int, int], float]] = {
     "causal": lambda t, j: float(j <= t),
     "window": lambda t, j: float(t - 3 < j <= t),
-    "last token": lambda t, j: float(j == t),
+    "itself": lambda t, j: float(j == t),
     "decay": lambda t, j: 0.5 ** (t - j) if j <= t else 0.0,
 }
+ROW = "26.8px"  # as high as a row of the table
 Matrix = tuple[tuple[float, ...], ...]  # (T, T) as set: row = output, column = input
 
 
-def explore_weights(x: Any) -> Explorer:
+def explore_weights(x: Any, words: Sequence[str] | None = None) -> Explorer:
     """Set a T x T matrix of weights by hand; see the outputs weights @ x and the row sums.
 
     Parameters
     ----------
     x : tensor, array or nested lists, (T, C)
         One sequence, T at most 8, C at most 4.
+    words : sequence of str
+        The tokens' names; without: 0, 1, 2, …
 
     Raises
     ------
     ValueError
-        If `x` is not (T, C) or too large to read.
+        If `x` is not (T, C) or too large to read, or if `words` are not T.
     """
     values = as_matrix(x, "x").astype(float)
     T, C = values.shape
@@ -53,7 +56,10 @@ def explore_weights(x: Any) -> Explorer:
             f"explore_weights has room for 8 tokens and 4 channels, got shape {values.shape}; "
             f"pass a slice such as x[:8, :2]"
         )
-    return WeightsExplorer(values)
+    labels = [str(t) for t in (range(T) if words is None else words)]
+    if len(labels) != T:
+        raise ValueError(f"x has {T} tokens and words has {len(labels)}: one word for each token")
+    return WeightsExplorer(values, labels)
 
 
 class WeightsExplorer(Explorer):
@@ -62,13 +68,16 @@ class WeightsExplorer(Explorer):
     Parameters
     ----------
     x : (T, C)
+    labels : T strings
+        The names of the tokens.
     """
 
     about = "set the weights (a click on a cell: 0, 1, 2, 0, …); see the outputs and the row sums."
 
-    def __init__(self, x: np.ndarray) -> None:
-        self.x = x
-        T = len(x)
+    def __init__(self, x: np.ndarray, labels: list[str]) -> None:
+        self.x, self.labels = x, labels
+        T, C = x.shape
+        self._channels = [""] if C == 1 else [f", ch. {c}" for c in range(C)]
         self._matrices: dict[str, Matrix] = {
             name: tuple(tuple(weight(t, j) for j in range(T)) for t in range(T))
             for name, weight in PRESETS.items()
@@ -76,7 +85,7 @@ class WeightsExplorer(Explorer):
         controls = {
             "preset": dropdown("preset", [*PRESETS, "by hand"], "causal"),
             "normalise": checkbox("normalise: divide every row by its sum", True),
-            "cells": Painter(self._matrices["causal"]),
+            "cells": Painter(self._matrices["causal"], labels),
         }
         controls["preset"].observe(self._paint_preset, names="value")
         controls["cells"].observe(self._name_painting, names="value")
@@ -110,22 +119,32 @@ class WeightsExplorer(Explorer):
         rows = []
         for t in range(T):
             row_sum = Cell(number(weights[t].sum()), "bold")
-            rows.append((str(t), [*weight_cells[t], row_sum, *out_cells[t]]))
-        columns = [*map(str, range(T)), "row sum", *(f"out {c}" for c in range(C))]
-        table = Table(columns, rows, "weights, and out = weights @ x", corner="output")
-        warnings = [f"⚠ {warning}" for warning in _warnings(cells, normalise)]
+            rows.append((self.labels[t], [*weight_cells[t], row_sum, *out_cells[t]]))
+        for c, channel in enumerate(self._channels):
+            x_cells = [Cell(value, "plain") for value in texts(self.x[:, c])]
+            rows.append((f"x{channel}", [*x_cells, *[Cell("")] * (1 + C)]))
+        columns = [*self.labels, "row sum", *(f"result{channel}" for channel in self._channels)]
+        table = Table(columns, rows, "weights, and result = weights @ x", corner="output")
+        warnings = [f"⚠ {warning}" for warning in self._warnings(cells, normalise)]
         fine = "✓ Every row sums to 1, and no row sees the future."
         return table.html(classes=True) + sentences(*(warnings or [fine]))
 
     def describe(self, preset: str, normalise: bool, cells: Matrix) -> str:
         """Say the weights as they were set, row sums and outputs as a table, and the warnings."""
         weights, out = self._mix(cells, normalise)
-        lines = [["", "cells", "row sum", *(f"out {c}" for c in range(self.x.shape[1]))]]
+        lines = [["", "cells", "row sum", *(f"result{channel}" for channel in self._channels)]]
         for t, raw in enumerate(cells):
             as_set = " ".join(map(narrow, raw))
-            lines.append([f"row {t}", as_set, number(weights[t].sum()), *map(number, out[t])])
+            lines.append(
+                [f"row {self.labels[t]}", as_set, number(weights[t].sum()), *map(number, out[t])]
+            )
+        for c, channel in enumerate(self._channels):
+            values = " ".join(texts(self.x[:, c]))
+            lines.append([f"x{channel}", values, *[""] * (1 + len(self._channels))])
         how = "each row divided by its sum" if normalise else "not divided by the row sums"
-        return "\n".join([f"{preset}, {how}", *align_columns(lines), *_warnings(cells, normalise)])
+        return "\n".join(
+            [f"{preset}, {how}", *align_columns(lines), *self._warnings(cells, normalise)]
+        )
 
     def _mix(self, painted: Matrix, normalise: bool) -> tuple[np.ndarray, np.ndarray]:
         """Weights (T, T) and outputs (T, C)."""
@@ -135,32 +154,31 @@ class WeightsExplorer(Explorer):
                 weights = weights / weights.sum(1, keepdims=True)
         return weights, weights @ self.x
 
+    def _warnings(self, painted: Matrix, normalise: bool) -> list[str]:
+        """What makes a row no average of the past."""
+        raw = np.array(painted)
+        sums = raw.sum(1)
+        empty = np.flatnonzero(sums == 0)
+        odd = np.flatnonzero((sums != 0) & (np.abs(sums - 1) > 1e-9))
+        future = np.flatnonzero(np.triu(raw, 1).any(1))
+        warnings = []
+        if len(empty):
+            why = "and 0/0 is nan" if normalise else "so the output is 0"
+            warnings.append(f"{self._rows(empty, 'sum', 'sums')} to 0: nothing to average, {why}.")
+        if len(odd) and not normalise:
+            rows = self._rows(odd, "do not sum", "does not sum")
+            warnings.append(f"{rows} to 1: a weighted sum, not an average.")
+        if len(future):
+            warnings.append(
+                f"{self._rows(future, 'see', 'sees')} the future: weight on a token after its own."
+            )
+        return warnings
 
-def _warnings(painted: Matrix, normalise: bool) -> list[str]:
-    """What makes a row no average of the past."""
-    raw = np.array(painted)
-    sums = raw.sum(1)
-    empty = np.flatnonzero(sums == 0)
-    odd = np.flatnonzero((sums != 0) & (np.abs(sums - 1) > 1e-9))
-    future = np.flatnonzero(np.triu(raw, 1).any(1))
-    warnings = []
-    if len(empty):
-        why = "and 0/0 is nan" if normalise else "so the output is 0"
-        warnings.append(f"{_rows(empty, 'sum', 'sums')} to 0: nothing to average, {why}.")
-    if len(odd) and not normalise:
-        rows = _rows(odd, "do not sum", "does not sum")
-        warnings.append(f"{rows} to 1: a weighted sum, not an average.")
-    if len(future):
-        warnings.append(
-            f"{_rows(future, 'see', 'sees')} the future: weight on a token after its own."
-        )
-    return warnings
-
-
-def _rows(rows: np.ndarray, plural: str, singular: str) -> str:
-    """Rows and their verb: "row 1 sees", "rows 1, 2 see"."""
-    names = ", ".join(map(str, rows))
-    return f"row {names} {singular}" if len(rows) == 1 else f"rows {names} {plural}"
+    def _rows(self, rows: np.ndarray, plural: str, singular: str) -> str:
+        """Rows and their verb: "row 1 sees", "rows 1, 2 see"."""
+        labels = [self.labels[row] for row in rows]
+        names = ", ".join(label if label.isdigit() else f"“{label}”" for label in labels)
+        return f"row {names} {singular}" if len(rows) == 1 else f"rows {names} {plural}"
 
 
 class Painter(widgets.GridBox):
@@ -171,32 +189,35 @@ class Painter(widgets.GridBox):
 
     value = traitlets.Tuple()
 
-    def __init__(self, value: Matrix) -> None:
-        T = len(value)
-        size = widgets.Layout(width="34px", height="28px", padding="0", margin="0")
+    def __init__(self, value: Matrix, labels: Sequence[str]) -> None:
+        self.labels, T = labels, len(value)
+        size = widgets.Layout(width="34px", height=ROW, padding="0", margin="0")
         self.buttons = {
             (t, j): widgets.Button(layout=size) for t, j in itertools.product(range(T), repeat=2)
         }
         self._styles: dict[float, widgets.ButtonStyle] = {}
         for (t, j), button in self.buttons.items():
             button.on_click(lambda _, t=t, j=j: self._paint(t, j))
-        flat = widgets.Layout(margin="0", height="28px")
+        flat = widgets.Layout(margin="0", height=ROW)
         over = widgets.Layout(margin="0", grid_area="1 / 1 / 2 / -1")
-        head = '<div style="text-align:center;line-height:28px;font-size:12px">{}</div>'
-        note = "<b>click a cell</b>: row = output, column = input"
-        cells = [widgets.HTML(head.format(note), layout=over), widgets.HTML(layout=flat)]
-        cells += [widgets.HTML(head.format(j), layout=flat) for j in range(T)]
+        head = (
+            '<div style="text-align:{};line-height:26px;font-size:12px;white-space:nowrap">{}</div>'
+        )
+        note = "<b>click a cell</b> (column = input)"
+        cells = [widgets.HTML(head.format("center", note), layout=over)]
+        cells.append(widgets.HTML(head.format("right", "output"), layout=flat))
+        names = [text_html(label) for label in labels]
+        cells += [widgets.HTML(head.format("center", name), layout=flat) for name in names]
         for t in range(T):
-            cells.append(widgets.HTML(head.format(t), layout=flat))
+            cells.append(widgets.HTML(head.format("right", names[t]), layout=flat))
             cells += [self.buttons[t, j] for j in range(T)]
         super().__init__(
             children=cells,
             layout={
-                "grid_template_columns": f"18px repeat({T}, 34px)",
-                "grid_template_rows": "min-content",  # the note may take two lines
-                "grid_auto_rows": "28px",
+                "grid_template_columns": f"max-content repeat({T}, 34px)",
+                "grid_auto_rows": ROW,
                 "grid_gap": "2px",
-                "margin": "4px 24px 4px 0",
+                "margin": "1px 24px 4px 0",
             },
         )
         self.observe(self._show, names="value")
@@ -214,7 +235,9 @@ class Painter(widgets.GridBox):
             with button.hold_sync():
                 button.description = narrow(weight)
                 button.style = self._style(weight)
-                button.tooltip = f"output {t}, input {j}: weight {weight:g}"
+                button.tooltip = (
+                    f"output {self.labels[t]}, input {self.labels[j]}: weight {weight:g}"
+                )
 
     def _style(self, weight: float) -> widgets.ButtonStyle:
         if weight not in self._styles:

@@ -153,7 +153,7 @@ def glossary(term: str = "") -> None:
     Parameters
     ----------
     term
-        A name or a synonym, such as "attention head" or "head". Left out, all names are listed.
+        A name or a synonym, such as "attention head" or "heads". Left out, all names are listed.
 
     Raises
     ------
@@ -169,6 +169,8 @@ def glossary(term: str = "") -> None:
         name.lower(): known for known in TERMS.values() for name in (known.name, *known.also)
     }
     wanted = str(term).strip().lower()
+    singular = wanted.removesuffix("s") if wanted != "axes" else "axis"
+    wanted = wanted if wanted in by_name else singular
     if wanted not in by_name:
         near = difflib.get_close_matches(wanted, by_name, n=3, cutoff=0.6)
         remedy = f"The nearest: {_quoted(near)}." if near else "glossary() lists all of them."

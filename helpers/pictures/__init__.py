@@ -2,7 +2,7 @@
 
 - matrix: `heatmap`, `heatmaps`
 - tensors: `sheets`, `row_times_column`, `ribbon`
-- tokens: `staircase`, `plane`
+- tokens: `staircase`
 - weights: `score_arrows`, `softmax_steps`, `why_this_weight`
 - lines: `curves`
 - diagrams: `series_map`, `gpt_map`, `lookup_diagram`, `head_diagram`, `multi_head_diagram`,
@@ -23,7 +23,7 @@ from helpers.pictures.diagrams import (
 from helpers.pictures.lines import curves
 from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.pictures.tensors import ribbon, row_times_column, sheets
-from helpers.pictures.tokens import plane, staircase
+from helpers.pictures.tokens import staircase
 from helpers.pictures.weights import score_arrows, softmax_steps, why_this_weight
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "heatmaps",
     "lookup_diagram",
     "multi_head_diagram",
-    "plane",
     "ribbon",
     "row_times_column",
     "score_arrows",

@@ -1,4 +1,4 @@
-"""Tokens: which output reads which input, and tokens as points in the plane."""
+"""Tokens: which output reads which input."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, number
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_mask, is_whole
-from helpers.pictures.colours import BLUE, CELL, FAINT, INK, LINE, ORANGE, PALE, QUIET, Fill
+from helpers.pictures.colours import BLUE, CELL, FAINT, INK, ORANGE, QUIET, Fill
 from helpers.pictures.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -108,92 +107,3 @@ def _draw_token(ax: Axes, x: float, y: float, text: str, fill: str) -> None:
 
     ax.add_patch(Circle((x, y), 11, facecolor=fill, edgecolor=INK, linewidth=1.2, zorder=3))
     base.write(ax, x, y, text, size=10, va="center_baseline", zorder=4)
-
-
-def plane(x: Any, t: int, *, title: str = "") -> Picture:
-    """Draw the tokens of one sequence as points, and the mean of tokens 0 … t as a star.
-
-    Parameters
-    ----------
-    x : tensor, array or nested lists, (T, 2)
-        One sequence with two channels.
-    t : int
-        The last token in the mean, 0 to T - 1.
-
-    Raises
-    ------
-    ValueError
-        If `x` does not have two channels, is not finite, or `t` is out of range.
-    """
-    values, mean = points_and_mean(x, t)
-    name, spot = f"mean of 0…{t}", [number(value) for value in mean]
-    rows = [
-        (str(i), [*(Cell(number(value), "plain") for value in point), Cell("in the mean")])
-        if i <= t
-        else (str(i), [*(Cell(number(value), "faint") for value in point), Cell("not yet")])
-        for i, point in enumerate(values.tolist())
-    ]
-    rows.append((name, [*(Cell(text, "marked") for text in spot), Cell("")]))
-    table = Table(["channel 0", "channel 1", ""], rows, title, corner="token")
-    place = f"({', '.join(spot)})"
-    return Picture(
-        alt=f"{titled('Tokens in the plane', title)}: {len(values)} numbered points; tokens 0 to "
-        f"{t} are filled, and a star marks their mean at {place}.",
-        text=f"{titled('Tokens in the plane', title)}\n{table.text()}",
-        draw=lambda: _draw_plane(values, t, mean, place, title),
-        html=table.html,
-    )
-
-
-def _draw_plane(values: np.ndarray, t: int, mean: np.ndarray, spot: str, title: str) -> Figure:
-    """Draw numbered points, the first t + 1 of them filled, and the star in the middle of those."""
-    side, left = 340, 62
-    lines, y = base.heading(title, 400)
-    top = base.PAD + y + 6
-    figure, page = base.empty_page(left + side + base.PAD + 10, top + side + 74)
-    base.write_heading(page, lines)
-    ax = base.axes_at(figure, left, top, side, side)
-    low, high = square_around(values)
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-    ax.axhline(0, color=PALE, linewidth=1, zorder=0)
-    ax.axvline(0, color=PALE, linewidth=1, zorder=0)
-    for i, (a, b) in enumerate(values.tolist()):
-        fill, edge, letters = (BLUE, BLUE, "white") if i <= t else ("white", LINE, QUIET)
-        order = 2 + (i <= t)
-        ax.plot(
-            a, b, "o", markersize=19, color=fill, markeredgecolor=edge, markeredgewidth=1.2,
-            zorder=order,
-        )  # fmt: skip
-        base.write(ax, a, b, str(i), size=10, color=letters, va="center_baseline", zorder=order)
-    # Behind all points, and larger: at t = 0 it lies under token 0.
-    ax.plot(*mean, "*", color=ORANGE, markersize=34, markeredgecolor="white", zorder=1.5)
-    ax.set_xlabel("channel 0", **base.TEXT_STYLE | {"color": QUIET})
-    ax.set_ylabel("channel 1", **base.TEXT_STYLE | {"color": QUIET})
-    ax.tick_params(length=3, labelsize=10, color=LINE, labelcolor=INK)
-    ax.spines[:].set_color(PALE)
-    which = "token 0" if t == 0 else f"tokens 0…{t}"
-    note = f"★ mean of {which}: {spot}"
-    base.write(page, left, top + side + 56, note, ha="left", color=ORANGE, size=12)
-    return figure
-
-
-def points_and_mean(x: Any, t: int) -> tuple[np.ndarray, np.ndarray]:
-    """Copy a sequence (T, 2) to NumPy, and take the mean of tokens 0 … t."""
-    values = as_array(x, "x").astype(float)
-    if values.ndim != 2 or values.shape[1] != 2 or len(values) == 0:
-        raise ValueError(
-            f"the plane needs one sequence with two channels, shape (T, 2), got {values.shape}; "
-            f"pick one sequence, as in x[0]"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError("the plane needs finite numbers; x holds nan or inf")
-    if not is_whole(t, 0, len(values) - 1):
-        raise ValueError(f"t must be a position from 0 to {len(values) - 1}, got {t!r}")
-    return values, values[: t + 1].mean(0)
-
-
-def square_around(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the lower and the upper corner of a square that holds all points and the origin."""
-    low, high = np.minimum(values.min(0), 0), np.maximum(values.max(0), 0)
-    half = max(float((high - low).max()), 1e-3) * 0.58
-    return (low + high) / 2 - half, (low + high) / 2 + half

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -13,13 +15,15 @@ def test_presets_are_those_of_the_notebook():
     for name, weights in {
         "causal": causal,
         "window": causal - np.tri(4, k=-3),
-        "last token": np.eye(4),
+        "itself": np.eye(4),
         "decay": causal * 0.5 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4))),
     }.items():
         preset.value = name
         assert np.array_equal(explorer.controls["cells"].value, weights)
         out = (weights / weights.sum(1, keepdims=True)) @ X.numpy()
-        last = str(explorer).splitlines()[-1].split()
+        last = next(
+            li for li in str(explorer).splitlines() if li.lstrip().startswith("row 3")
+        ).split()
         assert last[-2:] == [f"{value + 1e-9:.2f}" for value in out[-1]]
         assert "✓ Every row sums to 1" in explorer.view.value
 
@@ -66,6 +70,22 @@ def test_a_painting_comes_back_after_a_preset():
     window = np.tri(4) - np.tri(4, k=-3)
     window[0, 1] = 1
     assert np.array_equal(painter.value, window)
+
+
+def test_words_name_rows_columns_and_warnings():
+    explorer = explore_weights([[0.0], [1.0]], words=["<it>", "cat"])
+    assert re.search(
+        r"row <it> +1 0 +1\.00 +0\n +row cat +1 1 +1\.00 +0\.50\n +x +0 1$", str(explorer)
+    )
+    button = explorer.controls["cells"].buttons[0, 1]
+    button.click()
+    assert "row “<it>” sees the future" in str(explorer)
+    assert button.tooltip == "output <it>, input cat: weight 1"
+    assert "⚠ row “&lt;it&gt;” sees the future" in explorer.view.value
+    heads = " ".join(getattr(part, "value", "") for part in explorer.controls["cells"].children)
+    assert ("&lt;it&gt;" in heads, "<it>" in heads) == (True, False)
+    with pytest.raises(ValueError, match="2 tokens and words has 1"):
+        explore_weights([[0.0], [1.0]], words=["cat"])
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from helpers.pictures import plane, staircase
-from helpers.pictures.colours import BLUE, ORANGE
+from helpers.pictures import staircase
+from helpers.pictures.colours import ORANGE
 
 X = torch.tensor([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0], [4.0, 1.0]])  # (4, 2)
 WINDOW = np.tri(5, dtype=bool) & ~np.tri(5, k=-2, dtype=bool)
@@ -49,29 +49,11 @@ def test_the_table_of_the_staircase_has_a_cell_for_each_pair():
     assert html.count('title="no arrow"') == 16
 
 
-def test_the_plane_marks_the_mean_of_the_prefix():
-    shown = plane(X, 1)
-    ax = shown.figure().axes[1]
-    star = next(line for line in ax.lines if line.get_marker() == "*")
-    assert star.get_xydata().tolist() == [[0.5, 1.0]]
-    tokens = [line for line in ax.lines if line.get_marker() == "o"]
-    assert [line.get_xydata()[0].tolist() for line in tokens] == X.tolist()
-    filled = [to_hex(line.get_markerfacecolor()) == BLUE for line in tokens]
-    assert filled == [True, True, False, False]
-    assert ax.get_aspect() == 1
-    lines = str(shown).splitlines()
-    assert "mean of 0…1       0.50       1.00" in lines
-    assert [line.endswith("in the mean") for line in lines[2:6]] == filled
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: staircase(13), "1 to 12 tokens, got T=13"),
         (lambda: staircase(3, mask=np.ones((2, 2), dtype=bool)), r"\(3, 3\), got \(2, 2\)"),
-        (lambda: plane(torch.eye(3), 0), r"shape \(T, 2\), got \(3, 3\)"),
-        (lambda: plane(X, 4), "from 0 to 3, got 4"),
-        (lambda: plane(X * torch.inf, 0), "finite"),
     ],
 )
 def test_bad_input_is_refused_in_words(call, words):

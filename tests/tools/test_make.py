@@ -148,12 +148,13 @@ def test_test_runs_nbval_strictly_over_notebooks_and_tests(project):
 
 
 @needs_make
-def test_test_all_runs_the_tests_and_then_the_slow_ones(project):
+def test_test_all_runs_the_tests_then_the_slow_ones_then_the_notebooks_again(project):
     project.make("lab")
     project.calls()
     project.make("test-all")
-    first, second = project.calls("-m pytest")
+    first, second, third = project.calls("-m pytest")
     assert "-m not slow" in first and second.endswith("-m slow tests")
+    assert "--nbval " in third and third.endswith(" notebooks")
 
 
 @needs_make

@@ -93,7 +93,7 @@ MEAN_OVER_TIME = Exercise(
 
 
 def normalise_rows(a):
-    """(..., R, S), all positive -> the same shape: each row divided by its sum."""
+    """(..., R, S), none negative, no row all 0 -> the same shape: each row divided by its sum."""
     return a / a.sum(dim=-1, keepdim=True)
 
 
@@ -277,31 +277,30 @@ PREDICTIONS = (
     ),
     Prediction(
         id="00.p2",
-        question="x has the shape (3, 5, 2): 3 sequences, 5 tokens, 2 channels. What is the shape of x.mean(dim=1)?",
+        question="x has the shape (3, 5, 2): 3 sequences, 5 tokens, 2 channels. What is the shape of x.sum(dim=2)?",
         choices={
             "a": Choice(
                 "(5, 2)",
-                "This is the shape of x.mean(dim=0), the mean over the 3 sequences. Axes are counted from 0, so axis 1 is the second one.",
+                "This is the shape of x.sum(dim=0), the sum over the 3 sequences. Axes are counted from 0, so axis 2 is the last one.",
             ),
             "b": Choice(
                 "(3, 2)",
-                "Axis 1 counts the tokens. Five tokens become one mean token, for each of the 3 sequences and each of the 2 channels.",
+                "This is the shape of x.sum(dim=1), the sum over the 5 tokens. Axes are counted from 0, so axis 2 is the third one.",
             ),
             "c": Choice(
-                "(5,), because axis 1 is what remains",
-                "It is the other way round. The mean is taken over the axis that you name, so this axis disappears and all others remain.",
+                "(2,), because axis 2 is what remains",
+                "It is the other way round. The sum is taken over the axis that you name, so this axis disappears and all others remain.",
             ),
             "d": Choice(
                 "(3, 5)",
-                "This is the shape of x.mean(dim=2), the mean over the 2 channels of each token. Axes are counted from 0, so axis 1 is the second one.",
+                "Axis 2 counts the channels. The two channels of each token become one sum, for each of the 3 sequences and each of the 5 tokens.",
             ),
         },
-        answer="b",
+        answer="d",
     ),
     Prediction(
         id="00.p3",
-        question="tril is the 3 × 3 matrix of ones on and below the diagonal, and its row sums are 1, 2 and 3. "
-        "What does tril / tril.sum(dim=-1) give?",
+        question="counts is the 3 × 3 table above, and its row sums are 1, 1 and 2. What does counts / counts.sum(dim=-1) give?",
         choices={
             "a": Choice(
                 "an error, because (3, 3) cannot be divided by (3,)",
@@ -309,14 +308,14 @@ PREDICTIONS = (
                 "A (2, 3) matrix and its 2 row sums do raise an error, because 3 and 2 do not fit.",
             ),
             "b": Choice(
-                "the matrix we want, in which every row sums to 1",
-                "For this, the last row would have to be divided by its own sum, 3. But PyTorch lines up the three sums with "
-                "the last axis, so the columns are divided by 1, 2 and 3.",
+                "the shares we want: every row sums to 1",
+                "For this, row “it” would have to be divided by its own sum, 2. But PyTorch lines up the three sums with "
+                "the last axis, so the columns are divided by 1, 1 and 2.",
             ),
             "c": Choice(
                 "wrong numbers, without an error",
-                "PyTorch lines up the three sums with the last axis, so the columns are divided by 1, 2 and 3. The last row "
-                "becomes 1, 0.5 and 0.33, which sums to 1.83. No error is raised, because the lengths 3 and 3 fit.",
+                "PyTorch lines up the three sums with the last axis, so the columns are divided by 1, 1 and 2. Row “it” "
+                "becomes 0, 1 and 0.5, which sums to 1.5. No error is raised, because the lengths 3 and 3 fit.",
             ),
         },
         answer="c",

@@ -405,21 +405,26 @@ PREDICTIONS = (
     ),
     Prediction(
         id="02.p2",
-        question="The loop and the matrix product compute the same means. Are their results, 32-bit floats (float32), equal in every bit?",
+        question="The numbers are 32-bit floats (float32), which store about seven digits. How large is the largest difference between "
+        "the means by the loop and by the product? (All means lie between -2 and 2.)",
         choices={
             "a": Choice(
-                "yes: the same formula gives the same bits",
+                "exactly 0: the same formula gives the same bits",
                 "The formula is the same for exact numbers. Floats are rounded after every step, and the two ways take different steps. The loop "
                 "divides a sum once; the product multiplies every token by a rounded weight. So the last bits may differ.",
             ),
             "b": Choice(
-                "no, so one of the two is wrong",
-                "They may differ, and neither is wrong: both lie within rounding of the exact mean.",
+                "about 10⁻¹⁶",
+                "This would need 64-bit floats, such as those of Python, which store about 16 digits.",
             ),
             "c": Choice(
-                "we cannot rely on it: compare with a tolerance",
-                "The last bits depend on where and in which order results are rounded. The library and the processor decide that. So we state "
-                "which difference we accept, such as atol=1e-6 (an absolute tolerance of 10⁻⁶).",
+                "about 10⁻⁸ to 10⁻⁷",
+                "A float32 near 1 is rounded by up to 6·10⁻⁸, a smaller one by less. Where and in which order results are rounded depends on the "
+                "library and the processor. So we state which difference we accept, such as atol=1e-6 (an absolute tolerance of 10⁻⁶).",
+            ),
+            "d": Choice(
+                "about 10⁻⁵: the rounding errors of eight tokens add up",
+                "They do add up, but each is at most about 10⁻⁷, some up and some down. Eight of them stay below 10⁻⁶.",
             ),
         },
         answer="c",

@@ -474,10 +474,10 @@ PREDICTIONS = (
             "a": Choice(
                 "exactly equal",
                 "e⁰ is exactly 1, e^-inf is exactly 0, and a sum of up to 8 ones is exact. Both ways end with the same division, 1 / (t + 1), "
-                "so they round to the same number.",
+                "so they round to the same number. What matters for attention is only that masked zeros give plain averages.",
             ),
             "b": Choice(
-                "equal up to rounding, about 1e-8",
+                "equal up to rounding, about 10⁻⁸",
                 "Two computations usually round differently, as in notebook 02. Here nothing is rounded before the last step, "
                 "and the last step is the same division in both.",
             ),

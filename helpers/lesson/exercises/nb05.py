@@ -416,21 +416,21 @@ PREDICTIONS = (
     ),
     Prediction(
         id="05.p2",
-        question="d grows from 1 to 1024, and the scores are not divided. What happens to the entropy of a row of weights, "
-        "which says how spread out they are? (There are 8 keys, so it is at most 3 bits.)",
+        question="The softmax of 0.1, -0.2, 0.3, -0.2, 0.5 has a largest weight of 0.29. Now all five scores are multiplied by 9. "
+        "What happens to the largest weight?",
         choices={
             "a": Choice(
-                "it stays, because softmax normalises the row",
-                "Softmax makes each row sum to 1. How evenly the 1 is shared out depends on the differences between scores, and these grow like √d.",
+                "it stays 0.29, because softmax normalises the row",
+                "Softmax makes each row sum to 1. How evenly the 1 is shared out depends on the differences between scores, and these are now 9 times as large.",
             ),
             "b": Choice(
-                "it falls towards 0: one key gets nearly everything",
-                "At d = 1024 the scores have size √1024 = 32, so they differ by tens, and e to the power of 10 is 22 000. "
-                "In most rows the key with the largest score gets nearly all the weight.",
+                "it grows to about 0.84",
+                "The two largest scores differed by 0.2 and now differ by 1.8. So the largest weight was e to the power of 0.2 = 1.2 times the next one, "
+                "and now it is e to the power of 1.8 = 6.0 times the next one.",
             ),
             "c": Choice(
-                "it rises towards 3 bits: more channels, so more averaging",
-                "If a score were the average of d products, it would come closer to 0, and the weights closer to 1/8. But it is their sum, and the sum grows.",
+                "it falls to about 0.21: all five weights become nearly equal",
+                "That happens when the scores are divided by 9, because then their differences shrink. Multiplied by 9, the differences grow.",
             ),
         },
         answer="b",
@@ -447,11 +447,11 @@ PREDICTIONS = (
             "b": Choice(
                 "a head that does not learn, like the one at the beginning",
                 "That head had queries and keys of variance 1 and 256 channels: scores of variance 256. Here the default weights are small, "
-                "so the scores have variance 1.9 even without the division, and hardly any row is saturated.",
+                "so the scores have variance 1.9 even without the division, and few rows are saturated.",
             ),
             "c": Choice(
                 "nothing unusual",
-                "The scores have variance 1.9 at initialisation, so hardly any row is saturated. Dividing scores by 4 is the same as dividing "
+                "The scores have variance 1.9 at initialisation, so few rows are saturated. Dividing scores by 4 is the same as dividing "
                 "W_query by 4, and training can make W_query smaller. That a head trains does not show that it is right: compare it with a reference.",
             ),
         },
@@ -460,6 +460,7 @@ PREDICTIONS = (
 )
 
 TERMS = (
+    Term("variance", "The mean squared distance of some numbers from their mean."),
     Term(
         "standard deviation",
         "The square root of the variance: a typical distance of the numbers from their mean.",

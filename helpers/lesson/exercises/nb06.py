@@ -176,7 +176,7 @@ SIDE_BY_SIDE_HEADS = Exercise(
     ),
     hints=(
         "Call every head on the same x, and collect the outputs in a list. Which axis of the result should be longer than that of one output?",
-        "torch.cat joins the tensors of a list along an axis that they have (dim=…). torch.stack would make a new axis.",
+        "torch.cat(outputs, dim=…) joins the tensors of the list along an axis that they have. The channels are the last axis, dim=-1.",
     ),
 )
 
@@ -556,7 +556,8 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "yes, twice as badly",
-                "The two mistakes do not add up. The wrong merge puts every number back to the token that the wrong split took it from.",
+                "The two mistakes do not add up. The wrong merge puts every number back to the token that the wrong split took it from. "
+                "And inside a head the rows still stand in the order of the tokens, so no row can attend to a later token.",
             ),
             "b": Choice(
                 "no, and the module is right after all",
@@ -567,10 +568,6 @@ PREDICTIONS = (
                 "no, but most outputs no longer depend on most of their past",
                 "Each “head” holds two whole tokens, and the merge puts them back to their places. A token can attend to itself and at most "
                 "to one token before it. The probe no_leak passes; the probe reach finds the mistake.",
-            ),
-            "d": Choice(
-                "only in head 0",
-                "All heads are split and merged in the same way: head 0 holds tokens 0 and 1, head 1 holds tokens 2 and 3, and so on. None of them leaks.",
             ),
         },
         answer="c",

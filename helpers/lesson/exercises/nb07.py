@@ -252,7 +252,7 @@ LAYER_NORM = Exercise(
         Mistake(
             "ε outside the square root",
             change=("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)"),
-            message="ε was added after the square root. For ordinary tokens it does not show; for a tiny one the result is three times too large. sqrt(var + ε).",
+            message="ε was added after the square root. For ordinary tokens it does not show; for a tiny one the result is several times too large. sqrt(var + ε).",
         ),
         Mistake(
             "standard deviation plus ε",
@@ -508,7 +508,7 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p2",
-        question="24 blocks with residual connections: 48 branches. Each branch returns vectors about as long as those it reads, and nearly at right angles to them. "
+        question="24 blocks with residual connections: 48 branches. Each attention returns vectors about as long as those it reads, each feed-forward network about 0.7 times as long, all nearly at right angles to what they read. "
         "The tokens begin at size 1. How large are they at the end?",
         choices={
             "a": Choice(
@@ -517,13 +517,13 @@ PREDICTIONS = (
             ),
             "b": Choice(
                 "about 1: attention averages",
-                "An average can be small, and with unit gain the signal does fade in a stack without residual connections. Here, what a branch returns is as large as what it reads, "
+                "An average can be small, and with unit gain the signal does fade in a stack without residual connections. Here, what a branch returns is about as large as what it reads, "
                 "and it is added.",
             ),
             "c": Choice(
                 "more than 100 000",
-                "Two vectors of equal size at right angles have a sum that is √2 = 1.4 times as large. The factors of all 48 branches are multiplied: "
-                "even 1.3 to the power of 48 is about 295 000.",
+                "Two vectors of equal size at right angles have a sum that is √2 = 1.4 times as large. With 0.7 times the size it is 1.2 times as large. "
+                "The factors of all 48 branches are multiplied: (1.4 · 1.2) to the power of 24 is about 250 000.",
             ),
         },
         answer="c",
@@ -553,20 +553,19 @@ PREDICTIONS = (
     ),
     Prediction(
         id="07.p4",
-        question="In row 0 under “train” stands 2.00. Why?",
+        question="Why does dropout double the weights that are kept?",
         choices={
             "a": Choice(
-                "It is a mistake: no weight may be above 1.",
-                "In evaluation it would be a mistake, because there the weights of a row are positive and sum to 1. In training, dropout changes the weights after the softmax, "
-                "and a row may sum to more or less than 1.",
+                "so that the weights of each row sum to 1 again",
+                "In row 0 the only weight is now 2.00, so this row sums to 2. Dropout comes after the softmax, and a row may sum to more or less than 1.",
             ),
             "b": Choice(
-                "It is intended: the weights that are kept become larger, so that each weight is right on average.",
+                "so that each weight is right on average",
                 "With probability 0.5 a weight becomes 0, otherwise it is doubled. So 1.00 becomes 0 or 2.00, which is 1.00 on average.",
             ),
             "c": Choice(
-                "In training there is no softmax.",
-                "There is one, and dropout comes after it: every number under “train” is 0 or twice the number under “eval”.",
+                "so that the tokens that are kept get larger gradients and learn faster",
+                "They do get larger gradients, but as often they get none. On average nothing changes, and that is the aim: in evaluation, the layers that follow read outputs of the size that they know from training.",
             ),
         },
         answer="b",
@@ -577,11 +576,11 @@ PREDICTIONS = (
         choices={
             "a": Choice(
                 "The loss falls as well, only more slowly.",
-                "That is what happens with two or four blocks (four need more than 100 steps). With eight, the tokens are alike after the last block, and training does not change this within 100 steps.",
+                "That is what happens with two or four blocks (four need more than 100 steps). With eight, all letters but the first are averaged away before the last layer, and 100 steps do not change this.",
             ),
             "b": Choice(
                 "The loss stays near that of guessing.",
-                "All tokens end up alike, so the last layer has nothing to tell the letters apart by. It can only learn how frequent each letter is.",
+                "All letters but the first are averaged away, and training loses the trace of the first. Then the last layer reads the same for every word, and can only learn how frequent each letter is.",
             ),
             "c": Choice(
                 "The loss becomes nan, because the numbers explode.",
