@@ -30,6 +30,9 @@ LIBRARIES = (
 )
 
 
+HELPER = Path(__file__).resolve().parents[1] / "attention.py"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of one call: a value or an exception, and what else it did."""
@@ -166,8 +169,7 @@ class CalledNames(TorchFunctionMode):
 
     def _note_helper(self, frame: FrameType, event: str, _) -> None:
         code = frame.f_code
-        ours = code.co_filename.endswith("helpers/attention.py")
-        if event == "call" and code.co_name == "attention" and ours:
+        if event == "call" and code.co_name == "attention" and Path(code.co_filename) == HELPER:
             self.names.add("attention")
 
 
