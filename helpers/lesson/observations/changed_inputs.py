@@ -131,6 +131,8 @@ def _of_modules(first: dict) -> Iterator[tuple[str, Callable]]:
         for name in modules:
             yield told.format(f"`{name}`"), _with(name, change)
         for a, b in itertools.combinations(modules, 2):
+            if isinstance(first[a], nn.LayerNorm) != isinstance(first[b], nn.LayerNorm):
+                continue  # two parts of one kind are mistaken in one way
             yield (
                 told.format(f"`{a}` and of `{b}`" if " of " in told else f"`{a}` and `{b}` each"),
                 lambda args, _, a=a, b=b, change=change: (

@@ -64,7 +64,15 @@ class Trial:
 
     def run(self, function: Callable, arguments: tuple, seed: int = 0) -> Tensor | None:
         """What a function returns, as a tensor of doubles; None where it is no number."""
-        return as_double(call_again(function, arguments, self.names, self.several, seed))
+        outcome = call_again(
+            function, arguments, self.names, self.several, seed, self._changes_nothing
+        )
+        return as_double(outcome)
+
+    @cached_property
+    def _changes_nothing(self) -> bool:
+        """Whether the candidate left all arguments as they were, as far as that was seen."""
+        return not any(outcome.error or outcome.changed_input for outcome in self.got)
 
     def run_known(self, function: Callable, arguments: tuple) -> Tensor | None:
         """Do the same as `run`, faster, for the reference and others that change no argument."""
