@@ -57,7 +57,7 @@ PICTURE_CHECKS, LESSON, TOY = (
     "helpers/lesson/cells.py",
     "helpers/toy.py",
 )
-GRADING, PATCHES = "helpers/lesson/grading.py", "helpers/lesson/patches.py"
+CALLS, PATCHES = "helpers/lesson/calls.py", "helpers/lesson/patches.py"
 
 MUTATIONS = (
     Mutation(
@@ -229,12 +229,12 @@ MUTATIONS = (
     Mutation("no stand-in for a stub", LESSON, "return exercise.reference", "return candidate"),
     Mutation(
         "answers get the check inputs themselves",
-        GRADING,
-        "[_copy(argument) for argument in arguments]",
-        "list(arguments)",
+        CALLS,
+        "given = [copied(argument) for argument in arguments]\n    try",
+        "given = list(arguments)\n    try",
         None,
     ),
-    Mutation("answers on all threads", GRADING, "with one_thread(), ", "with ", None),
+    Mutation("answers on all threads", CALLS, "with one_thread(), ", "with ", None),
     Mutation(
         "a change may fit twice", PATCHES, "source.count(old)) != 1", "source.count(old)) < 1", None
     ),

@@ -1,8 +1,10 @@
 """What a learner calls in a notebook: predict, check, hint, solution and glossary.
 
 - `cells`: these five, and the errors that they raise. `question`: a prediction with its buttons.
-- `grading`: what an exercise and a mistake are, and how an answer is judged. `messages`: what is
-  said about a wrong answer. `patches`: makes a mistake from a change of the reference.
+- `grading`: what an exercise and a mistake are, and how an answer is judged. `calls`: runs an
+  answer. `contracts`: more inputs for one that looks right. `observations`: experiments that find
+  out what a wrong one does. `axes`: what axes are called. `messages`: what is said about a wrong
+  answer. `patches`: makes a mistake from a change of the reference.
 - `exercises`: one file for each notebook, with its solutions, known mistakes, hints, predictions
   and the terms that it introduces (`terms`: what a term is).
 """

@@ -6,22 +6,33 @@ run it, the reference and the mistakes on the same inputs, and compare what come
 is recognised by what it does, however it is written.
 """
 
-import copy
 import inspect
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 
+from helpers.lesson import axes as names_of_axes
 from helpers.lesson import messages
+from helpers.lesson.calls import (
+    CalledNames,
+    Outcome,
+    agree,
+    call,
+    call_again,
+    gradients,
+    is_number,
+    same_conditions,
+    steps,
+)
+from helpers.lesson.contracts import ContractInput, contract_inputs, fits
+from helpers.lesson.observations import observe
+from helpers.lesson.observations.trial import Trial
 from helpers.lesson.patches import patched
-from helpers.torch_settings import one_thread, seed_all
 
 Change = tuple[str, str]  # an old text and a new one
 
@@ -82,22 +93,16 @@ class Verdict:
         What to tell the learner; a recognised mistake's own message, word for word.
     details
         For a recognised mistake: the input, what was expected and what came.
+    observations
+        For any other wrong answer: what experiments found out about it, the best first. The
+        message begins with them.
     """
 
     status: str
     mistake: str | None
     message: str
     details: str = ""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one call: a value or an exception, and what else it did."""
-
-    value: Any = None
-    error: Exception | None = None
-    changed_input: str | None = None  # the name of the argument that was written into
-    forbidden_call: bool = False  # whether it called what the exercise is to do without
+    observations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,8 +134,24 @@ class Exercise:
     several
         The answer is several tensors of one shape, as a tuple, a list or one by one from a
         generator; they are judged stacked.
+    axes
+        What the axes of the arguments and of the result ("return") are called: "B T C", or
+        "... C" where any axes may stand in front. More check inputs follow from them
+        (`helpers.lesson.contracts`), and what is observed is told in these names.
+    sizes
+        Sizes that are no axis of an argument, by name: functions of the arguments.
+    intermediates
+        Pairs of a name, such as "the masked scores", and a function of the arguments: steps on
+        the way, and other results that people hand in for the right one.
     without
         A word: an answer may call no function of torch that has it in its name.
+    needs
+        Pairs of words, such as "a softmax", and names of torch functions: an answer has to call
+        one of each.
+    no_loop_over
+        Axes, such as "B T", over which an answer may not loop in Python.
+    trained
+        Whether gradients have to reach all arguments that are float tensors.
     """
 
     id: str
@@ -144,10 +165,17 @@ class Exercise:
     checked: str = ""
     atol: float = 1e-5
     several: bool = False
+    axes: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, Callable] = field(default_factory=dict)
+    intermediates: tuple[tuple[str, Callable], ...] = ()
     without: str = ""
+    needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    no_loop_over: str = ""
+    trained: bool = False
     _remembered: dict[Callable, list[Outcome]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _experiments: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         own = tuple(replace(mistake, exercise=self) for mistake in self.mistakes)
@@ -175,28 +203,159 @@ class Exercise:
             self._problem(candidate, got, wanted.value)
             for got, wanted in zip(outcomes, expected, strict=True)
         ]
-        if not any(problems):
-            return Verdict("passed", None, self.checked)
+        if any(problems):
+            return self._failure(candidate, outcomes, problems)
+        problem = self._broken_requirement(candidate, outcomes) or self._beyond(candidate)
+        if problem:
+            return Verdict("failed", None, problem, observations=(problem.split("\n")[0],))
+        return Verdict("passed", None, self.checked)
+
+    def _failure(
+        self, candidate: Callable, outcomes: list[Outcome], problems: list[str]
+    ) -> Verdict:
+        """Name the mistake; where it is no known one, tell what experiments find out."""
         case = next(i for i, problem in enumerate(problems) if problem)
-        problem = problems[case]
         shown_input = messages.inputs(self._argument_names(), self.inputs[case])
         for mistake in self.mistakes:
             if self.same(outcomes, self.remembered(mistake.code)):
-                details = f"{shown_input}\n{problem}"
+                details = f"{shown_input}\n{problems[case]}"
                 return Verdict("failed", mistake.name, mistake.message, details)
-        holds = self._what_holds(case, outcomes[case].value, expected[case].value)
-        return Verdict("failed", None, "\n".join(filter(None, [problem, shown_input, holds])))
+        forbidden = messages.forbidden_call(self.without) if self._forbidden(outcomes[case]) else ""
+        problem = problems[case].removesuffix(forbidden)
+        if not problem:  # all numbers are right, so far
+            also = self._beyond(candidate)
+            told = (forbidden, *filter(None, [also.split("\n")[0]]))
+            return Verdict(
+                "failed", None, "\n".join(filter(None, [forbidden, also])), observations=told
+            )
+        observations = observe(self._trial(candidate, outcomes))
+        value, expected = outcomes[case].value, self.remembered(self.reference)[case].value
+        holds = self._what_holds(case, value, expected, told=bool(observations))
+        parts = [" ".join(observations), problem, forbidden, shown_input, holds]
+        return Verdict("failed", None, "\n".join(filter(None, parts)), observations=observations)
+
+    def _trial(self, candidate: Callable, outcomes: list[Outcome]) -> Trial:
+        names = self._argument_names()
+        return Trial(
+            candidate,
+            self.reference,
+            names,
+            self.axes,
+            self.inputs,
+            outcomes,
+            self.remembered(self.reference),
+            [self._sizes(arguments) for arguments in self.inputs],
+            self.intermediates,
+            self.several,
+            self.atol,
+            self._experiments,
+        )
+
+    def _sizes(self, arguments: tuple) -> dict[str, int]:
+        found = names_of_axes.sizes(self.axes, self._argument_names(), arguments)
+        return found | {name: size(*arguments) for name, size in self.sizes.items()}
+
+    # ------------------------------------------------ when all plain check inputs are right
+
+    def _broken_requirement(self, candidate: Callable, outcomes: list[Outcome]) -> str:
+        """Say which requirement an answer with the right numbers breaks; "" for none."""
+        for name, has in self._sure_properties:
+            for arguments, got in zip(self.inputs, outcomes, strict=True):
+                if not _holds(has, got.value, arguments):
+                    return messages.property_missing(name, self.atol)
+        for what, names in self.needs:
+            if not any(outcome.called & set(names) for outcome in outcomes):
+                return messages.missing_call(what, names)
+        for letter in self.no_loop_over.split():
+            if counts := self._loops(candidate, letter):
+                return messages.loops(names_of_axes.noun(letter), letter, counts)
+        return ""
+
+    @cached_property
+    def _sure_properties(self) -> list[tuple[str, Callable]]:
+        """The properties that all right answers have on all check inputs."""
+        right = [self.remembered(form) for form in (self.reference, *self.accepted)]
+        return [
+            (name, has)
+            for name, has in self.properties
+            if all(
+                _holds(has, outcome.value, arguments)
+                for outcomes in right
+                for arguments, outcome in zip(self.inputs, outcomes, strict=True)
+            )
+        ]
+
+    def _loops(self, candidate: Callable, letter: str) -> list[tuple[int, int]]:
+        """Sizes of an axis and Python's steps for them, where these grow with it; else nothing."""
+        arguments, names = self.inputs[0], self._argument_names()
+        largest = names_of_axes.sizes(self.axes, names, arguments)[letter]
+        counts = []
+        for size in (2, largest):
+            cut = names_of_axes.cut(self.axes, names, arguments, letter, size)
+            counts.append((size, steps(candidate, cut)))
+        return counts if counts[1][1] > counts[0][1] > 0 else []
+
+    @cached_property
+    def contract(self) -> list[ContractInput]:
+        """Inputs that the contract allows beside the plain cases, with the right results."""
+        right = (self.reference, *self.accepted)
+        names = self._argument_names()
+        with same_conditions():
+            return contract_inputs(
+                right, self._full_inputs, self.axes, names, self.atol, self.several
+            )
+
+    @property
+    def _full_inputs(self) -> list[tuple]:
+        """The check inputs with the default of each argument that is left out."""
+        defaults = [p.default for p in inspect.signature(self.reference).parameters.values()]
+        return [(*arguments, *defaults[len(arguments) :]) for arguments in self.inputs]
+
+    def _beyond(self, candidate: Callable) -> str:
+        """Say for which input of the contract, or which gradient, an answer is wrong."""
+        names, contract = self._argument_names(), self.contract
+        with same_conditions():
+            for wanted in contract:
+                # It was seen to change nothing, or it would not have come so far.
+                got = call_again(
+                    candidate, wanted.arguments, names, self.several, share_modules=True
+                )
+                if not fits(wanted, got):
+                    problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
+                    shown = messages.inputs(names, wanted.arguments)
+                    return messages.right_but(wanted.told, problem, shown)
+        return self._wrong_gradient(candidate) if self.trained else ""
+
+    def _wrong_gradient(self, candidate: Callable) -> str:
+        arguments = self._full_inputs[0]
+        pairs = zip(self._argument_names(), arguments, strict=True)
+        floats = [n for n, a in pairs if isinstance(a, Tensor) and a.is_floating_point()]
+        mine = gradients(candidate, arguments, self.several)
+        right = gradients(self.reference, arguments, self.several)
+        for name, got, wanted in zip(floats, mine, right, strict=True):
+            if wanted is None:
+                continue
+            if got is None or not agree(got, wanted, rtol=1e-3, atol=1e-4).all():
+                return messages.wrong_gradient(name, got is None, candidate)
+        return ""
+
+    # ------------------------------------------------ running and comparing
 
     def run(self, function: Callable) -> list[Outcome]:
         """Call a function on each check input, every time from the same random state."""
-        outcomes = []
+        names, outcomes = self._argument_names(), []
         for arguments in self.inputs:
-            watch = _CalledNames() if self.without else nullcontext()
-            with _same_conditions(), watch as called:
-                outcome = _call(function, arguments, self._argument_names(), self.several)
-            forbidden = bool(called) and any(self.without in name for name in called.names)
-            outcomes.append(replace(outcome, forbidden_call=forbidden))
+            if self.without or self.needs:
+                with CalledNames() as watch:
+                    outcome = call(function, arguments, names, self.several)
+                outcome = replace(outcome, called=frozenset(watch.names))
+            else:
+                outcome = call(function, arguments, names, self.several)
+            outcomes.append(outcome)
         return outcomes
+
+    def _forbidden(self, outcome: Outcome) -> bool:
+        return bool(self.without) and any(self.without in name for name in outcome.called)
 
     def remembered(self, function: Callable) -> list[Outcome]:
         """Run the reference or a mistake, once only: neither it nor the check inputs change."""
@@ -213,40 +372,40 @@ class Exercise:
         return all(map(self._same_outcome, some, others))
 
     def _same_outcome(self, a: Outcome, b: Outcome) -> bool:
-        if (a.changed_input, a.forbidden_call) != (b.changed_input, b.forbidden_call):
+        if a.changed_input != b.changed_input or self._forbidden(b) > self._forbidden(a):
             return False
         if a.error or b.error:
             return type(a.error) is type(b.error) and str(a.error) == str(b.error)
-        if not (_is_number(a.value) and _is_number(b.value)):
+        if not (is_number(a.value) and is_number(b.value)):
             return type(a.value) is type(b.value) and not isinstance(a.value, Tensor)
         a, b = torch.as_tensor(a.value), torch.as_tensor(b.value)
         return a.shape == b.shape and bool(self._close(a, b).all())
 
     def _close(self, a: Tensor, b: Tensor) -> Tensor:
-        return _agree(a, b, rtol=1e-5, atol=self.atol)
+        return agree(a, b, rtol=1e-5, atol=self.atol)
 
     @cached_property
     def inputs(self) -> list[tuple]:
         """The check inputs. Functions are called with copies of them."""
-        with _same_conditions():
+        with same_conditions():
             return self.cases()
 
     def _argument_names(self) -> list[str]:
         return list(inspect.signature(self.reference).parameters)
 
-    def _problem(self, candidate: Callable, got: Outcome, expected: Any) -> str:
+    def _problem(
+        self, candidate: Callable, got: Outcome, expected: Any, atol: float | None = None
+    ) -> str:
         """Say what is wrong with the outcome of one call; "" when nothing is."""
         if got.error:
             return messages.raised(got.error, candidate)
         if got.changed_input:
             return messages.changed_input(got.changed_input)
-        if got.forbidden_call:
-            return messages.forbidden_call(self.without)
         value = got.value
         if value is None:
             return messages.nothing_returned()
         expected = torch.as_tensor(expected)
-        if not isinstance(value, Tensor) and (expected.dim() or not _is_number(value)):
+        if not isinstance(value, Tensor) and (expected.dim() or not is_number(value)):
             return messages.not_a_tensor(value, expected, self.several)
         value = torch.as_tensor(value)
         if value.shape != expected.shape:
@@ -255,13 +414,19 @@ class Exercise:
             return messages.wrong_shape(value, expected)
         if messages.kind(value) != messages.kind(expected):
             return messages.wrong_kind(value, expected)
-        if not self._close(value, expected).all():
-            return messages.wrong_numbers(value, expected, self._close)
+
+        def close(a: Tensor, b: Tensor) -> Tensor:
+            return agree(a, b, rtol=1e-5, atol=self.atol if atol is None else atol)
+
+        if not close(value, expected).all():
+            return messages.wrong_numbers(value, expected, close)
+        if self._forbidden(got):
+            return messages.forbidden_call(self.without)
         if value.dim() and value.is_floating_point() and value.dtype != expected.dtype:
             return messages.wrong_dtype(value, expected)
         return ""
 
-    def _what_holds(self, case: int, value: Any, expected: Any) -> str:
+    def _what_holds(self, case: int, value: Any, expected: Any, told: bool) -> str:
         """Say what is right about a wrong answer of the right shape."""
         if not (isinstance(value, Tensor) and isinstance(expected, Tensor)):
             return ""
@@ -272,79 +437,9 @@ class Exercise:
             wanted = _holds(has, expected, self.inputs[case])
             if _holds(has, value, self.inputs[case]):
                 (holds if wanted else extra).append(name)
-            elif wanted:
+            elif wanted and value.isfinite().all():  # of nan, nothing holds
                 fails.append(name)
-        return messages.what_holds(value, self._close(value, expected), holds, fails, extra)
-
-
-@contextmanager
-def _same_conditions() -> Iterator[None]:
-    """One thread and the random state of seed 0; afterwards both are as they were before."""
-    with one_thread(), torch.random.fork_rng(devices=[]):
-        seed_all(0)
-        yield
-
-
-class _CalledNames(TorchFunctionMode):
-    """Notes the names of the torch functions and tensor methods that are called meanwhile."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        self.names.add(getattr(func, "__name__", ""))
-        return func(*args, **(kwargs or {}))
-
-
-def _call(function: Callable, arguments: tuple, names: list[str], several: bool) -> Outcome:
-    given = [_copy(argument) for argument in arguments]
-    try:
-        value = function(*given)
-        if several and isinstance(value, Iterator):
-            value = tuple(value)
-        if several and len(messages.tensor_shapes(value)) == 1:
-            value = torch.stack(tuple(value))
-        if isinstance(value, Tensor):  # a copy, since a later call may use the same memory
-            value = value.detach().cpu().to_dense().clone()
-    except Exception as error:
-        return Outcome(error=error)
-    for name, before, after in zip(names, arguments, given, strict=False):
-        if not _unchanged(before, after):
-            return Outcome(value=value, changed_input=name)
-    return Outcome(value=value)
-
-
-def _copy(argument: Any) -> Any:
-    if isinstance(argument, Tensor):
-        return argument.detach().clone().requires_grad_(argument.requires_grad)
-    return copy.deepcopy(argument)
-
-
-def _unchanged(before: Any, after: Any) -> bool:
-    """Compare tensors, the weights of modules, and lists of either; anything else passes."""
-    if any(isinstance(before, a) != isinstance(after, a) for a in (nn.Module, list, Tensor)):
-        return False
-    if isinstance(before, nn.Module):
-        before, after = (list(module.state_dict().values()) for module in (before, after))
-    if isinstance(before, list):
-        return len(before) == len(after) and all(map(_unchanged, before, after))
-    if not isinstance(before, Tensor):
-        return True
-    if (before.shape, before.dtype) != (after.shape, after.dtype):
-        return False
-    return bool(_agree(before, after).all())
-
-
-def _agree(a: Tensor, b: Tensor, rtol: float = 0.0, atol: float = 0.0) -> Tensor:
-    """Where two tensors agree, as True and False; nan agrees with nan."""
-    return torch.isclose(a.double(), b.double(), rtol=rtol, atol=atol, equal_nan=True)
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return not value.is_complex()
-    return isinstance(value, int | float)
+        return messages.what_holds(value, self._close(value, expected), holds, fails, extra, told)
 
 
 def _is_stub(error: Exception | None) -> bool:

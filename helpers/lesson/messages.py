@@ -4,7 +4,6 @@
 """
 
 import inspect
-import math
 import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.numbers import told_apart
+from helpers.numbers import joined, told_apart
 
 # Where a line of a traceback is not the learner's own.
 HELPERS = str(Path(__file__).resolve().parents[1])
@@ -32,13 +31,33 @@ REMEDIES = {
     "of both sides.",
     "expanded size of the tensor": "What is stored or expanded does not fit its place. Print "
     "the .shape of both sides.",
-    "Boolean value of Tensor": "`and`, `or`, `not` and chains such as 0 <= a < b want one True or "
-    "False. For tensors: & | ~, with brackets around each comparison.",
+    "Boolean value of Tensor": "Python's `if`, `and`, `or`, `not`, max(), min() and chains such "
+    "as 0 <= a < b want one True or False. For tensors there are & | ~ (with brackets around each "
+    "comparison), torch.where, and the methods max, min and amax.",
     "operator.invert": "~ wants True and False. A comparison, such as == 1, makes them.",
     "only supports boolean masks": "A mask is True and False. A comparison, such as == 0, makes "
     "them.",
     "return_types": "max, min and others return two tensors when they get a dim: take .values.",
     "'int' object is not iterable": "To count from 0 to n - 1, write range(n).",
+    "must be Tensor, not": "This function takes a tensor. For a number, write n ** 0.5 for its "
+    "square root, or use Python's math.",
+    "without overflow": "Whole numbers have no infinity. Start from floats: torch.zeros(T, T).",
+    "'NoneType'": "One of the two is None. So is the bias of a layer with bias=False, and the "
+    "result of a function without `return`.",
+    "positional arguments but": "The function was called with more arguments than it takes.",
+    "division by zero": "A Python number was divided by 0. Positions count from 0: is the divisor "
+    "0 for the first one?",
+    "must be a matrix": "torch.mm takes two matrices. a @ b (torch.matmul) takes a batch, too.",
+    "stack expects each tensor": "The tensors of the list have different shapes. Print the .shape "
+    "of each.",
+    "is out of bounds for dimension": "Positions run from 0 to the size minus 1. Is it the right "
+    "axis?",
+    "Dimension out of range": "The tensor has fewer axes than that. Counted from the end, the last "
+    "axis is -1.",
+    "view size is not compatible": "After a transpose the numbers lie in memory in another order. "
+    "reshape copies them where view refuses.",
+    "is invalid for input of size": "The new shape has another number of entries than the tensor. "
+    "Print the .shape before this line.",
     "values to unpack": "If this is a shape: it has one number for each axis, as in "
     "B, T, C = x.shape.",
 }
@@ -115,8 +134,9 @@ def changed_input(name: str) -> str:
 
 
 def forbidden_call(word: str) -> str:
-    """Say that the work was left to torch."""
-    return f"Your function calls torch's own {word}. Here you write it yourself."
+    """Say that the work was left to a function that has it done already."""
+    own = f"a ready-made {word}" if word == "attention" else f"torch's own {word}"
+    return f"Your function calls {own}. Here you write it yourself."
 
 
 def nothing_returned() -> str:
@@ -131,7 +151,7 @@ def not_a_tensor(value: Any, expected: Tensor, several: bool) -> str:
     if several:
         return message
     if isinstance(value, tuple | list) and tensor_shapes(value):
-        return f"{message} {_how_to_join(value, expected)}"
+        return f"{message} Return one tensor."
     if type(value).__module__ == "numpy":
         way = "from_numpy" if name == "ndarray" else "tensor"
         return (
@@ -176,7 +196,6 @@ def wrong_kind(value: Tensor, expected: Tensor) -> str:
 def wrong_dtype(value: Tensor, expected: Tensor) -> str:
     """Say that the right floats have too many or too few digits."""
     return (
-        f"The numbers are right, but they are {value.dtype}; expected {expected.dtype}.\n"
         "PyTorch refuses @ and allclose between two dtypes, so cells below would fail. Leave out "
         f"dtype=… and .double(), or end with .to({expected.dtype})."
     )
@@ -197,38 +216,56 @@ def wrong_numbers(value: Tensor, expected: Tensor, close: Callable[..., Tensor])
         if value.isnan().any():
             message += " nan comes of 0 / 0, inf - inf or 0 * inf, and then spreads."
         return message
-    square = value.dim() > 1 and value.shape[-1] == value.shape[-2]
-    if square and close(value.mT, expected).all():
-        return f"{message}\nThe numbers are right, but rows and columns are swapped."
-    ratio, name = _simple_ratio(value, expected)
-    if name and close(value / ratio, expected).all():
-        message += f"\nEvery number is {name} times what it should be."
     return message
 
 
-def _simple_ratio(value: Tensor, expected: Tensor) -> tuple[float, str]:
-    """Guess what all numbers are multiplied by, and name it: 3, 1/4, √2, 1/√2 or their negative.
+# ---------------------------------------------------------------- right, but …
 
-    The name is empty when it is another number, or when one number alone is to be compared.
-    """
-    # Flat, since torch.unravel_index imports sympy, which takes a quarter of a second.
-    largest = expected.abs().argmax()
-    got, wanted = value.flatten()[largest].item(), expected.flatten()[largest].item()
-    if value.numel() < 2 or not expected.is_floating_point() or wanted == 0:
-        return 0.0, ""
-    ratio = got / wanted
-    for n in range(1, 101):
-        for factor, name in (
-            (n, f"{n}"),
-            (1 / n, f"1/{n}"),
-            (n**0.5, f"√{n}"),
-            (n**-0.5, f"1/√{n}"),
-        ):
-            if factor != 1 and math.isclose(ratio, factor, rel_tol=1e-5):
-                return ratio, name
-            if math.isclose(ratio, -factor, rel_tol=1e-5):
-                return ratio, f"-{name}"
-    return 0.0, ""
+
+def right_but(told: str, problem: str, shown_input: str) -> str:
+    """Say for which other input a right answer turns out to be wrong."""
+    return f"Right for the first inputs, but not for {told}.\n{problem}\n{shown_input}"
+
+
+def property_missing(name: str, atol: float) -> str:
+    """Say that the numbers are near enough, and still lack something."""
+    return f"Every number is within {atol:g} of the right one, but this does not hold: {name}."
+
+
+def missing_call(what: str, names: Sequence[str]) -> str:
+    """Say that a step that the task asks for is not there."""
+    return (
+        f"The numbers are right, but your function makes no {what}, and the task asks for one.\n"
+        f"(It calls none of these: {', '.join(names[:4])}.)"
+    )
+
+
+def loops(noun: str, letter: str, counts: Sequence[tuple[int, int]]) -> str:
+    """Say that Python works longer along an axis, so that there is a loop over it."""
+    (few, a), (many, b) = counts
+    return (
+        f"The numbers are right, but your function loops over the {noun}s in Python, and the "
+        "task asks for a way without this loop.\n"
+        f"For {letter} = {few} Python takes {a} steps in it, for {letter} = {many} it takes {b}."
+    )
+
+
+CUTS = (".detach(", ".data", "no_grad", ".item(", ".tolist(", ".numpy(", "torch.tensor(")
+
+
+def wrong_gradient(name: str, none: bool, candidate: Callable) -> str:
+    """Say which argument gets no gradient, or a wrong one, and what in the code may be why."""
+    what = f"no gradient reaches `{name}`" if none else f"the gradient of `{name}` is not"
+    message = f"The numbers are right, but {what}, so training would go wrong."
+    found = next((cut for cut in CUTS if cut in _source(candidate)), "")
+    return f"{message}\n`{found.strip('.(')}` in your code may cut it off." if found else message
+
+
+def _source(function: Callable) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
 
 
 # ---------------------------------------------------------------- what it was given, and what holds
@@ -246,19 +283,26 @@ def inputs(names: Sequence[str], arguments: tuple) -> str:
 
 
 def what_holds(
-    value: Tensor, right: Tensor, holds: Sequence[str], fails: Sequence[str], extra: Sequence[str]
+    value: Tensor,
+    right: Tensor,
+    holds: Sequence[str],
+    fails: Sequence[str],
+    extra: Sequence[str],
+    told: bool,
 ) -> str:
     """Say what is right about a wrong answer of the right shape, which narrows the search.
 
-    `right` says which numbers are. The rest are names of properties: those that the answer shares
-    with the right one, those that it lacks, and those that it should not have.
+    `right` says which numbers are. Then come names of properties: those that the answer shares
+    with the right one, those that it lacks, and those that it should not have. `told` says whether
+    something better than "none is right" was said already.
     """
     holds = [
         f"the shape {_shape(value)}",
         *(["all numbers finite"] if value.isfinite().all() else []),
         *holds,
     ]
-    message = f"{_right_numbers(right)} What holds: {', '.join(holds)}."
+    count = "" if told and not right.any() else f"{_right_numbers(right)} "
+    message = f"{count}What holds: {', '.join(holds)}."
     if fails:
         message += f" What does not: {', '.join(fails)}."
     if extra:
@@ -307,7 +351,9 @@ def _describe(value: Any) -> str:
     if value is None:
         return "None"
     if len(shapes := tensor_shapes(value)) > 1:
-        return f"{len(value)} tensors of shape {' and '.join(map(str, sorted(shapes)))}"
+        told = joined([str(_shape(tensor)) for tensor in value[:6]])
+        more = " …" if len(value) > 6 else ""
+        return f"{len(value)} tensors of the shapes {told}{more}"
     if isinstance(value, Tensor):
         return f"a tensor of shape {_shape(value)}, which looks like a result"
     name = type(value).__name__
@@ -322,20 +368,6 @@ def _describe_expected(expected: Tensor, several: bool) -> str:
     if several:
         return f"{len(expected)} tensors of shape {_shape(expected[0])}"
     return f"a tensor of shape {_shape(expected)}" if expected.dim() else "one number"
-
-
-def _how_to_join(tensors: tuple | list, expected: Tensor) -> str:
-    """Say how tensors become the one that is expected, where that can be seen from shapes."""
-    wanted = _shape(expected)
-    for join, axis in ((torch.cat, "an axis that they have"), (torch.stack, "a new axis")):
-        for dim in range(len(wanted)):
-            try:
-                fits = _shape(join(tuple(tensors), dim)) == wanted
-            except (RuntimeError, IndexError):
-                continue
-            if fits:
-                return f"torch.{join.__name__}(…) joins them along {axis}."
-    return "Return one tensor."
 
 
 def _write(argument: Any) -> str:

@@ -45,8 +45,8 @@ class Question:
             lines.append(wrap_text(f"{letter}) {choice.text}", hanging="   "))
         lines.append("")
         if self.answer is None:
-            first = next(iter(p.choices))
-            lines.append(f'Answer with a button, or in code: predict("{p.id}", "{first}")')
+            # No letter stands here: the line must not be a right answer by being copied.
+            lines.append(f'Answer with a button, or in code: predict("{p.id}", "…")')
         else:
             lines.append(wrap_text(f"Your answer: {self.answer}) {p.choices[self.answer].text}"))
             lines.append(wrap_text(self.feedback()))

@@ -123,5 +123,5 @@ def test_a_right_answer_in_code(answer):
 
 @pytest.mark.parametrize("answer", ["c", "", 1, ["a"]])
 def test_an_answer_that_is_no_choice(answer):
-    with pytest.raises(NotAChoice, match=r'Choose one of "a" or "b": predict\("99\.p1", "a"\)'):
+    with pytest.raises(NotAChoice, match=r'Choose one of "a" or "b": predict\("99\.p1", "…"\)'):
         lesson.predict("99.p1", answer)

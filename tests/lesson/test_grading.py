@@ -146,7 +146,7 @@ def test_an_answer_runs_on_one_thread_and_the_number_of_threads_is_restored():
     try:
         torch.set_num_threads(2)
         assert EXERCISE.check(mine).status == "passed"
-        assert threads == [1, 1] and torch.get_num_threads() == 2
+        assert set(threads) == {1} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 
@@ -168,7 +168,11 @@ def test_the_reference_and_the_mistakes_run_once():
 
     mistake = Mistake("over the channels", function=a_mistake, message="Another axis.")
     exercise = replace(EXERCISE, reference=counted, cases=cases, mistakes=(mistake,))
-    for _ in range(3):
+    assert exercise.check(lambda x: x.cumsum(-1)).mistake == "over the channels"
+    assert ran == ["cases", "reference", "reference", "mistake", "mistake"], "two inputs each"
+    failure(lambda x: x, exercise)
+    once = list(ran)  # with experiments on the reference
+    for _ in range(2):
         failure(lambda x: x, exercise)
         assert exercise.check(lambda x: x.cumsum(-1)).mistake == "over the channels"
-    assert ran == ["cases", "reference", "reference", "mistake", "mistake"], "two inputs each"
+    assert ran == once

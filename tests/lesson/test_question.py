@@ -8,7 +8,7 @@ def test_a_question_is_complete_in_text():
     text = str(Question(PREDICTION))
     assert text.startswith("Prediction 99.p1\nIs `0.1 + 0.2 == 0.3`? Think")
     assert "\na) yes\nb) no, `0.1` < 1 & not exact\n" in text
-    assert text.endswith('Answer with a button, or in code: predict("99.p1", "a")')
+    assert text.endswith('Answer with a button, or in code: predict("99.p1", "…")')
     assert max(map(len, text.splitlines())) <= 80
     assert "Right:" not in text and "decimals" not in text, "an explanation given away"
 

@@ -25,10 +25,29 @@ def _mean_by_negative_dim(x):
     return x.sum(dim=-2) / x.shape[-2]
 
 
+def _running_means(x):
+    return x.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)[:, None]
+
+
+def _midrange(x):
+    return (x.amin(dim=1) + x.amax(dim=1)) / 2
+
+
 MEAN_OVER_TIME = Exercise(
     id="00.1",
     title="The mean token",
     reference=mean_over_time,
+    axes={"x": "B T C", "return": "B C"},
+    intermediates=(
+        ("the running mean of every token, not only the last", _running_means),
+        ("the median of the tokens, not their mean", lambda x: x.median(dim=1).values),
+        ("the largest token in each channel, not their mean", lambda x: x.amax(dim=1)),
+        ("the middle between the smallest and the largest token", _midrange),
+        ("the mean of the first and the last token only", lambda x: (x[:, 0] + x[:, -1]) / 2),
+        ("the token in the middle, x[:, T // 2]", lambda x: x[:, x.shape[1] // 2]),
+        ("the last token, x[:, -1]", lambda x: x[:, -1]),
+        ("the first token, x[:, 0]", lambda x: x[:, 0]),
+    ),
     cases=lambda: [(_positive(3, 5, 2),), (_positive(2, 7, 4),)],
     accepted=(_mean_by_negative_dim,),
     checked="two tensors in which B, T and C all differ: axis T is gone, B and C are in their places",
@@ -82,10 +101,35 @@ def _normalise_unsqueeze(a):
     return a / a.sum(-1)[..., None]
 
 
+def _by_matrix(a):
+    return a / a.sum(dim=(-2, -1), keepdim=True)
+
+
+def _unit(a):
+    return a / (a**2).sum(dim=-1, keepdim=True).sqrt()
+
+
+def _by_others(a):
+    return a / (a.sum(dim=-1, keepdim=True) - a)
+
+
+def _by_first(a):
+    return a / a.flatten(1).sum(dim=-1).reshape(-1, *[1] * (a.dim() - 1))
+
+
 NORMALISE_ROWS = Exercise(
     id="00.2",
     title="Make every row sum to 1",
     reference=normalise_rows,
+    axes={"a": "... R S", "return": "... R S"},
+    intermediates=(
+        ("the sums of the rows", lambda a: a.sum(dim=-1)),
+        ("the sums of the rows, as a column", lambda a: a.sum(dim=-1, keepdim=True)),
+        ("`a` with each matrix divided by the sum of all its numbers", _by_matrix),
+        ("`a` with each row divided by the square root of its sum of squares", _unit),
+        ("`a` with each entry divided by the sum of the others in its row", _by_others),
+        ("`a` with each entry of the first axis divided by its whole sum", _by_first),
+    ),
     cases=lambda: [(_positive(4, 4),), (_positive(2, 3, 5),), (_positive(3, 3, 3),)],
     accepted=(_normalise_unsqueeze,),
     checked="a square matrix and two batches, one of matrices that are not square: every row is divided by its sum",
@@ -111,8 +155,8 @@ NORMALISE_ROWS = Exercise(
         Mistake(
             "no keepdim",
             change=(", keepdim=True", ""),
-            message="Without keepdim=True the row sums lose their axis, (R,) instead of (R, 1). Broadcasting then lines them up "
-            "with the columns: a square matrix is divided wrongly and in silence, an oblong one raises.",
+            message="Column s was divided by the sum of row s: the row sums have the shape (R,), and broadcasting lines them up with the last axis, "
+            "the columns. A square matrix is divided wrongly and in silence, an oblong one raises. As a column, (R, 1), they divide the rows: keepdim=True.",
         ),
         Mistake(
             "divided by the grand total",
@@ -164,6 +208,12 @@ SWAP_LAST_TWO = Exercise(
     id="00.3",
     title="Swap the last two axes",
     reference=swap_last_two,
+    axes={"x": "B R S", "return": "B S R"},
+    intermediates=(
+        ("`x` times `x` transposed, one number for each pair of rows", lambda x: x @ x.mT),
+        ("`x` with the order along its last axis reversed", lambda x: x.flip(-1)),
+        ("`x` with the order of its rows reversed", lambda x: x.flip(-2)),
+    ),
     cases=lambda: [(_positive(2, 3, 4),), (_positive(3, 4, 4),)],
     accepted=(_swap_by_mt, _swap_by_permute),
     checked="a batch of square matrices and one of others: every entry [b, s, r] is x[b, r, s]",
@@ -171,8 +221,8 @@ SWAP_LAST_TWO = Exercise(
         Mistake(
             "view or reshape instead of a swap",
             change=("x.transpose(-2, -1)", "x.reshape(x.shape[0], x.shape[2], x.shape[1])"),
-            message="The shape is right and the numbers are in the wrong places. view and reshape put the same numbers, in the same "
-            "order, into another shape: row 0 of your answer begins with row 0 of x. A swap turns columns into rows.",
+            message="The shape is right and the numbers are in the wrong places: they stand in the same reading order as in x, and row 0 of "
+            "your result begins with row 0 of x. That is what view and reshape do. A swap turns columns into rows.",
         ),
         Mistake(
             "all axes reversed",
@@ -187,7 +237,8 @@ SWAP_LAST_TWO = Exercise(
         Mistake(
             "nothing swapped",
             change=(".transpose(-2, -1)", ""),
-            message="This is x itself. Methods such as transpose return a new tensor and leave x as it was: return their result.",
+            message="This is x, unchanged. The axes to swap are -2 and -1. (A method such as transpose returns a new tensor and leaves x as it was, "
+            "so its result has to be returned.)",
         ),
     ),
     hints=(

@@ -15,21 +15,69 @@ def _batches():
     ]
 
 
+_AXES = {"x": "B T C", "return": "B T C"}
+
+
+def _running_mean_of_squares(x):
+    return (x**2).cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)[:, None]
+
+
+# What people hand in for the causal mean.
+_STEPS = (
+    ("the running sums, not yet divided", lambda x: x.cumsum(dim=1)),
+    ("the mean of all tokens of each sequence, (B, C)", lambda x: x.mean(dim=1)),
+    ("the causal mean of the squares", _running_mean_of_squares),
+    ("the largest token so far, in each channel", lambda x: x.cummax(dim=1).values),
+)
+
 _FORGETS_ITSELF = (
-    "The slice ends one too early: x[…, :t] holds tokens 0 to t-1, and for t = 0 nothing, whose mean is nan. "
-    "Every token is part of its own past here: slice to t + 1."
+    "Output t is the mean of tokens 0 to t - 1, without token t. For t = 0 no token is left, and the mean of nothing is nan. "
+    "Every token is part of its own mean here: x[b, : t + 1] holds tokens 0 to t."
+)
+
+_FORGETS_ITSELF_BUT_0 = (
+    "From t = 1 on, output t is the mean of tokens 0 to t - 1, without token t itself. "
+    "x[b, : t + 1] holds tokens 0 to t; then output 0 needs no rule of its own."
+)
+
+
+def _without_itself(x, first):
+    """The mean of the tokens before, and something else for output 0."""
+    means = (x.cumsum(dim=1) - x)[:, 1:] / torch.arange(1, x.shape[1])[:, None]
+    return torch.cat([first(x[:, :1]), means], dim=1)
+
+
+def _forgets_itself_keeps_token_0(x):
+    return _without_itself(x, torch.clone)
+
+
+def _forgets_itself_leaves_0(x):
+    return _without_itself(x, torch.zeros_like)
+
+
+_GUARDED = (
+    Mistake(
+        "the token forgets itself, but for token 0",
+        function=_forgets_itself_keeps_token_0,
+        message=_FORGETS_ITSELF_BUT_0,
+    ),
+    Mistake(
+        "the token forgets itself, and output 0 is 0",
+        function=_forgets_itself_leaves_0,
+        message=_FORGETS_ITSELF_BUT_0,
+    ),
 )
 
 
 _SKIPS_POSITION_0 = (
-    "Output 0 is still the 0 that you began with: the loop starts at 1. Positions count from 0, and token 0 has a mean too, "
-    "that of itself alone. range(T) runs from 0 to T - 1."
+    "Output 0 is 0, and all others are right. Positions count from 0, and token 0 has a mean too, that of itself alone. "
+    "range(T) runs from 0 to T - 1; range(1, T) leaves out the 0."
 )
 
 
 _ONE_TOO_MANY = (
-    "The slice ends one too late: x[…, : t + 2] holds token t + 1 as well, which is the future. "
-    "A slice stops one before its end, so t + 1 is enough to have token t in it."
+    "Output t is the mean of tokens 0 to t + 1, one of them from the future. "
+    "A slice stops one before its end: x[b, : t + 1] has token t in it, and no more."
 )
 
 
@@ -54,6 +102,8 @@ CAUSAL_MEAN = Exercise(
     title="The loop",
     reference=causal_mean,
     cases=_batches,
+    axes=_AXES,
+    intermediates=_STEPS,
     checked="two random batches: every output is the mean of its own token and all before it, channel by channel",
     mistakes=(
         Mistake(
@@ -64,9 +114,10 @@ CAUSAL_MEAN = Exercise(
         Mistake(
             "divided by T",
             change=(".mean(dim=0)", ".sum(dim=0) / T"),
-            message="You divide by T everywhere. Output t is a mean of t + 1 tokens; only the last one has T of them. "
+            message="Every sum was divided by T. Output t is a mean of t + 1 tokens; only the last one has T of them. "
             "Look at output 0: it should be token 0 itself.",
         ),
+        *_GUARDED,
         Mistake(
             "not divided",
             change=("mean(dim=0)", "sum(dim=0)"),
@@ -80,14 +131,14 @@ CAUSAL_MEAN = Exercise(
         Mistake(
             "channels mixed",
             change=("dim=0", ""),
-            message="mean() without dim averages over tokens and channels together, so all channels of an output are equal. "
-            "Name the axis: the slice x[b, : t + 1] has the shape (t + 1, C), and time is its axis 0.",
+            message="All channels of an output are equal: each is the mean over tokens and channels together, as mean() without dim gives it. "
+            "The slice x[b, : t + 1] has the shape (t + 1, C), and only time, its axis 0, is averaged.",
         ),
         Mistake(
             "mean over the channels",
             change=("dim=0", "dim=1"),
-            message=f"In the slice x[b, : t + 1], of shape (t + 1, C), axis 1 is C: {_ERRORS_WITH_DIM}. The batch index is used up by b, "
-            "so time has become axis 0.",
+            message=f"In the slice x[b, : t + 1], of shape (t + 1, C), axis 1 is C: {_ERRORS_WITH_DIM}. The index b has taken away the batch axis, "
+            "so time is axis 0 there.",
         ),
         Mistake(
             "sequences mixed",
@@ -97,25 +148,25 @@ CAUSAL_MEAN = Exercise(
         Mistake(
             "future instead of past",
             change=(": t + 1", "t:"),
-            message="The slice runs from t to the end, so output t is the mean of itself and its future. Output T-1 should know the most, "
-            "and yours knows only itself.",
+            message="Output t is the mean of tokens t to T - 1, of itself and its future. Output T - 1 should use the most tokens, "
+            "and yours uses only itself.",
         ),
         Mistake(
             "sees everything",
             change=("x[b, : t + 1]", "x[b]"),
-            message="All outputs of a sequence are equal: the mean of all T tokens, future included. The slice must stop at t.",
+            message="All outputs of a sequence are equal: the mean of all T tokens, future included. Output t may use tokens 0 to t only.",
         ),
         Mistake(
             "returned after the first position",
             change=("    return out", "            return out"),
-            message="Only out[0, 0] is filled: `return` stands inside the inner loop, and the function ends there the first time round. "
-            "Move it left, to the column of the first `for`.",
+            message="Only out[0, 0] is filled, all else is 0. Does `return` stand inside the inner loop? Then the function ends the first time round. "
+            "It belongs after both loops, in the column of the first `for`.",
         ),
         Mistake(
             "returned after the first sequence",
             change=("    return out", "        return out"),
-            message="Sequence 0 is right, the others are still 0: `return` stands inside the loop over b. "
-            "Move it left, to the column of the first `for`.",
+            message="Sequence 0 is right, the others are still 0. Does `return` stand inside the loop over b? "
+            "It belongs after both loops, in the column of the first `for`.",
         ),
         Mistake(
             "position 0 left out",
@@ -147,12 +198,23 @@ def causal_mean_one_loop(x):
     return out
 
 
+def _by_running_sum(x):
+    total, out = torch.zeros_like(x[:, 0]), []
+    for t in range(x.shape[1]):
+        total = total + x[:, t]
+        out.append(total / (t + 1))
+    return torch.stack(out, dim=1)
+
+
 CAUSAL_MEAN_ONE_LOOP = Exercise(
     id="01.2",
     title="One loop for the whole batch",
     reference=causal_mean_one_loop,
     cases=_batches,
-    accepted=(causal_mean,),
+    axes=_AXES,
+    intermediates=_STEPS,
+    no_loop_over="B",
+    accepted=(_by_running_sum,),
     checked="the same numbers as causal_mean on two random batches",
     mistakes=(
         Mistake(
@@ -179,12 +241,20 @@ CAUSAL_MEAN_ONE_LOOP = Exercise(
         Mistake(
             "looped over B positions",
             change=("x.shape[1]", "x.shape[0]"),
-            message="The loop ran B times, x.shape[0], and not T times, x.shape[1]: positions were left at 0, or did not exist.",
+            message="As many positions were filled as there are sequences, B = x.shape[0] = len(x). There are T = x.shape[1] positions: "
+            "others were left at 0, or did not exist.",
         ),
+        Mistake(
+            "sliced along the batch",
+            change=("x[:, : t + 1].mean(dim=1)", "x[: t + 1].mean(dim=0)"),
+            message="x[: t + 1] holds the first t + 1 *sequences*, since axis 0 is the batch, and their mean has the shape (T, C). "
+            "x[:, : t + 1] holds the first t + 1 tokens of all sequences; average over axis 1.",
+        ),
+        *_GUARDED,
         Mistake(
             "sees everything",
             change=("x[:, : t + 1]", "x"),
-            message="x.mean(dim=1) averages all T tokens, future included. Slice first: x[:, : t + 1].",
+            message="Every output is the mean of all T tokens, future included. Output t may use tokens 0 to t only: the slice x[:, : t + 1] holds them.",
         ),
         Mistake(
             "not divided",
@@ -194,13 +264,13 @@ CAUSAL_MEAN_ONE_LOOP = Exercise(
         Mistake(
             "divided by T",
             change=(".mean(dim=1)", ".sum(dim=1) / x.shape[1]"),
-            message="You divide by T everywhere. Output t is a mean of t + 1 tokens; only the last one has T of them.",
+            message="Every sum was divided by T. Output t is a mean of t + 1 tokens; only the last one has T of them.",
         ),
         Mistake(
             "returned after the first position",
             change=("    return out", "        return out"),
-            message="Only out[:, 0] is filled: `return` stands inside the loop, and the function ends there the first time round. "
-            "Move it left, to the column of the `for`.",
+            message="Only out[:, 0] is filled, all else is 0. Does `return` stand inside the loop? Then the function ends the first time round. "
+            "It belongs after the loop, in the column of the `for`.",
         ),
         Mistake(
             "position 0 left out",
@@ -230,23 +300,33 @@ def causal_mean_cumsum(x):
     return x.cumsum(dim=1) / counts
 
 
+def _by_matrix(x):
+    T = x.shape[1]
+    return torch.tril(torch.ones(T, T, dtype=x.dtype)) @ x / torch.arange(1, T + 1)[:, None]
+
+
 CAUSAL_MEAN_CUMSUM = Exercise(
     id="01.3",
     title="No loop in Python: running sums",
     reference=causal_mean_cumsum,
     cases=_batches,
-    accepted=(causal_mean, causal_mean_one_loop),
+    axes=_AXES,
+    intermediates=_STEPS,
+    no_loop_over="B T",
+    accepted=(_by_matrix,),
     checked="the same numbers as causal_mean on two random batches",
     mistakes=(
         Mistake(
             "counts from 0",
             change=("torch.arange(1, x.shape[1] + 1)", "torch.arange(x.shape[1])"),
-            message="torch.arange(T) is 0 … T-1, so output 0 was divided by 0. Output t is a mean of t + 1 tokens: count 1 … T.",
+            message="Output t was divided by t, so output 0 by 0. It is a mean of t + 1 tokens: torch.arange(1, T + 1) counts 1 … T, "
+            "torch.arange(T) counts 0 … T - 1.",
         ),
+        *_GUARDED,
         Mistake(
             "not divided",
             change=(" / counts", ""),
-            message="These are the running sums, and the sum part is right. Divide output t by t + 1.",
+            message="These are the running sums. Divide output t by t + 1 (and use the result: a / b and div return a new tensor).",
         ),
         Mistake(
             "divided by T",
@@ -256,8 +336,8 @@ CAUSAL_MEAN_CUMSUM = Exercise(
         Mistake(
             "counts along the channels",
             change=("[:, None]", ""),
-            message="Counts of shape (T,) are lined up with the last axis, the channels: an error unless C happens to equal T, and silently wrong then. "
-            "Give them the shape (T, 1): counts[:, None].",
+            message="T counts of shape (T,) are lined up with the last axis, the channels: an error unless C happens to equal T, and silently wrong then. "
+            "As a column, of shape (T, 1), they meet the tokens: counts[:, None].",
         ),
         Mistake(
             "running sum over the batch",
@@ -266,6 +346,11 @@ CAUSAL_MEAN_CUMSUM = Exercise(
                 ("dim=1", "dim=0"),
             ),
             message="cumsum(dim=0) runs from sequence to sequence. Time is axis 1 of (B, T, C).",
+        ),
+        Mistake(
+            "running sum over the batch, divided over time",
+            change=("dim=1", "dim=0"),
+            message="The division is right, but the running sums go along the batch, from sequence to sequence (dim=0). Time is axis 1 of (B, T, C).",
         ),
         Mistake(
             "running sum over the channels",

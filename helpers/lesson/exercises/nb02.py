@@ -31,46 +31,74 @@ def _batches():
     ]
 
 
+def _causal_weights(x):
+    ones = torch.tril(torch.ones(x.shape[1], x.shape[1]))
+    return ones / ones.sum(dim=-1, keepdim=True)
+
+
+_PRODUCTS = ("matmul", "mm", "bmm", "einsum", "linear", "tensordot", "baddbmm", "inner")
+
+
 CAUSAL_MEAN_MATMUL = Exercise(
     id="02.1",
     title="The causal mean as one matmul",
     reference=causal_mean_matmul,
     cases=_batches,
+    axes={"x": "B T C", "return": "B T C"},
+    intermediates=(
+        ("the (T, T) weights, not yet multiplied by x", _causal_weights),
+        ("the running sums: the weights are ones, not yet divided", lambda x: x.cumsum(dim=1)),
+    ),
+    needs=(("matrix product", _PRODUCTS),),
+    no_loop_over="B T",
     accepted=(_by_dividing_afterwards,),
     checked="two random batches: the same numbers as the loop of notebook 01, within 0.00001",
     mistakes=(
         Mistake(
             "upper triangle",
             change=("tril", "triu"),
-            message="triu keeps the part above the diagonal: row t has weights on t and everything after it, the future. "
-            "The past stands to the left of the diagonal: tril.",
+            message="Output t is the mean of token t and everything after it, the future. "
+            "The past stands to the left of the diagonal: torch.tril keeps it, torch.triu the other part.",
+        ),
+        Mistake(
+            "one diagonal too many",
+            change=("torch.tril(torch.ones(T, T))", "torch.tril(torch.ones(T, T), diagonal=1)"),
+            message="Each output uses one token of its future: the ones reach one diagonal too far to the right. torch.tril without `diagonal` "
+            "keeps the main diagonal and what is below it.",
+        ),
+        Mistake(
+            "diagonal left out",
+            change=("torch.tril(torch.ones(T, T))", "torch.tril(torch.ones(T, T), diagonal=-1)"),
+            message="Output t is the mean of the tokens before it, without token t itself, and row 0 has no weight left: 0/0 is nan. "
+            "torch.tril without `diagonal` keeps the main diagonal.",
         ),
         Mistake(
             "columns normalised",
             change=("dim=-1", "dim=0"),
-            message="Here the columns of the weights sum to 1. Each output is a row of weights times x, so each row must sum to 1: "
+            message="The columns of the weights sum to 1, not the rows. Each output is a row of weights times x, so each row has to sum to 1: "
             "sum over dim=-1.",
         ),
         Mistake(
             "no keepdim",
             change=(", keepdim=True", ""),
-            message="sum(-1) without keepdim has the shape (T,) and divides column s by s + 1, in silence. You want row t divided by "
-            "t + 1: keepdim=True gives the shape (T, 1).",
+            message="Column s of the weights was divided by s + 1, in silence: sums of shape (T,) are lined up with the columns. Row t has to be divided by "
+            "t + 1. As a column, of shape (T, 1), the sums divide the rows: keepdim=True.",
         ),
         Mistake(
             "weights transposed",
             change=("weights @ x", "weights.T @ x"),
-            message="weights.T @ x: rows and columns changed roles, so every output is computed from its future. Row = who reads.",
+            message="Rows and columns of the weights have changed roles, as in weights.T @ x, so every output is computed from its future. Row t holds "
+            "the weights of output t.",
         ),
         Mistake(
             "not normalised",
             change=(" / ones.sum(dim=-1, keepdim=True)", ""),
-            message="tril(ones) @ x gives running sums. Divide each row of the weights by its sum.",
+            message="These are the running sums of the tokens. Divide each row of the weights by its sum.",
         ),
         Mistake(
             "no triangle",
             change=("torch.tril(torch.ones(T, T))", "torch.ones(T, T)"),
-            message="Every output is the mean of all T tokens: the weights have no triangle, so the future is in.",
+            message="Every output is the mean of all T tokens, future included: no weight above the diagonal is 0.",
         ),
         Mistake(
             "x @ weights",
@@ -81,7 +109,7 @@ CAUSAL_MEAN_MATMUL = Exercise(
         Mistake(
             "divided by T",
             change=("ones.sum(dim=-1, keepdim=True)", "T"),
-            message="All ones were divided by T. Row t has t + 1 of them, so only the last row sums to 1: divide each row by its own sum.",
+            message="All weights are 1/T. Row t has t + 1 of them, so only the last row sums to 1: divide each row by its own sum.",
         ),
         Mistake(
             "* instead of @",
@@ -92,13 +120,13 @@ CAUSAL_MEAN_MATMUL = Exercise(
         Mistake(
             "T taken from the batch axis",
             change=("x.shape[1]", "x.shape[0]"),
-            message="x.shape[0] is B, the number of sequences, so the weights came out (B, B). Counted from 0, the axes of (B, T, C) "
+            message="Your weights are (B, B): as many rows as there are sequences. They have to be (T, T). Counted from 0, the axes of (B, T, C) "
             "are B 0, T 1, C 2: T = x.shape[1].",
         ),
         Mistake(
             "T taken from the channel axis",
             change=("x.shape[1]", "x.shape[2]"),
-            message="x.shape[2], or x.shape[-1], is C, the number of channels, so the weights came out (C, C). "
+            message="Your weights are (C, C): as many rows as there are channels. They have to be (T, T). "
             "Counted from 0, the axes of (B, T, C) are B 0, T 1, C 2: T = x.shape[1].",
         ),
     ),
@@ -129,11 +157,38 @@ def _window_by_loop(T, width):
     return weights
 
 
+def _ages(T):
+    return (torch.arange(T)[:, None] - torch.arange(T)).float()
+
+
+def _window(T, width):
+    return ((_ages(T) >= 0) & (_ages(T) < width)).float()
+
+
+def _blocks(T, width):
+    block = torch.arange(T) // width
+    same = (block[:, None] == block).float().tril()
+    return same / same.sum(dim=-1, keepdim=True)
+
+
+def _negative_start(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, t - width + 1 : t + 1] = 1 / min(t + 1, width)
+    return weights
+
+
 WINDOW_WEIGHTS = Exercise(
     id="02.2",
     title="A sliding window",
     reference=window_weights,
     cases=lambda: [(6, 3), (5, 2)],
+    axes={"return": "T T"},
+    intermediates=(
+        ("the table of t - s, how far back each token lies", lambda T, width: _ages(T)),
+        ("the window as ones and zeros, not yet divided", lambda T, width: _window(T, width)),
+        ("the window cut into blocks that do not overlap", _blocks),
+    ),
     accepted=(_window_by_loop,),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
     checked="T=6 with width 3 and T=5 with width 2, the short rows at the start included",
@@ -141,7 +196,7 @@ WINDOW_WEIGHTS = Exercise(
         Mistake(
             "window on both sides",
             change=("(age >= 0) & (age < width)", "age.abs() < width"),
-            message="The window reaches into the future as well: the distance counts without its sign. Only tokens with "
+            message="The window reaches as far into the future as into the past. Only tokens with "
             "t - s from 0 to width - 1 are in.",
         ),
         Mistake(
@@ -163,7 +218,7 @@ WINDOW_WEIGHTS = Exercise(
         Mistake(
             "window of the future",
             change=("t[:, None] - t", "t - t[:, None]"),
-            message="The sign is turned round: row t holds t and what follows. Row = who reads; the past lies to its left.",
+            message="Row t has its weights on token t and those after it. The past of output t lies to the left of the diagonal: t - s, not s - t.",
         ),
         Mistake(
             "no window",
@@ -178,8 +233,14 @@ WINDOW_WEIGHTS = Exercise(
         Mistake(
             "no keepdim",
             change=(", keepdim=True", ""),
-            message="sum(-1) without keepdim has the shape (T,), is lined up as a row and divides the columns: column s by the sum of row s. "
-            "keepdim=True gives (T, 1), and row t is divided by its own sum.",
+            message="Column s was divided by the sum of row s: sums of shape (T,) are lined up with the columns. "
+            "With the shape (T, 1), from keepdim=True, row t is divided by its own sum.",
+        ),
+        Mistake(
+            "first rows empty",
+            function=_negative_start,
+            message="The first rows are 0 (or have too few weights): for t < width - 1 the start t - width + 1 is below 0, and a negative number in a slice "
+            "counts from the end. max(0, t - width + 1) stops at 0.",
         ),
         Mistake(
             "columns normalised",
@@ -220,11 +281,26 @@ def _decay_by_softmax(T, decay):
     return torch.softmax(scores.masked_fill(age < 0, float("-inf")), dim=-1)
 
 
+def _raw(T, decay):
+    return torch.tril(decay ** _ages(T).clamp(min=0))
+
+
+def _raw_both(T, decay):
+    return decay ** _ages(T).abs()
+
+
 DECAY_WEIGHTS = Exercise(
     id="02.3",
     title="Fading memory",
     reference=decay_weights,
     cases=lambda: [(5, 0.5), (4, 0.8)],
+    axes={"return": "T T"},
+    intermediates=(
+        ("the table of t - s, how far back each token lies", lambda T, decay: _ages(T)),
+        ("decay ** (t - s), not yet divided by the row sums", _raw),
+        ("decay ** |t - s| for the future, too, not yet divided by the row sums", _raw_both),
+        ("the weights of the plain causal mean", lambda T, decay: decay_weights(T, 1.0)),
+    ),
     accepted=(_decay_by_softmax,),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
     checked="T=5 with decay 0.5 and T=4 with decay 0.8",
@@ -237,7 +313,7 @@ DECAY_WEIGHTS = Exercise(
         Mistake(
             "sees the future",
             change=("torch.tril(decay ** age.clamp(min=0).float())", "decay ** age.abs().float()"),
-            message="The distance counts without its sign, so tokens after t get weights too. Cut them off before you normalise.",
+            message="Tokens after t get weights as well, the same as those before it. Set them to 0 with torch.tril before you normalise.",
         ),
         Mistake(
             "cut after normalising",
@@ -248,12 +324,12 @@ DECAY_WEIGHTS = Exercise(
                     "torch.tril(raw / raw.sum(dim=-1, keepdim=True))",
                 ),
             ),
-            message="The future had its share in the row sums before it was cut, so rows now sum to less than 1. First cut, then normalise.",
+            message="The future was part of the row sums before it was set to 0, so rows now sum to less than 1. First cut, then normalise.",
         ),
         Mistake(
             "counted from the start",
             change=("decay ** age.clamp(min=0).float()", "(decay ** t.float()).expand(T, T)"),
-            message="Token s counts decay**s here: the oldest token counts most, whoever reads. What matters is how far back it lies: t - s.",
+            message="Token s counts decay**s here, so the oldest token counts most in every row. What matters is how far back it lies: t - s.",
         ),
         Mistake(
             "columns normalised",
@@ -271,13 +347,13 @@ DECAY_WEIGHTS = Exercise(
         Mistake(
             "no keepdim",
             change=(", keepdim=True", ""),
-            message="sum(-1) without keepdim has the shape (T,), is lined up as a row and divides the columns: column s by the sum of row s. "
-            "keepdim=True gives (T, 1), and row t is divided by its own sum.",
+            message="Column s was divided by the sum of row s: sums of shape (T,) are lined up with the columns. "
+            "With the shape (T, 1), from keepdim=True, row t is divided by its own sum.",
         ),
         Mistake(
             "future not cut off",
             change=("torch.tril(decay ** age.clamp(min=0).float())", "decay ** age.float()"),
-            message="For a token in the future t - s is negative, and decay to a negative power is larger than 1: the future counts most. "
+            message="The future counts most: there t - s is negative, and decay to a negative power is larger than 1. "
             "Cut it off with torch.tril before you normalise.",
         ),
         Mistake(
@@ -286,8 +362,8 @@ DECAY_WEIGHTS = Exercise(
                 "torch.tril(decay ** age.clamp(min=0).float())",
                 "decay ** age.clamp(min=0).float()",
             ),
-            message="With the negative distances at 0, every token in the future counts decay**0 = 1, as much as token t itself. "
-            "Cut it off with torch.tril before you normalise.",
+            message="Every token in the future counts 1 = decay**0, as much as token t itself. "
+            "Cut the future off with torch.tril before you normalise.",
         ),
     ),
     hints=(

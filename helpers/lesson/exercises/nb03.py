@@ -36,11 +36,46 @@ def _scores():
     ]
 
 
+def _masked(scores):
+    T = scores.shape[-1]
+    return scores.masked_fill(torch.ones(T, T).triu(1) == 1, float("-inf"))
+
+
+def _plain_average(scores):
+    return torch.softmax(_masked(torch.zeros_like(scores)), dim=-1)
+
+
+def _exponentials(scores):
+    return torch.tril(torch.exp(scores))
+
+
+def _softmax_twice(scores):
+    return torch.softmax(causal_softmax(scores), dim=-1)
+
+
+def _zero_twice(scores):
+    return torch.softmax(torch.tril(torch.softmax(scores, dim=-1)), dim=-1)
+
+
+def _divided_by_everything(scores):
+    return _exponentials(scores) / _exponentials(scores).sum()
+
+
 CAUSAL_SOFTMAX = Exercise(
     id="03.1",
     title="Causal softmax for a batch",
     reference=causal_softmax,
     cases=_scores,
+    axes={"scores": "B T T", "return": "B T T"},
+    intermediates=(
+        ("the masked scores, before the softmax", _masked),
+        ("the softmax of the scores without a mask", lambda scores: torch.softmax(scores, -1)),
+        ("the mask, and no weights", lambda scores: torch.tril(torch.ones_like(scores))),
+        ("the weights of the plain causal mean: the scores are not used", _plain_average),
+        ("the exponentials of the scores, with the future at 0, not yet divided", _exponentials),
+        ("the right weights after another softmax", _softmax_twice),
+        ("a softmax of the scores with the future set to 0, then of its result", _zero_twice),
+    ),
     accepted=(_renormalised, _large_negative),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
     checked="two batches: rows sum to 1, no weight on the future, and each sequence has the weights of its own scores",
@@ -48,7 +83,7 @@ CAUSAL_SOFTMAX = Exercise(
         Mistake(
             "softmax over the queries (dim=1)",
             change=("dim=-1", "dim=1"),
-            message="Your columns sum to 1, your rows do not. In (B, T, T), dim=1 is the query: who reads. Each reader shares out its attention "
+            message="Your columns sum to 1, your rows do not: the softmax ran along axis 1 of (B, T, T), the queries. Each query shares out its attention "
             "among the keys, the last axis. Plot weights[0] and look at row 0.",
         ),
         Mistake(
@@ -60,13 +95,46 @@ CAUSAL_SOFTMAX = Exercise(
         Mistake(
             "future filled with 0, or multiplied by tril",
             change=('float("-inf")', "0.0"),
-            message="A score of 0 is not “no attention”: e⁰ = 1, so every future token keeps a share. What exp turns into 0 "
-            "is minus infinity.",
+            message="The scores of the future are 0, and a score of 0 is not “no attention”: e⁰ = 1, so every future token keeps a share. "
+            "Only minus infinity becomes 0 under exp.",
+        ),
+        Mistake(
+            "mask added as 1 and 0",
+            change=(
+                'scores.masked_fill(~may_attend, float("-inf"))',
+                "scores + may_attend.float()",
+            ),
+            message="The allowed scores are 1 higher, and that is all: every future token still has its weight. A mask that is added has to be 0 where a token "
+            "may attend and minus infinity elsewhere; masked_fill sets it.",
+        ),
+        Mistake(
+            "mask one too far",
+            change=("torch.bool)", "torch.bool), diagonal=1"),
+            message="Each token attends to one token of its future: the mask begins one too far to the right. It is tril() without a `diagonal`, or "
+            "triu(diagonal=1) for the future.",
+        ),
+        Mistake(
+            "a second softmax",
+            change=(
+                "torch.softmax(masked, dim=-1)",
+                "torch.softmax(torch.softmax(masked, dim=-1), dim=-1)",
+            ),
+            message="These are the right weights after another softmax: the zeros of the future have become e⁰ = 1 before the division. One softmax is enough.",
+        ),
+        Mistake(
+            "divided by the sum of everything",
+            function=_divided_by_everything,
+            message="All weights of the batch together sum to 1. Each row has to sum to 1: divide it by its own sum, over dim=-1 with keepdim=True.",
+        ),
+        Mistake(
+            "T taken from the batch axis",
+            change=("scores.shape[-1]", "scores.shape[0]"),
+            message="The mask is (B, B), and does not fit the scores (B, T, T). T is their last axis: scores.shape[-1].",
         ),
         Mistake(
             "diagonal masked too",
             change=("torch.bool)", "torch.bool), diagonal=-1"),
-            message="Tokens may not attend to themselves here, so token 0 has no key left: its row is 0/0, nan. The diagonal stays in.",
+            message="No token attends to itself here, so token 0 has no key left, and its row is 0/0, nan. The diagonal stays in.",
         ),
         Mistake(
             "diagonal masked with -1e9",
@@ -77,23 +145,24 @@ CAUSAL_SOFTMAX = Exercise(
         Mistake(
             "masked after the softmax",
             change=("torch.softmax(masked, dim=-1)", "torch.tril(torch.softmax(scores, dim=-1))"),
-            message="The future took its share before it was set to 0, so your rows sum to less than 1. Mask the scores, then take the softmax.",
+            message="The future got its share of the weights before it was set to 0, so your rows sum to less than 1. Mask the scores, then take the softmax.",
         ),
         Mistake(
             "no mask",
             change=("softmax(masked", "softmax(scores"),
-            message="Every row has weights to the right of the diagonal: the future is visible. masked_fill returns a new tensor; was its result used?",
+            message="These are the weights without a mask: every row has weights to the right of the diagonal, the future. (masked_fill returns a new tensor, "
+            "and leaves the scores as they are.)",
         ),
         Mistake(
             "past masked instead of future",
             change=("~may_attend", "may_attend"),
-            message="The mask is the wrong way round: the allowed cells were set to -inf. masked_fill fills where its mask is True; the last row "
-            "has no key left and is nan.",
+            message="The mask is the wrong way round: the past and the diagonal are masked, and the future is left. The last row "
+            "has no key left and is nan. masked_fill fills where its mask is True.",
         ),
         Mistake(
             "upper triangle kept",
             change=("tril", "triu"),
-            message="Row t attends to t and everything after it. The past lies to the left of the diagonal: tril, not triu.",
+            message="Row t attends to t and everything after it. The past lies to the left of the diagonal, where torch.tril keeps it.",
         ),
         Mistake(
             "0 times infinity",
@@ -101,7 +170,7 @@ CAUSAL_SOFTMAX = Exercise(
                 'scores.masked_fill(~may_attend, float("-inf"))',
                 'scores + (1 - may_attend.float()) * float("-inf")',
             ),
-            message="Everything is nan. (1 - tril) * -inf is -inf in the future, but 0 * inf = nan everywhere else. "
+            message="Everything is nan. A mask of ones and zeros times -inf is -inf where it is 1, but 0 * inf = nan everywhere else. "
             "masked_fill chooses instead of multiplying.",
         ),
         Mistake(
@@ -112,12 +181,18 @@ CAUSAL_SOFTMAX = Exercise(
         Mistake(
             "scores thrown away",
             change=("scores.masked_fill", "torch.zeros_like(scores).masked_fill"),
-            message="You masked zeros, not the scores that were given: every row is a plain average again.",
+            message="Every row is a plain average of its past: the scores make no difference. Mask the scores that are given.",
         ),
         Mistake(
             "filled with -10",
             change=('float("-inf")', "-10.0"),
-            message="-10 is low, not nothing: e⁻¹⁰ = 0.00005 of a share is left, and more where the other scores are low too. "
+            message="The scores of the future are -10, which is low, but not nothing: e⁻¹⁰ = 0.00005 of a share is left, and more where the other scores are low too. "
+            "Scores may be any numbers, so only minus infinity is low enough: float('-inf').",
+        ),
+        Mistake(
+            "filled with -1",
+            change=('float("-inf")', "-1.0"),
+            message="The scores of the future are -1, so every future token keeps a share of e⁻¹ = 0.37 before the division. "
             "Scores may be any numbers, so only minus infinity is low enough: float('-inf').",
         ),
         Mistake(
@@ -155,8 +230,13 @@ def _look_one_back_by_diag(T):
 
 _ONE_BACK_IS_LARGEST = (
     "the largest weight of every row lies one back",
-    lambda out, T: out.argmax(dim=-1).tolist() == [0, *range(T - 1)],
+    lambda out, T: bool((out.diagonal(-1) > out[1:].sort(dim=-1).values[:, -2]).all()),
 )
+
+
+def _all_but_one_back(T):
+    scores = torch.diag(torch.full((T - 1,), -1000.0), diagonal=-1)
+    return torch.softmax(_masked(scores), dim=-1)
 
 
 LOOK_ONE_BACK = Exercise(
@@ -164,6 +244,16 @@ LOOK_ONE_BACK = Exercise(
     title="Attend one back",
     reference=look_one_back,
     cases=lambda: [(5,), (4,)],
+    axes={"return": "T T"},
+    needs=(
+        ("softmax", ("softmax", "exp", "exp_", "exp2", "logsumexp")),
+        ("mask", ("masked_fill", "where", "tril", "triu", "masked_fill_", "masked input")),
+    ),
+    intermediates=(
+        ("the weights of the plain causal mean", lambda T: _plain_average(torch.zeros(T, T))),
+        ("the weights of a plain mean over all tokens", lambda T: torch.full((T, T), 1 / T)),
+        ("a causal mean that leaves out the token one back", _all_but_one_back),
+    ),
     accepted=(_look_one_back_by_diag,),
     atol=0.01,
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE, _ONE_BACK_IS_LARGEST),
@@ -172,14 +262,19 @@ LOOK_ONE_BACK = Exercise(
         Mistake(
             "looks forward",
             change=("max(t - 1, 0)", "min(t + 1, T - 1)"),
-            message="The high scores lie right of the diagonal, in the future, and the mask removed them: what remains is the plain average. "
-            "One back is column t - 1.",
+            message="What is left is the plain causal average: no allowed score stands out. High scores to the right of the diagonal lie in the future, where the "
+            "mask removes them. One back is column t - 1.",
         ),
         Mistake(
             "scores too gentle",
             change=("20.0", "1.0"),
             message="The right cell is the largest in its row, but a score only 1 above the others wins by a factor of e = 2.72. "
             "The others are many: make the lead larger, say 20.",
+        ),
+        Mistake(
+            "softmax down the columns",
+            change=("dim=-1)", "dim=0)"),
+            message="Each column sums to 1: the softmax ran along dim=0, the queries. Each row has to sum to 1, so it runs along the keys, dim=-1.",
         ),
         Mistake(
             "scores still too gentle",
@@ -224,7 +319,7 @@ LOOK_ONE_BACK = Exercise(
                 ("max(t - 1, 0)", "t - 1"),
                 ('scores.masked_fill(future, float("-inf"))', "scores"),
             ),
-            message="Row 0 looks at the last token, the future: roll wraps round the edge, as index -1 does. Is the future masked?",
+            message="Row 0 attends to the last token, in its future: the index -1 counts from the end, and torch.roll wraps round the edge. Mask the future.",
         ),
         Mistake(
             "future not masked",
@@ -232,7 +327,7 @@ LOOK_ONE_BACK = Exercise(
                 ("range(T)", "range(1, T)"),
                 ('scores.masked_fill(future, float("-inf"))', "scores"),
             ),
-            message="Row 0 has no high score, so it spread its weight over all tokens, the future included. Mask the future.",
+            message="Row 0 has equal scores only, and spreads its weight over all tokens, the future included. Mask the future.",
         ),
     ),
     hints=(
@@ -267,11 +362,34 @@ def _large_scores():
     ]
 
 
+def _shifted(scores):
+    return scores - scores.amax(dim=-1, keepdim=True)
+
+
+def _shifted_exponentials(scores):
+    return torch.exp(_shifted(scores))
+
+
+def _base_two(scores):
+    return torch.softmax(scores * torch.log(torch.tensor(2.0)), dim=-1)
+
+
+def _no_exponentials(scores):
+    return scores / scores.sum(dim=-1, keepdim=True)
+
+
 SAFE_SOFTMAX = Exercise(
     id="03.3",
     title="A softmax that does not overflow",
     reference=safe_softmax,
     cases=_large_scores,
+    axes={"scores": "... T", "return": "... T"},
+    intermediates=(
+        ("the exponentials, not yet divided by their sum", _shifted_exponentials),
+        ("the scores minus the largest of their row", lambda scores: _shifted(scores)),
+        ("2 to the power of the scores, divided by its sum, with 2 in the place of e", _base_two),
+        ("the scores divided by their sum, without exponentials", _no_exponentials),
+    ),
     accepted=(_by_logsumexp,),
     without="softmax",
     properties=(ROWS_SUM_TO_ONE,),
@@ -280,13 +398,20 @@ SAFE_SOFTMAX = Exercise(
         Mistake(
             "overflow",
             change=("scores - largest", "scores"),
-            message="Right for small scores. exp(1000) is inf, and inf / inf is nan. Subtract the largest score of the row first.",
+            message="Right for small scores. For those around 1000 the exponentials are inf, and inf / inf is nan. Subtract from each row its own largest score "
+            "(max(dim=-1).values, not the place where it stands), so that no exponent is above 0.",
         ),
         Mistake(
             "largest of the whole matrix",
             change=("scores.max(dim=-1, keepdim=True).values", "scores.max()"),
-            message="You subtracted one number from all rows. A row that lies 1000 below it becomes exp(-1000) = 0 everywhere, and 0/0 is nan. "
+            message="A row that lies far below the others is nan: one number was subtracted from all rows, exp(-1000) is 0, and 0/0 is nan. "
             "Each row needs its own largest score.",
+        ),
+        Mistake(
+            "less than the largest subtracted",
+            change=("scores - largest", "scores - scores.mean(dim=-1, keepdim=True)"),
+            message="Right, until a score lies more than 88 above what was subtracted from its row, such as its mean or its smallest score: then the exponential "
+            "is inf. Subtract the largest score of the row, and no exponent is above 0.",
         ),
         Mistake(
             "not divided",
@@ -296,12 +421,12 @@ SAFE_SOFTMAX = Exercise(
         Mistake(
             "divided down the columns",
             change=("exp.sum(dim=-1", "exp.sum(dim=-2"),
-            message="The exponentials are right. The sum ran over dim=-2, down the columns; it must run along each row.",
+            message="Each column sums to 1, not each row: the exponentials were added down the columns (dim=-2). Add them along the row, dim=-1.",
         ),
         Mistake(
             "divided by the grand total",
             change=("exp.sum(dim=-1, keepdim=True)", "exp.sum()"),
-            message="The exponentials are right. You divided by the sum of all rows together; each row needs its own sum.",
+            message="All weights together sum to 1: the exponentials were divided by the sum of all rows. Each row needs its own sum.",
         ),
         Mistake(
             "divided by the largest instead of subtracted",
@@ -311,8 +436,8 @@ SAFE_SOFTMAX = Exercise(
         Mistake(
             "no keepdim",
             change=("exp.sum(dim=-1, keepdim=True)", "exp.sum(dim=-1)"),
-            message="Without keepdim=True a max or a sum over the rows has the shape (R,) and is lined up as a row, which does not fit (R, S) "
-            "unless the matrix is square, and is silently wrong then. With it the shape is (R, 1): row 0 meets number 0.",
+            message="A max or a sum over each of R rows has the shape (R,), and is lined up with the columns. That does not fit (R, S) "
+            "unless the matrix is square, and is silently wrong then. With keepdim=True the shape is (R, 1): row 0 meets number 0.",
         ),
         Mistake(
             "torch's softmax",

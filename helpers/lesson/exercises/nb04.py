@@ -5,6 +5,7 @@ from torch import nn
 
 from helpers.attention import causal_mask
 from helpers.clinic.bugs import ATTENTION_BUGS
+from helpers.lesson.exercises.attention_bugs import as_mistake
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
 from helpers.lesson.terms import Term
@@ -28,10 +29,36 @@ def _score_from_table(x, W_query, W_key, i, j):
     return (x @ W_query @ (x @ W_key).T)[i, j]
 
 
+def _sum_of_both(x, W_query, W_key, i, j):
+    return (x[i] @ W_query + x[j] @ W_key).sum()
+
+
+def _column(x, W_query, W_key, i, j):
+    return x @ W_query @ (x[j] @ W_key)
+
+
+def _left_out(n):
+    return lambda x, W_query, W_key, i, j: (x[i] @ W_query)[:-n] @ (x[j] @ W_key)[:-n]
+
+
+def _only(n):
+    return lambda x, W_query, W_key, i, j: (x[i] @ W_query)[:n] @ (x[j] @ W_key)[:n]
+
+
 SCORE = Exercise(
     id="04.1",
     title="One score",
     reference=score,
+    axes={"x": "T C", "W_query": "C d", "W_key": "C d"},
+    intermediates=(
+        ("the query of token i", lambda x, W_query, W_key, i, j: x[i] @ W_query),
+        ("the key of token j", lambda x, W_query, W_key, i, j: x[j] @ W_key),
+        ("all scores, (T, T)", lambda x, W_query, W_key, i, j: x @ W_query @ (x @ W_key).T),
+        ("the sum of query and key, not of their products", _sum_of_both),
+        ("the scores of all queries for key j", _column),
+        *((f"the score with the last {n} of its products left out", _left_out(n)) for n in (1, 2)),
+        *((f"the score of the first {n} channels only", _only(n)) for n in (1, 2)),
+    ),
     cases=lambda: [
         (*_normal(0, (7, 3), (3, 2), (3, 2)), 2, 5),  # others than in the text
         (*_normal(1, (5, 4), (4, 3), (4, 3)), 3, 2),
@@ -42,12 +69,12 @@ SCORE = Exercise(
         Mistake(
             "the key is counted from 1",
             change=("x[j]", "x[j - 1]"),
-            message="You took token j - 1 for the key. Positions count from 0 here, keys like queries: key 4 is x[4].",
+            message="This is the score for the key of token j - 1. Positions count from 0 here, keys like queries: key 4 is x[4].",
         ),
         Mistake(
             "the query is counted from 1",
             change=("x[i]", "x[i - 1]"),
-            message="You took token i - 1 for the query. Positions count from 0 here, queries like keys.",
+            message="This is the score of the query of token i - 1. Positions count from 0 here, queries like keys.",
         ),
         Mistake(
             "both counted from 1",
@@ -57,7 +84,8 @@ SCORE = Exercise(
         Mistake(
             "query and key swapped",
             change=("(x[i] @ W_query) @ (x[j] @ W_key)", "(x[i] @ W_key) @ (x[j] @ W_query)"),
-            message="Token i looks for something, so it is multiplied by W_query; token j is to be found, so it is multiplied by W_key. You have them the other way round.",
+            message="Query and key have changed roles: this is the score of query j for key i. Token i looks for something, so it is multiplied by W_query; "
+            "token j is to be found, so it is multiplied by W_key.",
         ),
         Mistake(
             "the tokens themselves",
@@ -95,7 +123,12 @@ SCORE = Exercise(
         Mistake(
             "scaled already",
             change=("(x[j] @ W_key)", "(x[j] @ W_key) / W_query.shape[1] ** 0.5"),
-            message="Right, and divided by √d. Here the plain score is wanted; the division comes in the next cell.",
+            message="This is the score divided by √d. Here the plain dot product is wanted; the division comes later.",
+        ),
+        Mistake(
+            "divided by √2",
+            change=("(x[j] @ W_key)", "(x[j] @ W_key) / 2**0.5"),
+            message="This is the score divided by √2, for every length of a query. Here the plain dot product is wanted; the division comes later.",
         ),
     ),
     hints=(
@@ -123,19 +156,39 @@ def _linear(C, d):
     return nn.Linear(C, d, bias=False)
 
 
+def _product(layer):
+    return layer.weight.T @ layer.weight
+
+
+def _other_product(layer):
+    return layer.weight @ layer.weight.T
+
+
+def _of_ones(layer):
+    return layer(torch.ones(1, layer.in_features))
+
+
 PLAIN_MATRIX = Exercise(
     id="04.2",
     title="From nn.Linear to a plain matrix",
     reference=plain_matrix,
-    cases=lambda: [(_linear(5, 3),), (_linear(4, 4),)],
+    axes={"return": "C d"},
+    sizes={"C": lambda layer: layer.in_features, "d": lambda layer: layer.out_features},
+    intermediates=(
+        ("layer.weight as it is stored, (d, C)", lambda layer: layer.weight),
+        ("the (C, C) product of layer.weight.T and layer.weight", _product),
+        ("the (d, d) product of layer.weight and layer.weight.T", _other_product),
+        ("the layer's result for one token of ones: the sums of the matrix's columns", _of_ones),
+    ),
+    cases=lambda: [(_linear(5, 3),), (_linear(4, 4),), (_linear(1, 2),), (_linear(3, 1),)],
     accepted=(_by_asking,),
-    checked="a layer with 5 inputs and 3 outputs, and a square one",
+    checked="layers of several sizes, a square one and single inputs and outputs among them",
     mistakes=(
         Mistake(
             "not transposed",
             change=(".T", ""),
-            message="nn.Linear stores (out, in), and multiplies by the transposed matrix. For a square layer nothing would have "
-            "complained: the shapes fit, the numbers do not.",
+            message="This is the weight as it is stored, (out, in) = (d, C); the layer multiplies by the transposed matrix. For a square layer nothing would "
+            "complain: the shapes fit, the numbers do not.",
         ),
         Mistake(
             "reshaped instead of transposed",
@@ -145,7 +198,7 @@ PLAIN_MATRIX = Exercise(
         Mistake(
             "inverted",
             change=("layer.weight.T", "torch.linalg.pinv(layer.weight)"),
-            message="This undoes the layer instead of doing it. No inverse is needed, only the two axes swapped.",
+            message="This matrix undoes the layer (it is its inverse) instead of doing the same. Only the two axes have to be swapped.",
         ),
     ),
     hints=(
@@ -193,10 +246,61 @@ def _loop_stops_early(x, W_query, W_key, W_value):
     return out
 
 
+_STEPS = (
+    "the queries",
+    "the keys",
+    "the values, which no weights have averaged",
+    "the scores, before the division, the mask and the softmax",
+    "the scaled scores, before the mask and the softmax",
+    "the masked, scaled scores, before the softmax",
+    "the weights, not yet multiplied by the values",
+)
+
+
+def _step(n):
+    """A step on the way to the head's output, as a function of its arguments."""
+
+    def step(x, W_query, W_key, W_value):
+        q, k, v = x @ W_query, x @ W_key, x @ W_value
+        scores = q @ k.mT
+        scaled = scores / q.shape[-1] ** 0.5
+        masked = scaled.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+        return (q, k, v, scores, scaled, masked, torch.softmax(masked, dim=-1))[n]
+
+    return step
+
+
+def _best_key(x, W_query, W_key, W_value):
+    best = _step(5)(x, W_query, W_key, W_value).argmax(dim=-1)
+    return nn.functional.one_hot(best, x.shape[1]).float() @ (x @ W_value)
+
+
+def _sigmoids(x, W_query, W_key, W_value):
+    return _step(5)(x, W_query, W_key, W_value).sigmoid() @ (x @ W_value)
+
+
+def _mean_of_values(x, W_query, W_key, W_value):
+    return head(x, 0 * W_query, W_key, W_value)
+
+
+def _sequences_end_to_end(x, W_query, W_key, W_value):
+    B, T, C = x.shape
+    return head(x.reshape(1, B * T, C), W_query, W_key, W_value).reshape(B, T, -1)
+
+
 HEAD = Exercise(
     id="04.3",
     title="A causal head",
     reference=head,
+    axes={"x": "B T C", "W_query": "C d", "W_key": "C d", "W_value": "C d_v", "return": "B T d_v"},
+    intermediates=(
+        *((name, _step(n)) for n, name in enumerate(_STEPS)),
+        ("the values of the best key alone, of the largest score of each row", _best_key),
+        ("the plain causal mean of the values: the scores are not used", _mean_of_values),
+        ("the values with sigmoids of the scores as weights, which do not sum to 1", _sigmoids),
+    ),
+    without="attention",
+    trained=True,
     cases=lambda: [
         _normal(0, (3, 5, 8), (8, 2), (8, 2), (8, 2)),
         _normal(1, (2, 6, 7), (7, 3), (7, 3), (7, 4)),
@@ -204,25 +308,83 @@ HEAD = Exercise(
     accepted=(_head_by_einsum,),
     checked="two batches, in the second with longer values: equal to the reference, which equals PyTorch's function",
     mistakes=(
-        *(
-            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
-            for bug in ATTENTION_BUGS.values()
+        *(as_mistake(bug, _with_bug(bug)) for bug in ATTENTION_BUGS.values()),
+        Mistake(
+            "keys made with W_query",
+            change=("x @ W_key", "x @ W_query"),
+            message="W_key makes no difference: keys are made with W_query, so each score is a dot product of two queries. The keys are x @ W_key.",
+        ),
+        Mistake(
+            "queries made with W_key",
+            change=("x @ W_query", "x @ W_key"),
+            message="W_query makes no difference: queries are made with W_key, so each score is a dot product of two keys. The queries are x @ W_query.",
+        ),
+        Mistake(
+            "scaled after the softmax",
+            change=(
+                (" / q.shape[-1] ** 0.5", ""),
+                ("dim=-1) @ v", "dim=-1) / q.shape[-1] ** 0.5 @ v"),
+            ),
+            message="The weights were divided by √head_size, not the scores: each row sums to 1/√head_size. Divide the scores, before the mask and the softmax.",
+        ),
+        Mistake(
+            "a second softmax",
+            change=(
+                "torch.softmax(scores, dim=-1)",
+                "torch.softmax(torch.softmax(scores, dim=-1), dim=-1)",
+            ),
+            message="A softmax ran on the weights once more: the zeros of the future became e⁰ = 1, so the future is visible. One softmax is enough.",
+        ),
+        Mistake(
+            "mask added as 1 and 0",
+            change=(
+                'scores.masked_fill(~causal_mask(T), float("-inf"))',
+                "scores + causal_mask(T).float()",
+            ),
+            message="The allowed scores are 1 higher, and that is all: every future token still has its weight. A mask that is added has to be 0 where a token "
+            "may attend and minus infinity elsewhere; masked_fill sets it.",
+        ),
+        Mistake(
+            "filled with -1",
+            change=('float("-inf")', "-1.0"),
+            message="The scores of the future are -1, so every future token keeps a share. Scores may be any numbers, so only minus infinity is low enough: "
+            "float('-inf').",
+        ),
+        Mistake(
+            "weights returned",
+            change=(" @ v", ""),
+            message="These are the weights, (B, T, T). The output is their product with the values: weights @ v.",
+        ),
+        Mistake(
+            "all sequences in one",
+            function=_sequences_end_to_end,
+            message="Tokens attend to earlier sequences of the batch: all B * T tokens were treated as one long sequence. Sequences are never mixed; keep the axis B.",
+        ),
+        Mistake(
+            "batch and time exchanged by .T",
+            change=("k.mT", "k.permute(2, 1, 0)"),
+            message="The keys have all three axes reversed, (d, T, B), as .T does with three axes. Only the last two have to be swapped: k.mT.",
+        ),
+        Mistake(
+            "divided by √2 always",
+            change=("q.shape[-1] ** 0.5", "2**0.5"),
+            message="The scores are divided by √2, which is right for queries of 2 channels only. Other heads have other sizes: q.shape[-1] ** 0.5.",
         ),
         Mistake(
             "divided by √C",
             change=("q.shape[-1]", "x.shape[-1]"),
-            message="You divided by √C, and C is the number of channels of x. Divide by √head_size, the square root of the length of a query, q.shape[-1].",
+            message="The scores are divided by √C, and C is the number of channels of x. Divide by √head_size, the square root of the length of a query, q.shape[-1].",
         ),
         Mistake(
             "divided by √ of the value's length",
             change=("q.shape[-1]", "v.shape[-1]"),
-            message="You divided by the square root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
+            message="The scores are divided by the square root of a value's length. A score adds up the products of a query and a key, so the length of a query counts, "
             "q.shape[-1]; values may have another one.",
         ),
         Mistake(
             "divided by √16 always",
             change=("q.shape[-1] ** 0.5", "4"),
-            message="You divided by √16 = 4, which was right for the head above. Other heads have other sizes: q.shape[-1] ** 0.5.",
+            message="The scores are divided by √16 = 4, which was right for the head above. Other heads have other sizes: q.shape[-1] ** 0.5.",
         ),
         Mistake(
             "no softmax",
@@ -237,17 +399,18 @@ HEAD = Exercise(
         Mistake(
             "keys reshaped instead of transposed",
             change=("k.mT", "k.view(x.shape[0], -1, T)"),
-            message="view (or reshape) to (B, d, T) keeps the reading order, so the numbers of different keys are mixed up. A transpose swaps the axes: k.mT.",
+            message="The numbers of different keys are mixed up: the keys have the shape (B, d, T), but their numbers stand in the old reading order, as after view "
+            "or reshape. A transpose swaps the axes: k.mT.",
         ),
         Mistake(
-            "the loop stops before t",
+            "tokens do not attend to themselves",
             function=_loop_stops_early,
-            message="[:t] ends before t: tokens do not attend to themselves, and token 0 has no key to attend to. [: t + 1] has t in it.",
+            message="Tokens do not attend to themselves, and output 0 is 0, since token 0 has no key. In a loop, [: t + 1] has token t in it, [:t] has not.",
         ),
         Mistake(
             "x is mixed instead of v",
             change=("@ v", "@ x"),
-            message="The weights are right, but they average x. They must average the values v; so the output has d channels, not C.",
+            message="The weights are right, but they average x. They have to average the values v, so the output has d_v channels, not C.",
         ),
     ),
     hints=(

@@ -4,6 +4,7 @@ import torch
 
 from helpers.attention import causal_mask
 from helpers.clinic.bugs import ATTENTION_BUGS
+from helpers.lesson.exercises.attention_bugs import as_mistake
 from helpers.lesson.exercises.properties import ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
@@ -13,6 +14,11 @@ from helpers.lesson.terms import Term
 def _pairs(*shapes):
     generator = torch.Generator().manual_seed(0)
     return [tuple(torch.randn(*shape, generator=generator) for _ in range(2)) for shape in shapes]
+
+
+def _pairs_with_mean(*shapes):
+    """Queries and keys with a mean of 0.5: the mean of their scores is far from 0."""
+    return [(q + 0.5, k + 0.5) for q, k in _pairs(*shapes)]
 
 
 # ---------------------------------------------------------------- 05.1
@@ -40,9 +46,47 @@ def _mean_square(q, k, scaled):
     return ((scores - scores.mean()) ** 2).mean()
 
 
+def _another(compute):
+    """Another number about the scores, as an answer to 05.1."""
+
+    def another(q, k, scaled):
+        scores = q @ k.mT
+        return compute(scores / q.shape[-1] ** 0.5 if scaled else scores, q, k)
+
+    return another
+
+
+def _of_tokens(scores, q, k):
+    scale = (scores[0, 0, 0] / (q[0, 0] @ k[0, 0])).item()
+    return (scale * (q.mT @ k)).var()
+
+
+_OTHER_NUMBERS = (
+    ("the mean of the squared scores", lambda s, q, k: (s**2).mean()),
+    ("the mean of the scores", lambda s, q, k: s.mean()),
+    ("the sum of the squared differences, not their mean", lambda s, q, k: s.var() * s.numel()),
+    ("the mean of the variances of the rows, each for itself", lambda s, q, k: s.var(-1).mean()),
+    ("the variances of the rows, not that of all scores together", lambda s, q, k: s.var(-1)),
+    ("the variances of the columns", lambda s, q, k: s.var(-2)),
+    ("the mean of the variances of the columns", lambda s, q, k: s.var(-2).mean()),
+    ("the variance of each sequence", lambda s, q, k: s.var((-2, -1))),
+    ("the mean of the variances of the sequences", lambda s, q, k: s.var((-2, -1)).mean()),
+    ("the variance of sequence 0 alone", lambda s, q, k: s[0].var()),
+    (
+        "the variance of what a causal mask allows",
+        lambda s, q, k: s[:, causal_mask(s.shape[-1])].var(),
+    ),
+    ("the variance of the weights, after a softmax", lambda s, q, k: torch.softmax(s, -1).var()),
+    ("the mean size of the scores, without their signs", lambda s, q, k: s.abs().mean()),
+    ("the scores, and not their variance", lambda s, q, k: s),
+    ("the variance of q.mT @ k, which adds up tokens, not channels", _of_tokens),
+    ("the variance of q", lambda s, q, k: q.var()),
+)
+
+
 def _many_pairs():
     """So many scores that a variance divided by n equals one divided by n - 1: both are right."""
-    pairs = _pairs((3, 250, 16), (2, 320, 9))
+    pairs = _pairs_with_mean((3, 250, 16), (2, 320, 9))
     return [(*pair, scaled) for pair in pairs for scaled in (False, True)]
 
 
@@ -50,6 +94,8 @@ SCORE_VARIANCE = Exercise(
     id="05.1",
     title="Measure the variance of scores",
     reference=score_variance,
+    axes={"q": "B T d", "k": "B T d"},
+    intermediates=tuple((name, _another(compute)) for name, compute in _OTHER_NUMBERS),
     cases=_many_pairs,
     accepted=(_by_einsum, _divided_by_n, _mean_square),
     checked="two large batches, raw and scaled, over all pairs of positions",
@@ -67,27 +113,27 @@ SCORE_VARIANCE = Exercise(
         Mistake(
             "scaled the other way round",
             change=("if scaled:", "if not scaled:"),
-            message="You scale when scaled is False, and do not when it is True. Turn the condition round.",
+            message="The scores are divided when scaled is False, and not when it is True. Turn the condition round.",
         ),
         Mistake(
             "divided by d",
             change=(" ** 0.5", ""),
-            message="You divided the scores by d itself. Divide by its square root, d ** 0.5.",
+            message="The scores are divided by d itself. Divide by its square root, d ** 0.5.",
         ),
         Mistake(
             "multiplied by √d",
             change=("/ q.shape", "* q.shape"),
-            message="You multiplied the scores by √d (or divided by its inverse). Divide by it.",
+            message="The scores are multiplied by √d (or divided by its inverse). Divide by it.",
         ),
         Mistake(
             "divided by √T",
             change=("q.shape[-1]", "q.shape[-2]"),
-            message="You divided by √T, and T is the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
+            message="The scores are divided by √T, and T is the number of tokens. A score adds up the d channels of a query: q.shape[-1].",
         ),
         Mistake(
             "divided by √16 always",
             change=("q.shape[-1] ** 0.5", "4"),
-            message="You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
+            message="The scores are divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
         ),
         Mistake(
             "standard deviation",
@@ -102,7 +148,7 @@ SCORE_VARIANCE = Exercise(
         Mistake(
             "only a token with itself",
             change=("q @ k.mT", "(q * k).sum(dim=-1)"),
-            message="(q * k).sum(-1) pairs query t with key t only. All pairs: q @ k.mT.",
+            message="This is the variance of the scores of query t for key t alone, as (q * k).sum(-1) gives them. All pairs: q @ k.mT.",
         ),
         Mistake(
             "products instead of scores",
@@ -134,6 +180,23 @@ def _scaled_queries(q, k):
     return torch.softmax(scores.masked_fill(torch.ones_like(scores).tril() == 0, -1e9), dim=-1)
 
 
+def _scaled(q, k):
+    return q @ k.mT / q.shape[-1] ** 0.5
+
+
+def _masked(q, k):
+    return _scaled(q, k).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+
+
+def _scaled_cosines(q, k):
+    return scaled_weights(q / q.norm(dim=-1, keepdim=True), k / k.norm(dim=-1, keepdim=True))
+
+
+def _cosines(q, k):
+    q, k = q / q.norm(dim=-1, keepdim=True), k / k.norm(dim=-1, keepdim=True)
+    return scaled_weights(q * q.shape[-1] ** 0.5, k)
+
+
 def _with_bug(bug):
     """The weights of a bug of attention as an answer to 05.2."""
 
@@ -161,6 +224,25 @@ SCALED_WEIGHTS = Exercise(
     id="05.2",
     title="The same spread for every d",
     reference=scaled_weights,
+    axes={"q": "B T d", "k": "B T d", "return": "B T T"},
+    intermediates=(
+        ("the scores, before the division, the mask and the softmax", lambda q, k: q @ k.mT),
+        ("the scaled scores, before the mask and the softmax", _scaled),
+        ("the masked, scaled scores, before the softmax", _masked),
+        (
+            "the scaled scores with the future at 0, before the softmax",
+            lambda q, k: _scaled(q, k).tril(),
+        ),
+        ("the weights times k: an output, not the weights", lambda q, k: scaled_weights(q, k) @ k),
+        ("the weights times q: an output, not the weights", lambda q, k: scaled_weights(q, k) @ q),
+        ("the weights of cosines: q and k with each row of length 1, not divided", _cosines),
+        (
+            "the weights of cosines: q and k with each row of length 1, divided by √d",
+            _scaled_cosines,
+        ),
+        ("the right weights after another softmax", lambda q, k: scaled_weights(q, k).softmax(-1)),
+    ),
+    trained=True,
     cases=lambda: _pairs((3, 5, 16), (2, 6, 9)),
     accepted=(_scaled_queries,),
     properties=(ROWS_SUM_TO_ONE,),
@@ -169,27 +251,27 @@ SCALED_WEIGHTS = Exercise(
         Mistake(
             "not scaled",
             change=(" / d**0.5", ""),
-            message="The scores were not divided. The rows are right in kind and too sharp: divide by √d.",
+            message="The rows are too sharp: the scores are not divided. Divide them by √d.",
         ),
         Mistake(
             "divided by √T",
             change=("d**0.5", "T**0.5"),
-            message="You divided by √T, and T is the number of tokens. A score is a sum over the d channels of a query.",
+            message="The scores are divided by √T, and T is the number of tokens. A score is a sum over the d channels of a query.",
         ),
         Mistake(
             "divided by d",
             change=("d**0.5", "d"),
-            message="You divided by d itself. √d is the size of a score; dividing by d makes all rows nearly uniform.",
+            message="The scores are divided by d itself, so all rows are nearly uniform. The size of a score grows with √d.",
         ),
         Mistake(
             "divided by √16 always",
             change=("d**0.5", "4"),
-            message="You divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
+            message="The scores are divided by √16 = 4, which is right for queries of 16 channels. Others have another length: q.shape[-1] ** 0.5.",
         ),
         Mistake(
             "multiplied by √d",
             change=("/ d**0.5", "* d**0.5"),
-            message="You multiplied by √d (or divided by its inverse): the scores are d times larger than they should be.",
+            message="The scores are multiplied by √d (or divided by its inverse): they are d times larger than they should be.",
         ),
         Mistake(
             "scaled after the softmax",
@@ -199,17 +281,14 @@ SCALED_WEIGHTS = Exercise(
         Mistake(
             "divided by √B",
             change=("d**0.5", "q.shape[0] ** 0.5"),
-            message="You divided by the square root of the batch size. Is it shape[0]? The length of a query is the last axis.",
+            message="The scores are divided by √B, the square root of the number of sequences. The length of a query is the last axis, q.shape[-1].",
         ),
         Mistake(
             "no mask",
             change=('scores.masked_fill(~causal_mask(T), float("-inf"))', "scores"),
             message="Well scaled, but the future is visible: the mask is missing.",
         ),
-        *(
-            Mistake(bug.name, function=_with_bug(bug), message=bug.message)
-            for bug in map(ATTENTION_BUGS.get, _BUGS_OF_THE_WEIGHTS)
-        ),
+        *(as_mistake(bug, _with_bug(bug)) for bug in map(ATTENTION_BUGS.get, _BUGS_OF_THE_WEIGHTS)),
     ),
     hints=(
         "A score is one dot product. How many products does it add up: B, T or d of them?",
@@ -236,10 +315,21 @@ def _scores(*shape):
     return 2 * torch.randn(*shape, generator=torch.Generator().manual_seed(0))
 
 
+def _mixed(scores, temperature):
+    weights = torch.softmax(scores, dim=-1)
+    return (1 - temperature) * weights + temperature / scores.shape[-1]
+
+
 SOFTEN = Exercise(
     id="05.3",
     title="Temperature",
     reference=soften,
+    axes={"scores": "... T", "return": "... T"},
+    intermediates=(
+        ("the scores divided by the temperature, before the softmax", lambda s, t: s / t),
+        ("the exponentials, not yet divided by their sum", lambda s, t: (s / t).exp()),
+        ("the weights at temperature 1, mixed with equal weights", _mixed),
+    ),
     cases=lambda: [(_scores(3, 5), 2.0), (_scores(2, 4, 3), 0.5)],
     accepted=(_power_of_weights,),
     properties=(ROWS_SUM_TO_ONE,),
@@ -248,7 +338,7 @@ SOFTEN = Exercise(
         Mistake(
             "multiplied",
             change=("scores / temperature", "scores * temperature"),
-            message="Temperature divides. Yours gets sharper as it gets warmer.",
+            message="The scores are multiplied by the temperature: the weights get sharper as it gets warmer. Divide by it.",
         ),
         Mistake(
             "divided afterwards",
@@ -258,12 +348,13 @@ SOFTEN = Exercise(
         Mistake(
             "temperature not used",
             change=(" / temperature", ""),
-            message="Every temperature gives the same weights: it is left out, or added, which changes nothing either (notebook 03). Divide the scores by it.",
+            message="Every temperature gives the same weights. (A temperature that is added to all scores, or that multiplies both the exponentials and their sum, "
+            "cancels out: notebook 03.) Divide the scores by it, before the softmax.",
         ),
         Mistake(
             "divided by √temperature",
             change=("/ temperature", "/ temperature**0.5"),
-            message="No square root here: √d came from the size of a sum. A temperature divides as it is.",
+            message="The scores are divided by √temperature. A temperature divides as it is; the root in √d came from the size of a sum.",
         ),
         Mistake(
             "along the first axis",
@@ -273,7 +364,7 @@ SOFTEN = Exercise(
         Mistake(
             "along dim=1",
             change=("dim=-1", "dim=1"),
-            message="dim=1 is the last axis of a matrix only; of a batch of matrices it is the one before. dim=-1 is the last of both.",
+            message="Right for a matrix, but in a batch of matrices the softmax ran down the columns: dim=1 is the last axis of a matrix only. dim=-1 is the last of both.",
         ),
         Mistake(
             "divided by the sum of everything",
@@ -281,7 +372,7 @@ SOFTEN = Exercise(
                 "torch.softmax(scores / temperature, dim=-1)",
                 "(scores / temperature).exp() / (scores / temperature).exp().sum()",
             ),
-            message="All rows together sum to 1: sum() without dim adds up everything. Each row for itself: sum(dim=-1, keepdim=True).",
+            message="All rows together sum to 1: the exponentials were divided by the sum of everything. Each row needs its own sum, sum(dim=-1, keepdim=True).",
         ),
     ),
     hints=(

@@ -10,7 +10,9 @@ from helpers.clinic.bugs import (
     SPLIT_BUGS,
     correct_attention,
     in_heads,
+    split_heads,
 )
+from helpers.lesson.exercises.attention_bugs import as_mistake
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
 from helpers.lesson.terms import Term
@@ -32,25 +34,79 @@ def _chained(heads, x):
     return torch.cat(out, dim=-1)
 
 
+def _fed_forward(heads, x):
+    out = []
+    for head in heads:
+        x = head(x)
+        out.append(x)
+    return torch.cat(out, dim=-1)
+
+
 def _heads_and_x():
     seed_all(0)
     return [
         ([Head(6, 2) for _ in range(3)], torch.randn(4, 5, 6)),
-        ([Head(8, 4) for _ in range(2)], torch.randn(3, 6, 8)),
+        ([Head(8, 3) for _ in range(2)], torch.randn(3, 6, 8)),
     ]
+
+
+def _with_x(heads, x):
+    return torch.cat([x, *(head(x) for head in heads)], dim=-1)
+
+
+def _before_x(heads, x):
+    return torch.cat([*(head(x) for head in heads), x], dim=-1)
+
+
+def _multiplied(heads, x):
+    return torch.stack([head(x) for head in heads]).prod(dim=0)
 
 
 SIDE_BY_SIDE_HEADS = Exercise(
     id="06.1",
     title="A list of heads",
     reference=side_by_side_heads,
+    axes={"x": "B T C", "return": "B T n_head·head_size"},
+    sizes={
+        "n_head": lambda heads, x: len(heads),
+        "head_size": lambda heads, x: heads[0](x).shape[-1],
+    },
+    intermediates=(
+        ("the heads' results with `x` itself in front of them", _with_x),
+        ("the heads' results with `x` itself behind them", _before_x),
+        ("the product of the heads' results", _multiplied),
+    ),
+    trained=True,
     cases=_heads_and_x,
-    checked="three heads of 2 channels and two heads of 4: the outputs stand side by side, head 0 first",
+    checked="three heads of 2 channels and two heads of 3: the outputs stand side by side, head 0 first",
     mistakes=(
         Mistake(
             "stacked on a new axis",
             change=(("torch.cat", "torch.stack"), ("dim=-1", "dim=1")),
             message="The heads got an axis of their own. Side by side means along the channels: the last axis grows, no axis is added.",
+        ),
+        Mistake(
+            "stacked on a new last axis",
+            change=("torch.cat", "torch.stack"),
+            message="The heads got a new axis behind the channels, (B, T, head_size, n_head). Side by side means along the channels: torch.cat makes the last axis "
+            "longer and adds none.",
+        ),
+        Mistake(
+            "stacked on a new first axis",
+            change=(("torch.cat", "torch.stack"), ("dim=-1", "dim=0")),
+            message="The heads got a new axis in front, (n_head, B, T, head_size). Side by side means along the channels: torch.cat makes the last axis "
+            "longer and adds none.",
+        ),
+        Mistake(
+            "stacked on a new axis before the channels",
+            change=(("torch.cat", "torch.stack"), ("dim=-1", "dim=2")),
+            message="The heads got an axis of their own, (B, T, n_head, head_size). Side by side means along the channels: torch.cat makes the last axis "
+            "longer and adds none.",
+        ),
+        Mistake(
+            "each head reads the head before it",
+            function=_fed_forward,
+            message="A head got the output of the head before it, which has head_size channels, not C. All heads read the same x.",
         ),
         Mistake(
             "along the time axis",
@@ -60,12 +116,12 @@ SIDE_BY_SIDE_HEADS = Exercise(
         Mistake(
             "along the batch axis",
             change=("dim=-1", "dim=0"),
-            message="The batch became n_head times as large. Join the answers along the channels, dim=-1.",
+            message="The batch became n_head times as large. Join the outputs along the channels, dim=-1.",
         ),
         Mistake(
             "averaged",
             change=(("torch.cat", "torch.stack"), (", dim=-1)", ").mean(dim=0)")),
-            message="You averaged the heads, so their outputs can no longer be told apart. Put them side by side; the projection will mix them.",
+            message="This is the mean of the heads, in which their outputs can no longer be told apart. Put them side by side; the projection will mix them.",
         ),
         Mistake(
             "added",
@@ -73,7 +129,7 @@ SIDE_BY_SIDE_HEADS = Exercise(
                 "torch.cat([head(x) for head in heads], dim=-1)",
                 "sum(head(x) for head in heads)",
             ),
-            message="You added the heads. Side by side each keeps its own channels; adding comes with the projection, where each head has its own rows of W_O.",
+            message="This is the sum of the heads. Side by side each keeps its own channels; adding comes with the projection, where each head has its own rows of W_O.",
         ),
         Mistake(
             "one after the other",
@@ -83,34 +139,34 @@ SIDE_BY_SIDE_HEADS = Exercise(
         Mistake(
             "last head first",
             change=("in heads", "in reversed(heads)"),
-            message="The order is turned round: head 0 comes first.",
+            message="The heads stand in the reverse order. Head 0 comes first.",
         ),
         Mistake(
             "the same head each time",
             change=("head(x) for head", "heads[0](x) for head"),
-            message="All slices hold the answer of head 0. Call every head in turn.",
+            message="All parts hold the output of head 0. Call every head in turn.",
         ),
         Mistake(
             "the first head only",
             change=("torch.cat([head(x) for head in heads], dim=-1)", "heads[0](x)"),
-            message="Only head 0 answers. Does `return` stand inside the loop? The first round ends the function there: collect all answers, then return.",
+            message="This is the output of head 0 alone. Does `return` stand inside the loop? Then the first round ends the function. Collect all outputs, then return.",
         ),
         Mistake(
             "the last head only",
             change=("torch.cat([head(x) for head in heads], dim=-1)", "heads[-1](x)"),
-            message="Only the last head is left: each round of the loop wrote over the one before. Append every answer to a list, and join the list.",
+            message="This is the output of the last head alone. Does each round of the loop write over the one before? Append every output to a list, and join the list.",
         ),
         Mistake(
             "stacked, then reshaped",
             change=(("torch.cat", "torch.stack"), ("dim=-1)", "dim=0).reshape(*x.shape[:2], -1)")),
-            message="The shape is right, the numbers are in the wrong places: the axis of heads stands in front of the batch, and reshape keeps the reading order. "
-            "torch.cat joins the answers along the channels, dim=-1.",
+            message="The shape is right, the numbers are in the wrong places: they stand in the order of heads, then sequences, tokens and channels, and reshape and view keep "
+            "the order. torch.cat joins the outputs along the channels, dim=-1.",
         ),
         Mistake(
             "stacked on axis 1, then reshaped",
             change=(("torch.cat", "torch.stack"), ("dim=-1)", "dim=1).reshape(*x.shape[:2], -1)")),
-            message="The shape is right, the numbers are in the wrong places: the axis of heads stands in front of the tokens, and reshape keeps the reading order. "
-            "torch.cat joins the answers along the channels, dim=-1.",
+            message="The shape is right, the numbers are in the wrong places: in each sequence they stand in the order of heads, then tokens and channels, and reshape and view "
+            "keep the order. torch.cat joins the outputs along the channels, dim=-1.",
         ),
         Mistake(
             "channels of the heads shuffled together",
@@ -175,6 +231,13 @@ def _with_bug_in_heads(bug):
     return many_heads
 
 
+def _interleaved(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.reshape(B, T, C // n_head, n_head).permute(0, 3, 1, 2) for z in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return out.permute(0, 2, 3, 1).reshape(B, T, C)
+
+
 def _no_transpose(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, n_head, -1) for z in (q, k, v))
@@ -187,10 +250,45 @@ def _last_axes_swapped(q, k, v, n_head):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).mT.reshape(B, T, C)
 
 
+_STEPS = (
+    "the queries after the split, (B, n_head, T, head_size)",
+    "the keys after the split",
+    "the values after the split",
+    "the scores, before the division, the mask and the softmax",
+    "the scaled scores, before the mask and the softmax",
+    "the masked, scaled scores, before the softmax",
+    "the weights, not yet multiplied by the values",
+    "the outputs of the heads, not yet merged",
+    "the outputs of the heads with their axes in the right order, but not yet joined",
+)
+
+
+def _step(n):
+    """A step on the way to the merged output, as a function of the arguments."""
+
+    def step(q, k, v, n_head):
+        q, k, v = (split_heads(z, n_head) for z in (q, k, v))
+        scores = q @ k.mT
+        scaled = scores / q.shape[-1] ** 0.5
+        masked = scaled.masked_fill(~causal_mask(q.shape[-2]), float("-inf"))
+        weights = torch.softmax(masked, dim=-1)
+        out = weights @ v
+        return (q, k, v, scores, scaled, masked, weights, out, out.transpose(1, 2))[n]
+
+    return step
+
+
 MANY_HEADS = Exercise(
     id="06.2",
     title="All heads in one tensor",
     reference=many_heads,
+    axes={"q": "B T C", "k": "B T C", "v": "B T C", "return": "B T C"},
+    sizes={
+        "n_head": lambda q, k, v, n_head: n_head,
+        "head_size": lambda q, k, v, n_head: q.shape[-1] // n_head,
+    },
+    intermediates=tuple((name, _step(n)) for n, name in enumerate(_STEPS)),
+    trained=True,
     cases=_qkv,
     accepted=(_by_slices,),
     checked="two cases in which B, T, n_head and head_size all differ: the outputs equal those of single heads on slices of the channels",
@@ -230,12 +328,12 @@ MANY_HEADS = Exercise(
                 ("view(B, T, n_head, head_size)", "view(B, T, head_size, n_head)"),
                 ("head_size**0.5", "n_head**0.5"),
             ),
-            message="You cut head_size heads of n_head channels each. It is view(B, T, n_head, head_size): first how many heads, then how many channels each has.",
+            message="These are head_size heads of n_head channels each. It is view(B, T, n_head, head_size): first how many heads, then how many channels each has.",
         ),
         Mistake(
             "n_head and head_size swapped, but divided by √head_size",
             change=("view(B, T, n_head, head_size)", "view(B, T, head_size, n_head)"),
-            message="You cut head_size heads of n_head channels each; only √head_size is right. It is view(B, T, n_head, head_size).",
+            message="These are head_size heads of n_head channels each; only √head_size is right. It is view(B, T, n_head, head_size).",
         ),
         Mistake(
             "only v split by view",
@@ -252,17 +350,50 @@ MANY_HEADS = Exercise(
             message="The heads are right and still apart: (B, n_head, T, head_size). Bring them back to (B, T, C): transpose(1, 2), then reshape.",
         ),
         Mistake(
+            "channels interleaved by split and merge",
+            function=_interleaved,
+            message="Head 0 got channels 0, n_head, 2·n_head, …, and the merge puts them back there. A head has neighbouring channels: "
+            "view(B, T, n_head, head_size), in this order, and the same way back.",
+        ),
+        Mistake(
+            "keys transposed with transpose(1, 2)",
+            change=("q @ k.mT", "q @ k.transpose(1, 2)"),
+            message="After the split the keys are (B, n_head, T, head_size), and transpose(1, 2) swaps heads and tokens. The scores need their last two axes swapped: k.mT.",
+        ),
+        Mistake(
+            "mask added as 1 and 0",
+            change=(
+                'scores.masked_fill(~causal_mask(T), float("-inf"))',
+                "scores + causal_mask(T).float()",
+            ),
+            message="The allowed scores are 1 higher, and that is all: every future token still has its weight. A mask that is added has to be 0 where a token "
+            "may attend and minus infinity elsewhere; masked_fill sets it.",
+        ),
+        Mistake(
+            "a second softmax",
+            change=(
+                "torch.softmax(scores, dim=-1)",
+                "torch.softmax(torch.softmax(scores, dim=-1), dim=-1)",
+            ),
+            message="A softmax ran on the weights once more: the zeros of the future became e⁰ = 1, so the future is visible. One softmax is enough.",
+        ),
+        Mistake(
+            "scaled after the softmax",
+            change=((" / head_size**0.5", ""), ("dim=-1) @ v", "dim=-1) / head_size**0.5 @ v")),
+            message="The weights were divided by √head_size, not the scores: each row sums to 1/√head_size. Divide the scores, before the mask and the softmax.",
+        ),
+        Mistake(
             "divided by √C",
             change=("head_size**0.5", "C**0.5"),
-            message="You divided by √C. A head's score adds up head_size = C / n_head products.",
+            message="The scores are divided by √C. A head's score adds up head_size = C / n_head products.",
         ),
         Mistake(
             "divided by √n_head",
             change=("head_size**0.5", "n_head**0.5"),
-            message="You divided by √n_head, the square root of the number of heads. A head's score adds up head_size = C / n_head products.",
+            message="The scores are divided by √n_head, the square root of the number of heads. A head's score adds up head_size = C / n_head products.",
         ),
         *(
-            Mistake(bug.name, function=_with_bug_in_heads(bug), message=bug.message)
+            as_mistake(bug, _with_bug_in_heads(bug))
             for bug in (ATTENTION_BUGS | HEAD_AXIS_BUGS).values()
         ),
         Mistake(
@@ -296,6 +427,14 @@ def _cut_by_slices(fused):
     return [fused[:C], fused[C : 2 * C], fused[2 * C :]]
 
 
+def _query_scaled(fused):
+    query, key, value = fused.chunk(3)
+    return query / fused.shape[1] ** 0.5, key, value
+
+
+_QKV = ("query", "key", "value")
+
+
 CUT_QKV = Exercise(
     id="06.3",
     title="Split a fused weight",
@@ -306,12 +445,17 @@ CUT_QKV = Exercise(
     ],
     accepted=(_cut_by_view, _cut_by_slices),
     several=True,
+    axes={"fused": "3C C", "return": "3 C C"},
+    intermediates=(
+        ("the query's weight three times", lambda fused: [fused.chunk(3)[0]] * 3),
+        ("the right three weights, the query's divided by √C", _query_scaled),
+    ),
     checked="two fused weights of different sizes: query first, then key, then value",
     mistakes=(
         Mistake(
             "cut along the columns",
             change=("chunk(3)", "chunk(3, dim=1)"),
-            message="You cut the columns. The 3C rows are the outputs: chunk(3), along dim 0.",
+            message="The columns were cut, not the rows. The 3C rows belong to the outputs: chunk(3), along dim 0.",
         ),
         Mistake(
             "transposed first, then cut",
@@ -321,7 +465,7 @@ CUT_QKV = Exercise(
         Mistake(
             "every third row",
             change=("fused.chunk(3)", "[fused[i::3] for i in range(3)]"),
-            message="You took every third row. The three weights lie in blocks of C rows.",
+            message="Each piece holds every third row. The three weights lie in blocks of C rows.",
         ),
         Mistake(
             "transposed",
@@ -333,10 +477,19 @@ CUT_QKV = Exercise(
             change=("chunk(3)", "split(3)"),
             message="split takes the length of a piece, not the number of pieces: these have three rows each. chunk takes the number.",
         ),
-        Mistake(
-            "key first",
-            change=("fused.chunk(3)", "[fused.chunk(3)[i] for i in (1, 0, 2)]"),
-            message="Query and key changed places: query, key, value.",
+        *(
+            Mistake(
+                name,
+                change=("fused.chunk(3)", f"[fused.chunk(3)[i] for i in {order}]"),
+                message=f"The three weights are right, but their order is {', '.join(_QKV[i] for i in order)}. It has to be query, key, value.",
+            )
+            for name, order in (
+                ("key first", (1, 0, 2)),
+                ("key and value exchanged", (0, 2, 1)),
+                ("value first, query last", (2, 1, 0)),
+                ("value first", (2, 0, 1)),
+                ("query last", (1, 2, 0)),
+            )
         ),
     ),
     hints=(

@@ -35,10 +35,51 @@ def _layers():
     ]
 
 
+def _hidden(x, W_1, b_1, W_2, b_2):
+    return torch.relu(x @ W_1.T + b_1)
+
+
+def _with(curve):
+    """The network with another function in the place of ReLU."""
+    return lambda x, W_1, b_1, W_2, b_2: curve(x @ W_1.T + b_1) @ W_2.T + b_2
+
+
+_CURVES = (
+    ("softmax", lambda z: torch.softmax(z, dim=-1)),
+    ("SiLU", nn.functional.silu),
+    ("leaky ReLU", nn.functional.leaky_relu),
+    ("leaky ReLU of slope 0.1", lambda z: nn.functional.leaky_relu(z, 0.1)),
+    ("leaky ReLU of slope 0.2", lambda z: nn.functional.leaky_relu(z, 0.2)),
+    ("the absolute value", torch.abs),
+    ("ELU", nn.functional.elu),
+    ("softplus", nn.functional.softplus),
+    ("squared ReLU", lambda z: torch.relu(z) ** 2),
+    ("a ReLU that keeps the negative numbers", lambda z: z.clamp(max=0)),
+    ("a clamp between 0 and 1", lambda z: z.clamp(0, 1)),
+)
+
+
+def _relu_on_x(x, W_1, b_1, W_2, b_2):
+    return (torch.relu(x) @ W_1.T + b_1) @ W_2.T + b_2
+
+
+def _both_matrices(x, W_1, b_1, W_2, b_2):
+    return torch.relu(x @ (W_2 @ W_1).T + W_2 @ b_1 + b_2)
+
+
 FEED_FORWARD = Exercise(
     id="07.1",
     title="Feed-forward network",
     reference=feed_forward,
+    axes={"x": "... C", "W_1": "4C C", "b_1": "4C", "W_2": "C 4C", "b_2": "C", "return": "... C"},
+    intermediates=(
+        ("the hidden numbers before the ReLU", lambda x, W_1, b_1, W_2, b_2: x @ W_1.T + b_1),
+        ("the hidden numbers after the ReLU", _hidden),
+        *((f"the network with {name} in the place of ReLU", _with(f)) for name, f in _CURVES),
+        ("the network with a ReLU on x in the place of the one between the layers", _relu_on_x),
+        ("a ReLU of the product of both matrices", _both_matrices),
+    ),
+    trained=True,
     cases=_layers,
     accepted=(_by_linear,),
     checked="two inputs of different sizes: the first layer, ReLU and the second layer, both with their biases",
@@ -46,7 +87,31 @@ FEED_FORWARD = Exercise(
         Mistake(
             "no ReLU",
             change=("torch.relu", ""),
-            message="Without the ReLU two matrices in a row are one matrix: nothing new can be computed.",
+            message="Nothing cuts off the negative numbers between the two layers, and two matrices in a row are one matrix: nothing new can be computed. "
+            "The ReLU is missing.",
+        ),
+        Mistake(
+            "GELU instead of ReLU",
+            change=("torch.relu", "nn.functional.gelu"),
+            message="This is the network with GELU, a smoother curve that many models use. Here ReLU is wanted: torch.relu.",
+        ),
+        Mistake(
+            "GELU by tanh instead of ReLU",
+            change=(
+                "torch.relu(x @ W_1.T + b_1)",
+                'nn.functional.gelu(x @ W_1.T + b_1, approximate="tanh")',
+            ),
+            message="This is the network with GELU in its approximation by tanh, as GPT-2 has it. Here ReLU is wanted: torch.relu.",
+        ),
+        Mistake(
+            "tanh instead of ReLU",
+            change=("torch.relu", "torch.tanh"),
+            message="This is the network with tanh between its layers. Here ReLU is wanted: torch.relu.",
+        ),
+        Mistake(
+            "sigmoid instead of ReLU",
+            change=("torch.relu", "torch.sigmoid"),
+            message="This is the network with a sigmoid between its layers. Here ReLU is wanted: torch.relu.",
         ),
         Mistake(
             "ReLU at the end too",
@@ -62,7 +127,7 @@ FEED_FORWARD = Exercise(
                 "torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2",
                 "torch.relu((x @ W_1.T + b_1) @ W_2.T + b_2)",
             ),
-            message="The ReLU stands after the second layer. It belongs between the two, or they are one matrix.",
+            message="This is a ReLU of both layers together, which are one matrix then. The ReLU belongs between the two, on the 4C hidden numbers.",
         ),
         Mistake(
             "not projected back",
@@ -70,14 +135,15 @@ FEED_FORWARD = Exercise(
             message="The result has 4C channels. Project back to C, so that it can be added to x.",
         ),
         Mistake(
-            "not transposed",
+            "the first matrix does not fit",
             change=(("W_1.T", "W_1"), ("W_2.T", "W_2")),
-            message="nn.Linear stores (out, in): W_1 is (4C, C). Multiply by W_1.T.",
+            message="x has C channels, so the matrix that it is multiplied by needs C rows; yours has 4C. nn.Linear stores (out, in): W_1 is (4C, C), so W_1.T fits. "
+            "(W_2 belongs to the second layer.)",
         ),
         Mistake(
             "reshaped instead of transposed",
             change=(("W_1.T", "W_1.reshape(W_2.shape)"), ("W_2.T", "W_2.reshape(W_1.shape)")),
-            message="The shapes fit, the numbers are in the wrong places: view and reshape keep the reading order, .T turns rows into columns.",
+            message="The shapes fit, the numbers of the matrices are in the wrong places: in their old reading order, as after view or reshape. .T turns rows into columns.",
         ),
         Mistake(
             "W_1 and W_2 exchanged",
@@ -107,7 +173,7 @@ FEED_FORWARD = Exercise(
         Mistake(
             "x added",
             change=("return ", "return x + "),
-            message="You added x. The block does that (exercise 07.3); here only the residual branch is wanted.",
+            message="Your result is the right one plus x. The block adds x (exercise 07.3); here only the residual branch is wanted.",
         ),
     ),
     hints=(
@@ -145,10 +211,33 @@ def _tokens():
     return [(x,) for x in batches]
 
 
+def _between_0_and_1(x, eps=1e-5):
+    low, high = x.amin(-1, keepdim=True), x.amax(-1, keepdim=True)
+    return (x - low) / (high - low + eps)
+
+
+def _length_one(x, eps=1e-5):
+    return nn.functional.normalize(x - x.mean(dim=-1, keepdim=True), dim=-1, eps=eps)
+
+
+def _not_centred(x, eps=1e-5):
+    mean_square = (x**2).mean(dim=-1, keepdim=True)
+    return (x - x.mean(dim=-1, keepdim=True)) / torch.sqrt(mean_square + eps)
+
+
 LAYER_NORM = Exercise(
     id="07.2",
     title="Layer norm",
     reference=layer_norm,
+    axes={"x": "... C", "return": "... C"},
+    intermediates=(
+        ("the mean of each token", lambda x, eps=1e-5: x.mean(-1)),
+        ("the variance of each token", lambda x, eps=1e-5: x.var(-1, unbiased=False)),
+        ("each token with its smallest channel at 0 and its largest at 1", _between_0_and_1),
+        ("each token minus its mean, with length 1", _length_one),
+        ("the centred token divided by the root of its mean square, mean included", _not_centred),
+    ),
+    trained=True,
     cases=_tokens,
     accepted=(_by_squares,),
     atol=1e-4,
@@ -158,7 +247,7 @@ LAYER_NORM = Exercise(
         Mistake(
             "variance divided by C - 1",
             change=("unbiased=False, ", ""),
-            message="Tensor.var divides by C - 1 unless told otherwise. Here the C channels are all there is: unbiased=False.",
+            message="The variance was divided by C - 1, as var does unless told otherwise. Here the C channels are all there is: unbiased=False.",
         ),
         Mistake(
             "ε outside the square root",
@@ -171,27 +260,40 @@ LAYER_NORM = Exercise(
                 ("unbiased=False, ", ""),
                 ("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)"),
             ),
-            message="Two things: Tensor.std divides by C - 1, not C, and ε was added after the square root. Take the variance with unbiased=False: sqrt(var + ε).",
+            message="Two things: the variance was divided by C - 1, not C (as std does unless told otherwise), and ε was added after the square root. "
+            "Take the variance with unbiased=False: sqrt(var + ε).",
         ),
         Mistake(
             "standard deviation without ε",
             change=(("unbiased=False, ", ""), ("variance + eps", "variance")),
-            message="Two things: Tensor.std divides by C - 1, not C, and ε is missing. Take the variance with unbiased=False: sqrt(var + ε).",
+            message="Two things: the variance was divided by C - 1, not C (as std does unless told otherwise), and no ε is added under the root. "
+            "Take the variance with unbiased=False: sqrt(var + ε).",
         ),
         Mistake(
-            "no ε",
+            "no ε under the root",
             change=("variance + eps", "variance"),
-            message="ε is missing: tiny tokens are blown up to full size, and a constant token would be 0/0.",
+            message="Tiny tokens are blown up to full size, and a constant token would be 0/0: the division is by the square root of the variance alone. "
+            "Add ε to the variance, under the root: sqrt(var + ε).",
         ),
         Mistake(
             "divided by the variance",
             change=("torch.sqrt(variance + eps)", "(variance + eps)"),
-            message="You divided by the variance. Its square root is the size of the numbers.",
+            message="The division is by the variance. Its square root is the size of the numbers.",
+        ),
+        Mistake(
+            "sum instead of mean",
+            change=("x.mean(", "x.sum("),
+            message="The sum of the channels was subtracted, not their mean.",
+        ),
+        Mistake(
+            "sum of squares instead of the variance",
+            change=("torch.sqrt(variance + eps)", "torch.sqrt(variance * x.shape[-1] + eps)"),
+            message="The squared differences were added up and not divided by C, so the result is √C times too small. The variance is their mean.",
         ),
         Mistake(
             "over time",
             change=(("mean(dim=-1", "mean(dim=-2"), ("var(dim=-1", "var(dim=-2")),
-            message="The mean ran over the tokens, dim=-2: tokens were mixed, future ones included. Each token for itself: dim=-1.",
+            message="Mean and variance were taken over the tokens, dim=-2: tokens were mixed, future ones included. Each token for itself: dim=-1.",
         ),
         Mistake(
             "over the whole sequence",
@@ -228,12 +330,12 @@ LAYER_NORM = Exercise(
         Mistake(
             "brackets missing",
             change=("(x - mean)", "x - mean"),
-            message="Division goes before subtraction: only the mean was divided. Put x - mean in brackets.",
+            message="Only the mean was divided, and x left as it is: division goes before subtraction. Put x - mean in brackets.",
         ),
         Mistake(
             "mean not subtracted",
             change=("(x - mean)", "x"),
-            message="The size is right, the mean is still in.",
+            message="The division is right, but the mean was not subtracted before it.",
         ),
         Mistake(
             "root mean square",
@@ -287,10 +389,40 @@ def _with_bug(bug):
     return block
 
 
+def _halved(x, attention, feed_forward, norm_1, norm_2):
+    x = (x + attention(norm_1(x))) / 2
+    return (x + feed_forward(norm_2(x))) / 2
+
+
+def _attention_twice(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    return block(x, attention, feed_forward, norm_1, norm_2)
+
+
+def _feed_forward_twice(x, attention, feed_forward, norm_1, norm_2):
+    x = block(x, attention, feed_forward, norm_1, norm_2)
+    return x + feed_forward(norm_2(x))
+
+
+def _branches_multiplied(x, attention, feed_forward, norm_1, norm_2):
+    return x + attention(norm_1(x)) * feed_forward(norm_2(x))
+
+
 BLOCK = Exercise(
     id="07.3",
     title="The block",
     reference=block,
+    axes={"x": "B T C", "return": "B T C"},
+    intermediates=(
+        ("the output of the attention alone", lambda x, a, f, n, m: a(n(x))),
+        ("x after the attention, before the feed-forward", lambda x, a, f, n, m: x + a(n(x))),
+        ("the feed-forward's output alone", lambda x, a, f, n, m: f(m(x + a(n(x))))),
+        ("each sum of x and a branch halved: the mean of both", _halved),
+        ("the block with its attention twice", _attention_twice),
+        ("the block with its feed-forward twice", _feed_forward_twice),
+        ("the two branches multiplied, not added one after the other", _branches_multiplied),
+    ),
+    trained=True,
     cases=_parts,
     checked="two blocks with random norms: both residual connections, both norms, in the right order",
     mistakes=(
@@ -306,6 +438,20 @@ BLOCK = Exercise(
                 ("x + feed_forward(norm_2(x))", "norm_2(x + feed_forward(x))"),
             ),
             message="This is the block of 2017: norm(x + f(x)), the norm on the residual stream. Pre-norm is x + f(norm(x)).",
+        ),
+        Mistake(
+            "one residual connection around both",
+            change=(
+                ("x = x + attention(norm_1(x))", "z = attention(norm_1(x))"),
+                ("norm_2(x)", "norm_2(z)"),
+            ),
+            message="There is one residual connection around both parts: x is added once, at the end. Each part needs its own: x = x + attention(norm_1(x)), "
+            "then x + feed_forward(norm_2(x)).",
+        ),
+        Mistake(
+            "norm_1 on the residual stream",
+            change=("x = x + attention(norm_1(x))", "x = norm_1(x)\n    x = x + attention(x)"),
+            message="In the first line the norm replaced x on the residual stream: only the attention reads norm_1(x), and x itself is added.",
         ),
         Mistake(
             "the first sum is not kept",

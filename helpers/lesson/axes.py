@@ -1,0 +1,154 @@
+"""What the axes of arguments and results are called: their sizes, and shapes in letters.
+
+An exercise says ``axes={"x": "B T C", "W": "C d", "return": "B T d"}``: for each tensor one word
+an axis. A number in front multiplies ("4C"), and "..." in front stands for any axes. A whole number
+among the arguments whose name is one of the letters, such as ``T``, is that size.
+"""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# How one place along an axis is called.
+NOUNS = {"B": "sequence", "T": "token", "C": "channel", "d": "channel", "d_v": "channel"}
+NOUNS |= {"R": "row", "S": "column", "n_head": "head", "n_head·head_size": "channel"}
+
+
+def letters(spec: str) -> list[str]:
+    """The words of a spec without "...": one for each axis.
+
+    Examples
+    --------
+    >>> letters("... 4C d")
+    ['4C', 'd']
+    """
+    return [word for word in spec.split() if word != "..."]
+
+
+def split(word: str) -> tuple[int, str]:
+    """A word as a factor and a letter: "4C" is 4 times C."""
+    factor, letter = re.fullmatch(r"(\d*)([\w·]*)", word).groups()
+    return int(factor or 1), letter
+
+
+def all_letters(axes: Mapping[str, str]) -> list[str]:
+    """Every letter once, in the order in which they appear."""
+    return list(dict.fromkeys(split(word)[1] for spec in axes.values() for word in letters(spec)))
+
+
+def sizes(axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any]) -> dict:
+    """The size that each letter has in a call."""
+    found: dict[str, int] = {}
+    for name, argument in zip(names, arguments, strict=False):
+        if isinstance(argument, Tensor):
+            words = letters(axes.get(name, ""))
+            for word, n in zip(reversed(words), reversed(argument.shape), strict=False):
+                factor, letter = split(word)
+                found.setdefault(letter, n // factor)
+        elif type(argument) is int:
+            found[name] = argument
+    order = [letter for letter in all_letters(axes) if letter in found]
+    return {letter: found[letter] for letter in dict.fromkeys([*order, *found])}
+
+
+def cut(
+    axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any], letter: str, size: int
+) -> tuple:
+    """The arguments with one letter cut down to a size, in each of them."""
+    changed = []
+    for name, argument in zip(names, arguments, strict=False):
+        if isinstance(argument, Tensor):
+            words = letters(axes.get(name, ""))
+            for axis, word in zip(range(-1, -len(words) - 1, -1), reversed(words), strict=True):
+                if split(word)[1] == letter and argument.dim() >= -axis:
+                    argument = argument.narrow(axis, 0, split(word)[0] * size)
+            argument = argument.clone(memory_format=torch.contiguous_format)
+        elif name == letter:
+            argument = size
+        changed.append(argument)
+    return tuple(changed)
+
+
+def resized(
+    axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any], letter: str, size: int
+) -> tuple:
+    """The arguments with one letter of another size: parts are left out, or repeated."""
+    changed = []
+    for name, argument in zip(names, arguments, strict=False):
+        if isinstance(argument, Tensor):
+            words = letters(axes.get(name, ""))
+            for axis, word in zip(range(-1, -len(words) - 1, -1), reversed(words), strict=True):
+                if split(word)[1] == letter and argument.dim() >= -axis:
+                    places = torch.arange(split(word)[0] * size) % argument.shape[axis]
+                    argument = argument.index_select(axis, places)
+        elif name == letter:
+            argument = size
+        changed.append(argument)
+    return tuple(changed)
+
+
+def spelled(shapes: Sequence[Sequence[int]], known: Sequence[Mapping[str, int]]) -> str:
+    """Write a shape in letters, where they fit in each of several calls; "" where none do.
+
+    Parameters
+    ----------
+    shapes
+        One shape for each call.
+    known
+        The sizes of the letters in each call.
+
+    Examples
+    --------
+    >>> spelled([(3, 10), (2, 12)], [{"B": 3, "T": 5, "C": 2}, {"B": 2, "T": 3, "C": 4}])
+    '(B, T·C)'
+    """
+    if len({len(shape) for shape in shapes}) != 1:
+        return ""
+    words = []
+    for column in zip(*shapes, strict=True):
+        word = _name_of(column, known)
+        if not word:
+            return ""
+        words.append(word)
+    return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
+
+
+def _name_of(values: Sequence[int], known: Sequence[Mapping[str, int]]) -> str:
+    """What is so large in each call: a letter, one with a factor, a product, or a number."""
+    common = [letter for letter in known[0] if all(letter in one for one in known)]
+    for letter in common:
+        if all(one[letter] == n for one, n in zip(known, values, strict=True)):
+            return letter
+    if len(set(values)) == 1:
+        return str(values[0])
+    for letter in common:
+        for add in (1, -1):
+            if all(one[letter] + add == n for one, n in zip(known, values, strict=True)):
+                return f"{letter} {'+' if add > 0 else '−'} 1"
+        for factor in (2, 3, 4):
+            if all(factor * one[letter] == n for one, n in zip(known, values, strict=True)):
+                return f"{factor}·{letter}"
+    for a, b in itertools.combinations(common, 2):
+        if all(one[a] * one[b] == n for one, n in zip(known, values, strict=True)):
+            return f"{a}·{b}"
+    for a in common:
+        if all(one[a] == 3 * n for one, n in zip(known, values, strict=True)):
+            return f"{a}/3"
+    return ""
+
+
+def axis_of(spec: str, letter: str, dim: int) -> int | None:
+    """Where a letter stands first, counted from the end; None where it does not."""
+    words = letters(spec)
+    if len(words) <= dim and letter in words:
+        return words.index(letter) - len(words)
+    return None
+
+
+def noun(letter: str) -> str:
+    """How one place along an axis is called."""
+    return NOUNS.get(split(letter)[1], "part")

@@ -1,0 +1,192 @@
+"""Inputs that an exercise's contract allows and its plain cases do not show.
+
+From the cases and the names of the axes follow: sizes of 1, other numbers of axes in front, numbers
+1000 times as large or a millionth, numbers around 100 and -1000, float64, tensors that lie
+transposed in memory, and other values of each number among the arguments. An input is left out
+where the reference or an accepted form refuses it, where they disagree, or where float32 is too
+coarse for one right answer.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from helpers.lesson import axes as names_of_axes
+from helpers.lesson.calls import Outcome, agree, call_again, is_number, same_conditions
+from helpers.numbers import joined
+
+LONG = 150  # tokens
+FRONT = ((), (2,), (2, 3))  # axes in the place of "..."
+
+
+@dataclass(frozen=True)
+class ContractInput:
+    """Arguments that a right answer can take, in words, and what comes of the reference."""
+
+    told: str
+    arguments: tuple
+    expected: Outcome
+    atol: float
+
+
+def contract_inputs(
+    right: Sequence[Callable],
+    cases: Sequence[tuple],
+    axes: Mapping[str, str],
+    names: Sequence[str],
+    atol: float,
+    several: bool,
+) -> list[ContractInput]:
+    """All inputs of the contract on which the right answers agree.
+
+    Parameters
+    ----------
+    right
+        The right answers, the reference first.
+    cases
+        The plain check inputs, from which the others are made.
+    axes, names
+        What the axes of each argument are called, and the names of the arguments.
+    atol
+        How far a number of about 1 may lie from the reference's.
+    several
+        Whether the answer is several tensors.
+    """
+
+    def run(function: Callable, arguments: tuple) -> Outcome:
+        return call_again(function, arguments, names, several)
+
+    found = []
+    for told, arguments in _variations(cases, axes, names):
+        expected = run(right[0], arguments)
+        if expected.error or not is_number(expected.value):
+            continue
+        value = torch.as_tensor(expected.value)
+        size = value.abs().max().item() if value.numel() else 0.0
+        allowed = atol * (size or 1.0)
+        kept = ContractInput(told, arguments, expected, allowed)
+        others = [run(form, arguments) for form in right[1:]]
+        exact = run(right[0], tuple(map(_as_double, arguments)))
+        if not value.isfinite().all() or not all(fits(kept, other) for other in others):
+            continue
+        if (
+            exact.error is None
+            and not agree(torch.as_tensor(exact.value), value, 1e-5, atol=allowed / 4).all()
+        ):
+            continue
+        found.append(kept)
+    return found
+
+
+def fits(wanted: ContractInput, got: Outcome) -> bool:
+    """Tell whether an outcome is right, but for the number of digits."""
+    if got.error or got.changed_input or not is_number(got.value):
+        return False
+    a, b = torch.as_tensor(got.value), torch.as_tensor(wanted.expected.value)
+    return a.shape == b.shape and bool(agree(a, b, rtol=1e-5, atol=wanted.atol).all())
+
+
+def _as_double(argument: Any) -> Any:
+    return argument.double() if _is_float(argument) else argument
+
+
+def _is_float(argument: Any) -> bool:
+    return isinstance(argument, Tensor) and argument.is_floating_point()
+
+
+# ---------------------------------------------------------------- the inputs
+
+
+def _variations(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> Iterator:
+    """Pairs of words and arguments; the likeliest to find something first."""
+    yield from _small_sizes(cases[:2], axes, names)
+    first = cases[0]
+    yield from _other_numbers(first, names, axes)
+    if any(map(_is_float, first)):
+        yield from _scaled(first, axes, names)
+        yield from _other_layouts(first, names)
+        yield from other_fronts(first, axes, names)
+
+
+def _small_sizes(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> Iterator:
+    for letter in names_of_axes.all_letters(axes):
+        for case in cases:
+            if names_of_axes.sizes(axes, names, case).get(letter, 1) > 1:
+                yield f"{letter} = 1", names_of_axes.cut(axes, names, case, letter, 1)
+
+
+def _other_numbers(case: tuple, names: Sequence[str], axes: Mapping) -> Iterator:
+    """Other values of whole numbers and floats among the arguments, one at a time."""
+    for i, (name, value) in enumerate(zip(names, case, strict=False)):
+        others: tuple = ()
+        if type(value) is int:
+            others = (2, LONG) if name in names_of_axes.all_letters(axes) else (1, 10 * value)
+        elif isinstance(value, float):
+            others = (1.0, value / 10, value / 1000)
+        for other in others:
+            if other != value:
+                yield f"{name} = {other:g}", (*case[:i], other, *case[i + 1 :])
+
+
+def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
+    """The data (what has tokens, or else every float tensor) larger, smaller and shifted."""
+    data = [name for name, a in zip(names, case, strict=False) if _is_float(a)]
+    with_tokens = [name for name in data if "T" in names_of_axes.letters(axes.get(name, ""))]
+    data = with_tokens or data
+    written = joined([f"`{name}`" for name in data])
+
+    def changed(change: Callable[[Tensor], Tensor]) -> tuple:
+        pairs = zip(names, case, strict=False)
+        return tuple(change(a) if name in data else a for name, a in pairs)
+
+    yield f"numbers 1000 times as large in {written}", changed(lambda z: z * 1000)
+    yield f"numbers a millionth as large in {written}", changed(lambda z: z * 1e-6)
+    yield f"numbers around 100 in {written}", changed(lambda z: 100 + _normal(z))
+    if any((a < 0).any() for a in case if _is_float(a)):
+        yield f"numbers around -1000 in {written}", changed(lambda z: _normal(z) - 1000)
+
+
+def _normal(z: Tensor) -> Tensor:
+    return torch.randn(z.shape, generator=torch.Generator().manual_seed(z.numel()))
+
+
+def _other_layouts(case: tuple, names: Sequence[str]) -> Iterator:
+    yield "float64", tuple(map(_as_double, case))
+    if any(isinstance(a, Tensor) and a.dim() > 1 for a in case):
+        told = "tensors that are not contiguous (their numbers lie transposed in memory)"
+        yield told, tuple(map(_transposed_in_memory, case))
+
+
+def _transposed_in_memory(argument: Any) -> Any:
+    if isinstance(argument, Tensor) and argument.dim() > 1:
+        return argument.mT.contiguous().mT
+    return argument
+
+
+def other_fronts(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
+    """Pairs of words and arguments: other axes for "...", in all arguments that have it."""
+    open_ones = [name for name in names if axes.get(name, "").startswith("...")]
+    for front in FRONT if open_ones else ():
+        arguments, dim = [], 0
+        for name, argument in zip(names, case, strict=False):
+            if name in open_ones:
+                argument = _with_front(argument, len(names_of_axes.letters(axes[name])), front)
+                dim = argument.dim()
+            arguments.append(argument)
+        if [a.shape for a in arguments if isinstance(a, Tensor)] != [
+            a.shape for a in case if isinstance(a, Tensor)
+        ]:
+            written = joined([f"`{name}`" for name in open_ones])
+            yield f"{written} with {dim} {'axis' if dim == 1 else 'axes'}", tuple(arguments)
+
+
+def _with_front(tensor: Tensor, own: int, front: tuple[int, ...]) -> Tensor:
+    """The tensor's own last axes, with other axes in front; new parts are old ones rolled."""
+    parts = list(tensor.reshape(-1, *tensor.shape[tensor.dim() - own :]))
+    wanted = torch.Size(front).numel()
+    while len(parts) < wanted:
+        parts.append(1.1 * parts[len(parts) - 1].roll(1, -1))
+    return torch.stack(parts[:wanted]).reshape(*front, *parts[0].shape)

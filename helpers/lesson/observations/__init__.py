@@ -1,0 +1,100 @@
+"""Finds out by experiment what a wrong answer does, and says it in one or two sentences.
+
+Nothing here knows an exercise: what is tried follows from the names of the axes, from the arguments
+and from the reference. Every sentence is a fact that was computed; a guess ends in "?".
+
+- `trial`: a wrong answer, what it was given and what came. `steps`: it is an argument or a step on
+  the way. `factors`: every number is off in one way. `rearranged`: the right numbers elsewhere.
+  `rows`: each row is off in its own way. `changed_inputs`: right for other inputs.
+  `dependence`: what it depends on. `places`: where it is wrong. `forms`: shapes, types, crashes.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+
+from helpers.lesson.calls import same_conditions
+from helpers.lesson.observations.changed_inputs import right_for_other_inputs
+from helpers.lesson.observations.dependence import (
+    how_it_follows,
+    what_it_adds_up,
+    what_it_depends_on,
+)
+from helpers.lesson.observations.factors import every_number
+from helpers.lesson.observations.forms import what_form_it_has
+from helpers.lesson.observations.places import (
+    a_row_of_weights,
+    rows_by_size,
+    where_it_is_wrong,
+    which_sums_hold,
+    zeros_missing,
+)
+from helpers.lesson.observations.rearranged import heads_elsewhere, other_places, same_numbers
+from helpers.lesson.observations.rows import (
+    alike,
+    columns_shifted,
+    each_row,
+    row_factors,
+    scores_multiplied,
+)
+from helpers.lesson.observations.steps import step_with_factors, what_it_is
+from helpers.lesson.observations.trial import Observation, Trial
+
+KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
+    what_it_is,
+    what_form_it_has,
+    every_number,
+    other_places,
+    row_factors,
+    each_row,
+    step_with_factors,
+    scores_multiplied,
+    columns_shifted,
+    heads_elsewhere,
+    alike,
+    same_numbers,
+    right_for_other_inputs,
+    what_it_depends_on,
+    what_it_adds_up,
+    how_it_follows,
+    where_it_is_wrong,
+    rows_by_size,
+    zeros_missing,
+    which_sums_hold,
+    a_row_of_weights,
+)
+CERTAIN = 4  # nothing explains more than a fact of at most this rank: the search ends
+COMPLETE = 6  # a fact of at most this rank says all; another sentence would only distract
+
+
+def observe(trial: Trial) -> tuple[str, ...]:
+    """The one or two facts about an answer that explain most, the best first.
+
+    Parameters
+    ----------
+    trial
+        The answer and what came of it.
+
+    Returns
+    -------
+    tuple of str
+        Sentences; empty when no experiment found anything.
+    """
+    found: list[tuple[int, int, str]] = []
+    with same_conditions(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the answer, which was told of them before
+        for order, kind in enumerate(KINDS):
+            # An experiment may trip over a result that its author did not foresee.
+            with contextlib.suppress(Exception):
+                of_this_kind = sorted(kind(trial), key=lambda one: one.rank)
+                found += [(one.rank, order, one.text) for one in of_this_kind]
+            if found and min(found)[0] <= CERTAIN:
+                break
+    found.sort(key=lambda one: one[0])
+    if not found:
+        return ()
+    best = found[0]
+    others = [one for one in found[1:] if one[1] != best[1]]
+    if best[0] <= COMPLETE or not others:
+        return (best[2],)
+    return (best[2], others[0][2])

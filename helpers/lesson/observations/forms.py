@@ -1,0 +1,237 @@
+"""Wrong shapes, wrong types and crashes: what can be found out all the same."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from helpers.lesson import axes as names_of_axes
+from helpers.lesson.calls import call_again, is_number
+from helpers.lesson.contracts import other_fronts
+from helpers.lesson.observations.trial import ORDINALS, Observation, Trial
+from helpers.numbers import joined
+
+EXAMPLES = (8, 32, 16, 64, 10)  # sizes that the notebooks' examples have
+
+
+def what_form_it_has(trial: Trial) -> Iterator[Observation]:
+    """The shape in letters, the right result inside a tuple, or where it runs at all."""
+    if trial.got[trial.shown].error:
+        yield from _where_it_runs(trial)
+    else:
+        if any(outcome.changed_input for outcome in trial.got) and all(trial.right):
+            yield Observation(6, "The numbers that your function returns are right.")
+        yield from _another_type(trial)
+        yield from _inside(trial)
+        yield from _pieces(trial)
+        yield from _shape_in_letters(trial)
+    yield from _sizes_in_the_source(trial)
+
+
+# ---------------------------------------------------------------- types
+
+
+def _another_type(trial: Trial) -> Iterator[Observation]:
+    """Right numbers of another dtype or in an array; or an argument that is no tensor."""
+    values = [outcome.value for outcome in trial.got]
+    if all(isinstance(v, np.ndarray) for v in values):
+        tensors = [torch.from_numpy(v).double() for v in values]
+        if all(map(trial.same, tensors, trial.wanted)):
+            text = "The numbers are right, but they stand in a NumPy array, not in a tensor."
+            yield Observation(4, text)
+    elif all(trial.right) and all(isinstance(v, Tensor) for v in values):
+        got, wanted = values[0].dtype, torch.as_tensor(trial.expected[0].value).dtype
+        if got != wanted and values[0].is_floating_point():
+            yield Observation(4, f"The numbers are right, but they are {got}, not {wanted}.")
+    for i, name in enumerate(trial.names[: len(trial.inputs[0])]):
+        given = [case[i] for case in trial.inputs]
+        if all(map(_same_module, values, given)):
+            yield Observation(3, f"Your result is `{name}` itself, unchanged.")
+
+
+def _same_module(value: Any, given: Any) -> bool:
+    if not isinstance(value, nn.Module) or type(value) is not type(given):
+        return False
+    pairs = zip(value.state_dict().values(), given.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def _shape_in_letters(trial: Trial) -> Iterator[Observation]:
+    pairs = list(zip(trial.values, trial.wanted, strict=True))
+    wrong = [i for i, (v, e) in enumerate(pairs) if v is not None and v.shape != e.shape]
+    if not wrong:
+        return
+    known = [trial.sizes[i] for i in wrong]
+    got = names_of_axes.spelled([tuple(trial.values[i].shape) for i in wrong], known)
+    right = trial.axes.get("return", "")
+    if got and not trial.wanted[0].dim():
+        yield Observation(12, f"In letters, your result is {got}; it should be one number.")
+    elif got and right and "..." not in right:
+        wanted = ", ".join(names_of_axes.letters(right))
+        yield Observation(12, f"In letters, your result is {got}; it should be ({wanted}).")
+
+
+# ---------------------------------------------------------------- several values
+
+
+def _inside(trial: Trial) -> Iterator[Observation]:
+    """A tuple, a list or a dict that holds the right result, or makes it up."""
+    values = [outcome.value for outcome in trial.got]
+    if all(isinstance(v, dict) for v in values):
+        parts = [list(v.values()) for v in values]
+        if trial.several and _all_make(trial, parts, torch.stack):
+            text = "The values of your dict are the right tensors: return them as a tuple."
+            yield Observation(4, text)
+        return
+    if not all(isinstance(v, tuple | list) and v for v in values):
+        return
+    kind = type(values[0]).__name__
+    for i in range(min(map(len, values))):
+        parts = [_number_or_none(v[i]) for v in values]
+        if all(map(trial.same, parts, trial.wanted)):
+            text = f"Item {i} of the {len(values[0])} in your {kind} is the right result"
+            yield Observation(4, f"{text}: return it alone.")
+            return
+        turned = [p.mT if p is not None and p.dim() > 1 else None for p in parts]
+        if all(map(trial.same, turned, trial.wanted)):
+            yield Observation(4, f"Item {i} of your {kind} is the right result transposed.")
+            return
+    for make, dim in [(m, d) for m in (torch.cat, torch.stack) for d in (-1, 0, 1, 2)]:
+        if _all_make(trial, values, lambda parts, make=make, dim=dim: make(parts, dim=dim)):
+            call = f"torch.{make.__name__}(…, dim={dim})"
+            text = f"Your {kind} holds the right numbers in parts: {call} joins them."
+            yield Observation(4, text)
+            return
+    if _all_make(trial, values, lambda parts: torch.tensor(parts, dtype=torch.double)):
+        text = f"The numbers are right, but your result is a {kind} of numbers, not a tensor."
+        yield Observation(4, text)
+
+
+def _number_or_none(value: Any) -> Tensor | None:
+    return torch.as_tensor(value).detach().double() if is_number(value) else None
+
+
+def _all_make(trial: Trial, values: Sequence[Any], make: Callable) -> bool:
+    """Tell whether in every input the parts make up the right result."""
+    try:
+        made = [make(list(parts)).detach().double() for parts in values]
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
+        return False
+    return all(map(trial.same, made, trial.wanted))
+
+
+def _pieces(trial: Trial) -> Iterator[Observation]:
+    """Which rows of an argument the pieces are, where several tensors are wanted."""
+    value = trial.got[trial.shown].value
+    if (
+        not trial.several
+        or not isinstance(value, tuple | list | Tensor)
+        or trial.right[trial.shown]
+    ):
+        return
+    if not all(isinstance(piece, Tensor) for piece in value) or not 0 < len(value) <= 8:
+        return
+    whole = next((a for a in trial.inputs[trial.shown] if isinstance(a, Tensor)), None)
+    told = [_rows_of(piece.detach(), whole) for piece in value]
+    right = [_rows_of(piece, whole) for piece in trial.wanted[trial.shown]]
+    if all(told) and all(right):
+        text = f"Your pieces are {_in_order(told)}; they should be {_in_order(right)}."
+        yield Observation(4, text)
+
+
+def _in_order(told: list[str]) -> str:
+    return joined([f"({i}) {text}" for i, text in enumerate(told)])
+
+
+def _rows_of(piece: Tensor, whole: Tensor) -> str:
+    """Say which rows of a matrix a piece is; "" when it is none."""
+    if piece.dim() != 2 or piece.shape[1] != whole.shape[1]:
+        return ""
+    n = len(piece)
+    if not n:
+        return "no rows"
+    for start in range(len(whole) - n + 1):
+        rows = whole[start : start + n].double()
+        told = f"rows {start} to {start + n - 1}" if n > 1 else f"row {start}"
+        if torch.equal(rows, piece.double()):
+            return told
+        if torch.equal(rows.mT, piece.double()):
+            return f"{told} transposed"
+    return ""
+
+
+# ---------------------------------------------------------------- it raises
+
+
+def _where_it_runs(trial: Trial) -> Iterator[Observation]:
+    """Inputs for which the function does not raise, and whether it is right there."""
+    runs = [i for i, outcome in enumerate(trial.got) if not outcome.error]
+    if runs and any(trial.right[i] for i in runs):
+        return  # told among the places
+    if runs:
+        text = f"It does not raise for the {ORDINALS[runs[0]]} input, but it is wrong there."
+        yield Observation(18, text)
+        return
+    for told, guess, arguments in _gentler(trial):
+        outcome = call_again(trial.candidate, arguments, trial.names, trial.several)
+        wanted = trial.run_known(trial.reference, arguments)
+        if outcome.error or wanted is None:
+            continue
+        value = torch.as_tensor(outcome.value).double() if is_number(outcome.value) else None
+        if trial.same(value, wanted):
+            text = f"With {told} your function runs, and it is right there"
+            yield Observation(13, text + (guess or "."))
+            return
+        if "taken for" in guess:
+            text = f"With {told} your function runs, but it is wrong there, too"
+            yield Observation(18, text + guess)
+            return
+
+
+def _gentler(trial: Trial) -> Iterator[tuple[str, str, tuple]]:
+    """Inputs for which mixed-up axes or sizes do not raise, and what they would show."""
+    case, sizes = trial.inputs[0], trial.sizes[0]
+    own = names_of_axes.all_letters(trial.axes)
+    letters = [k for k, n in sizes.items() if n > 1 and k in own]
+    for told, arguments in other_fronts(case, trial.axes, trial.names):
+        yield told, "", arguments
+    for i, a in enumerate(letters):
+        for b in letters[i + 1 :]:
+            least = min(sizes[a], sizes[b])
+            one = names_of_axes.resized(trial.axes, trial.names, case, a, least)
+            guess = ": is one taken for the other?"
+            yield f"{a} = {b}", guess, names_of_axes.resized(trial.axes, trial.names, one, b, least)
+    for a in letters:
+        for size in (*EXAMPLES, 1):
+            guess = ": is this size written into your code?" if size > 1 else ""
+            arguments = names_of_axes.resized(trial.axes, trial.names, case, a, size)
+            yield f"{a} = {size}", guess, arguments
+
+
+# ---------------------------------------------------------------- sizes in the source
+
+
+def _sizes_in_the_source(trial: Trial) -> Iterator[Observation]:
+    """Whole numbers in the candidate's source that look like the size of one example."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(trial.candidate)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return
+    used = {n for sizes in trial.sizes for n in sizes.values()}
+    found = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and type(node.value) is int
+    } & set(EXAMPLES) - used
+    for value in sorted(found):
+        text = f"The number {value} stands in your code. Is it the size of one example?"
+        yield Observation(17, text)
+        return

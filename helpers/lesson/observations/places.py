@@ -1,0 +1,335 @@
+"""Where a result of the right shape is wrong, and which sums hold."""
+
+import itertools
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from helpers.lesson.observations.trial import (
+    ORDINALS,
+    Observation,
+    Trial,
+    place_word,
+    plural,
+    written,
+)
+from helpers.numbers import listed
+
+
+def where_it_is_wrong(trial: Trial) -> Iterator[Observation]:
+    """Which inputs, which places along an axis, which corner of a matrix."""
+    yield from _some_inputs(trial)
+    if not trial.pairs or all(trial.right):
+        return
+    value, expected = trial.pairs[trial.shown]
+    yield from _kinds_of_numbers(trial)
+    yield from _not_finite(value, expected, trial)
+    if value.numel() < 2:
+        return
+    right = trial.close(value, expected)
+    yield from _places(trial, right)
+    yield from _corners(trial, right)
+
+
+def _some_inputs(trial: Trial) -> Iterator[Observation]:
+    """The answer is right for some check inputs and not for others: what tells them apart."""
+    right = trial.right
+    if not any(right) or all(right):
+        return
+    plain = [i for i, one in enumerate(trial.sizes) if right[i] and 1 not in one.values()]
+    good, bad = (plain or [right.index(True)])[0], right.index(False)
+    does = "Your function works" if trial.got[bad].error else "Your result is right"
+    verb = "raises" if trial.got[bad].error else "is wrong"
+    if told := _numbers_that_differ(trial):
+        yield Observation(14, f"{does} {told[0]}, and {verb} {told[1]}.")
+        return
+    axes = [_numbers_of_axes(trial.inputs[i]) for i in (good, bad)]
+    if axes[0] != axes[1]:
+        yield Observation(
+            14, f"{does} for an input with {axes[0]} axes, and {verb} for one with {axes[1]}."
+        )
+        return
+    sizes = [_largest(trial.inputs[i]) for i in (good, bad)]
+    if sizes[1] > 10 * sizes[0]:
+        a, b = map(written, sizes)
+        text = f"{does} where the numbers reach {a}, and {verb} where they reach {b}."
+        yield Observation(14, text)
+        return
+    alike = [f"{a} = {b}" for a, b in _equal_only_where_right(trial)]
+    if alike:
+        what = f"where {' and '.join(alike[:2])}"
+        yield Observation(14, f"{does} {what}, and {verb} where they differ.")
+        return
+    single = [k for k, n in trial.sizes[good].items() if n == 1 != trial.sizes[bad].get(k)]
+    if single:
+        yield Observation(16, f"{does} where {single[0]} = 1, and {verb} where it is more.")
+        return
+    own = {k: n for k, n in trial.sizes[good].items() if trial.sizes[bad].get(k) != n}
+    text = f"{does} for the {ORDINALS[good]} input, and {verb} for the {ORDINALS[bad]}"
+    if own:
+        listed_sizes = ", ".join(f"{k} = {n}" for k, n in own.items())
+        text += f": is something fixed to the sizes of the {ORDINALS[good]} ({listed_sizes})?"
+    yield Observation(16, text if own else f"{text}.")
+
+
+def rows_by_size(trial: Trial) -> Iterator[Observation]:
+    """Rows of the result are right or wrong by how large the numbers in that row are."""
+    if not trial.pairs or all(trial.right) or len(trial.tensors()) != 1:
+        return
+    sizes, rights = [], []
+    at = trial.names.index(trial.tensors()[0])
+    for case, (value, expected) in zip(trial.inputs, trial.pairs, strict=True):
+        if case[at].shape != value.shape or value.dim() < 1:
+            return
+        sizes += case[at].detach().abs().amax(-1).flatten().tolist()
+        rights += trial.close(value, expected).all(-1).flatten().tolist()
+    good = [n for n, right in zip(sizes, rights, strict=True) if right]
+    bad = [n for n, right in zip(sizes, rights, strict=True) if not right]
+    if not good or not bad or max(sizes) < 20:
+        return
+    if 3 * max(good) < min(bad):
+        text = (
+            f"reach {written(max(good))} are right, and wrong where they reach {written(min(bad))}"
+        )
+        yield Observation(13, f"Rows whose numbers {text}.")
+    elif min(good) > 3 * max(bad):
+        text = (
+            f"reach {written(min(good))} are right, and wrong where they reach {written(max(bad))}"
+        )
+        yield Observation(13, f"Only rows whose numbers {text}.")
+
+
+def _numbers_that_differ(trial: Trial) -> tuple[str, str] | None:
+    """A switch among the arguments that has one value where the answer is right."""
+    for i, name in enumerate(trial.names[: len(trial.inputs[0])]):
+        values = [case[i] for case in trial.inputs]
+        if not all(isinstance(v, bool) for v in values):
+            continue
+        good = {v for v, right in zip(values, trial.right, strict=True) if right}
+        bad = {v for v, right in zip(values, trial.right, strict=True) if not right}
+        if len(good) == 1 and not good & bad:
+            return f"for `{name}={good.pop()}`", f"for `{name}={bad.pop()}`"
+    return None
+
+
+def _numbers_of_axes(arguments: tuple) -> int:
+    return max((a.dim() for a in arguments if isinstance(a, Tensor)), default=0)
+
+
+def _equal_only_where_right(trial: Trial) -> Iterator[tuple[str, str]]:
+    """Pairs of axes of one size in every input that is right, and in no other."""
+    letters = [k for k in trial.sizes[0] if all(k in one for one in trial.sizes)]
+    # A size of 1 hides many a mistake, so such an input proves nothing.
+    cases = [i for i, one in enumerate(trial.sizes) if 1 not in one.values()]
+    sizes, right = [trial.sizes[i] for i in cases], [trial.right[i] for i in cases]
+    if len(set(right)) < 2:
+        return
+    for a, b in itertools.combinations(letters, 2):
+        if [one[a] == one[b] for one in sizes] == right:
+            yield a, b
+    for a, b, c in itertools.permutations(letters, 3):
+        if b < c and [one[a] == one[b] * one[c] for one in sizes] == right:
+            yield a, f"{b}·{c}"
+
+
+def _largest(arguments: tuple) -> float:
+    """The largest number, without its sign, in the tensors of a call."""
+    tensors = [a for a in arguments if isinstance(a, Tensor) and a.is_floating_point()]
+    return max((a.detach().abs().max().item() for a in tensors), default=0.0)
+
+
+def _kinds_of_numbers(trial: Trial) -> Iterator[Observation]:
+    """Only zeros and ones, only whole numbers, none below 0, where the right ones are others."""
+    values = torch.cat([v.flatten() for v, _ in trial.pairs])
+    wanted = torch.cat([e.flatten() for _, e in trial.pairs])
+    if not values.isfinite().all() or len(values) < 4:
+        return
+    if not values.any() and wanted.any():
+        yield Observation(6, "Your result is 0 everywhere.")
+    elif ((values == 0) | (values == 1)).all() and not ((wanted == 0) | (wanted == 1)).all():
+        yield Observation(13, "Your result holds only zeros and ones.")
+    elif (values == values.round()).all() and not (wanted == wanted.round()).all():
+        yield Observation(13, "Your result holds only whole numbers.")
+    elif (values >= 0).all() and (wanted < 0).any():
+        yield Observation(18, "No number of your result is below 0; some should be.")
+
+
+def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Observation]:
+    """Where nan and inf stand."""
+    lost = ~value.isfinite() & expected.isfinite()
+    if not lost.any():
+        return
+    kind = _kind_of(value[lost])
+    if lost.all():
+        yield Observation(15, f"Every number is {kind}.")
+        return
+    if lost.dim() >= 2 and lost.shape[-1] == lost.shape[-2]:
+        corner = _corner_of(lost)
+        if corner:
+            yield Observation(15, f"All numbers {corner} are {kind}, and no others.")
+            return
+    for axis in reversed(range(lost.dim())) if lost.dim() > 2 else range(lost.dim()):
+        along = lost.movedim(axis, 0).flatten(1) if lost.dim() > 1 else lost[:, None]
+        if bool((along.all(1) | ~along.any(1)).all()):
+            places = along.all(1).nonzero().flatten().tolist()
+            word = place_word(trial, axis, lost.dim())
+            many = len(places) > 1
+            which = f"{plural(word) if many else word} {listed(places)}".capitalize()
+            rest = "are" if many else "is"
+            yield Observation(15, f"{which} of your result {rest} {kind}, and nothing else is.")
+            return
+
+
+def _kind_of(lost: Tensor) -> str:
+    for kind, where in (
+        ("nan", lost.isnan()),
+        ("inf", lost == torch.inf),
+        ("-inf", lost == -torch.inf),
+    ):
+        if where.all():
+            return kind
+    return "nan or inf"
+
+
+def _places(trial: Trial, right: Tensor) -> Iterator[Observation]:
+    """Along one axis, some places are right throughout and all others wrong throughout."""
+    if not right.any():
+        return
+    best: tuple[float, str] | None = None
+    for axis in range(right.dim()):
+        along = right.movedim(axis, 0).flatten(1) if right.dim() > 1 else right[:, None]
+        good = along.all(1)
+        if not good.any() or good.all():
+            continue
+        clean = 1 - along[~good].double().mean().item()  # 1: nothing else is right
+        good_ones, bad = good.nonzero().flatten().tolist(), (~good).nonzero().flatten().tolist()
+        word = place_word(trial, axis, right.dim())
+        told = f"Only {_places_in_words(word, good_ones)} right."
+        if len(bad) <= len(good_ones):
+            told = f"Only {_places_in_words(word, bad)} wrong."
+        if best is None or clean > best[0]:
+            best = clean, told
+    if best and best[0] > 0.5:
+        yield Observation(17 if best[0] > 0.85 else 24, best[1])
+
+
+def zeros_missing(trial: Trial) -> Iterator[Observation]:
+    """Numbers where the right result has exact zeros, as above the diagonal."""
+    if not trial.pairs or all(trial.right):
+        return
+    value, expected = trial.pairs[trial.shown]
+    zero = expected == 0
+    if value.dim() < 2 or not value.isfinite().all() or not zero.any() or zero.all():
+        return
+    filled = zero & (value.abs() > 1e-6)
+    if not filled.any():
+        return
+    place = filled.nonzero()[0].tolist()
+    told = f"{written(value[tuple(place)].item())} in row {place[-2]}, column {place[-1]}"
+    where = "in places where 0 should stand"
+    if value.shape[-1] == value.shape[-2] and not filled.tril().any():
+        where = "above the diagonal, where 0 should stand"
+    yield Observation(12, f"Your result has other numbers {where}, such as {told}.")
+
+
+def _places_in_words(word: str, places: list[int]) -> str:
+    """Say "row 2 is" or "rows 0 to 2 are"."""
+    if len(places) == 1:
+        return f"{word} {places[0]} is"
+    return f"{plural(word)} {listed(places)} are"
+
+
+def _corners(trial: Trial, right: Tensor) -> Iterator[Observation]:
+    """In square matrices: only the diagonal, or only what is above or below it."""
+    if right.dim() < 2 or right.shape[-1] != right.shape[-2] or right.shape[-1] < 3:
+        return
+    words = trial.result_axes
+    if len(words) >= 2 and words[-1] != words[-2]:
+        return
+    for wrong, verb in ((True, "wrong"), (False, "right")):
+        corner = _corner_of(~right if wrong else right)
+        if corner:
+            yield Observation(16, f"Exactly the numbers {corner} are {verb}.")
+            return
+
+
+def _corner_of(mask: Tensor) -> str:
+    """Name the part of the last two axes where a mask is True: all of it, and nothing else."""
+    ones = torch.ones(mask.shape[-2:], dtype=torch.bool)
+    for name, part in (
+        ("on the diagonal", ones.tril() & ones.triu()),
+        ("above the diagonal", ones.triu(1)),
+        ("below the diagonal", ones.tril(-1)),
+        ("on and above the diagonal", ones.triu()),
+        ("on and below the diagonal", ones.tril()),
+        ("off the diagonal", ones.triu(1) | ones.tril(-1)),
+    ):
+        if torch.equal(mask, part.expand_as(mask)):
+            return name
+    return ""
+
+
+# ---------------------------------------------------------------- sums
+
+
+def which_sums_hold(trial: Trial) -> Iterator[Observation]:
+    """Sums of 1 over an axis: where they should be, and where they are instead."""
+    if not trial.pairs or all(trial.right):
+        return
+    value, expected = trial.pairs[trial.shown]
+    dim = value.dim()
+    if dim < 1 or not value.isfinite().all():
+        return
+    rows = _ones(trial, expected, dim - 1)
+    if rows and not _ones(trial, value, dim - 1):
+        for axis in range(dim - 1):
+            if _ones(trial, value, axis):
+                sums = f"sum over the {plural(place_word(trial, axis, dim))} is"
+                what = "column of your result sums to" if axis == dim - 2 else sums
+                yield Observation(7, f"Each {what} 1; each row should sum to 1.")
+                return
+        together = "sum to 1; each row should sum to 1."
+        if (value.sum() - 1).abs() < 1e-4 < (expected.sum() - 1).abs():
+            yield Observation(7, f"All numbers of your result together {together}")
+            return
+        if dim > 2 and _ones(trial, value.flatten(-2), dim - 2):
+            yield Observation(7, f"All numbers of one matrix together {together}")
+            return
+        sums = value.sum(-1).flatten()
+        bad = int((~trial.close(sums, torch.ones_like(sums))).double().argmax())
+        which = f"Row {bad % value.shape[-2]}" if dim > 1 else "Your result"
+        if sums.max() - sums.min() < 1e-4 and len(sums) > 1:
+            which = "Each row"
+        yield Observation(20, f"{which} sums to {written(sums[bad].item())}, not 1.")
+        return
+    if rows or dim < 2:
+        return
+    for axis in range(dim):
+        equal = trial.close(value.sum(axis), expected.sum(axis))
+        if value.shape[axis] > 1 and equal.all():
+            words = plural(place_word(trial, axis, dim))
+            what = "The sum of each row is" if axis == dim - 1 else f"The sums over the {words} are"
+            yield Observation(22, f"{what} right, the single numbers are not.")
+            return
+
+
+def _ones(trial: Trial, z: Tensor, axis: int) -> bool:
+    sums = z.sum(axis)
+    return bool(trial.close(sums, torch.ones_like(sums)).all())
+
+
+# ---------------------------------------------------------------- a row, when all else says little
+
+
+def a_row_of_weights(trial: Trial) -> Iterator[Observation]:
+    """The first wrong row beside the right one, where a matrix of weights is made of numbers."""
+    if not trial.pairs or trial.tensors() or all(trial.right):
+        return
+    value, expected = trial.pairs[trial.shown]
+    if value.dim() != 2 or value.shape[1] > 8 or not _ones(trial, expected, 1):
+        return
+    wrong = (~trial.close(value, expected)).any(1).nonzero().flatten().tolist()
+    row = next((i for i in wrong if i > 1), wrong[0])  # the first two have few weights
+    got, wanted = (" ".join(map(written, z[row].tolist())) for z in (value, expected))
+    yield Observation(10, f"Row {row} is {got}; it should be {wanted}.")

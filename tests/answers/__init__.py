@@ -1,0 +1,35 @@
+"""Wrong answers to the exercises, written by people who had not seen the list of mistakes."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class WrongAnswer(NamedTuple):
+    """A function that answers an exercise wrongly, and its cause in a few words."""
+
+    exercise: str
+    what: str
+    function: Callable
+
+
+WRONG: list[WrongAnswer] = []
+
+
+def wrong(exercise: str, what: str) -> Callable[[Callable], Callable]:
+    """Keep the function below as a wrong answer to an exercise."""
+
+    def keep(function: Callable) -> Callable:
+        WRONG.append(WrongAnswer(exercise, what, function))
+        return function
+
+    return keep
+
+
+def load() -> list[WrongAnswer]:
+    """All wrong answers, from the files beside this one."""
+    for module in pkgutil.iter_modules(__path__):
+        if module.name.startswith("nb"):
+            importlib.import_module(f"{__name__}.{module.name}")
+    return WRONG

@@ -1,0 +1,246 @@
+"""Wrong answers to the exercises of notebook 00, as learners might write them."""
+
+import torch
+import torch.nn.functional as F
+
+from tests.answers import wrong
+
+# ------------------------------------------------------------------ 00.1 the mean token
+
+
+@wrong("00.1", "averages over the sequences of the batch (axis 0) instead of over the tokens")
+def mean_of_the_sequences(x):
+    return x.mean(dim=0)
+
+
+@wrong("00.1", "takes the token in the middle instead of averaging")
+def middle_token(x):
+    return x[:, x.shape[1] // 2]
+
+
+@wrong("00.1", "adds the tokens and forgets to divide by their number")
+def sum_of_tokens(x):
+    return x.sum(dim=1)
+
+
+@wrong("00.1", "keepdim leaves the averaged axis in the shape: (B, 1, C)")
+def mean_with_keepdim(x):
+    return x.mean(dim=1, keepdim=True)
+
+
+@wrong("00.1", "returns the running mean of every token, (B, T, C), instead of only the last")
+def running_means(x):
+    count = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.cumsum(dim=1) / count
+
+
+@wrong("00.1", "divides by 5, the number of tokens of the example, whatever T is")
+def divided_by_five(x):
+    return x.sum(dim=1) / 5
+
+
+@wrong("00.1", "takes the median token in each channel, which is not the mean")
+def median_over_time(x):
+    return x.median(dim=1).values
+
+
+@wrong("00.1", "the loop starts at token 1, so token 0 is not added")
+def loop_skips_first_token(x):
+    B, T, C = x.shape
+    total = torch.zeros(B, C)
+    for t in range(1, T):
+        total = total + x[:, t]
+    return total / T
+
+
+@wrong("00.1", "averages the channels of each token (the last axis) instead of the tokens")
+def mean_of_the_channels(x):
+    return x.mean(dim=-1)
+
+
+@wrong("00.1", "averages only the first and the last token")
+def mean_of_both_ends(x):
+    return (x[:, 0] + x[:, -1]) / 2
+
+
+@wrong("00.1", "averages over everything and returns one number")
+def one_mean_for_all(x):
+    return x.mean()
+
+
+@wrong("00.1", "halves the old mean at each token, so late tokens count more than early ones")
+def halving_mean(x):
+    mean = x[:, 0]
+    for t in range(1, x.shape[1]):
+        mean = (mean + x[:, t]) / 2
+    return mean
+
+
+@wrong("00.1", "whole-number division throws away the fraction of the mean")
+def floor_divided_mean(x):
+    return x.sum(dim=1) // x.shape[1]
+
+
+@wrong("00.1", "uses channel 0 only and repeats it in every channel")
+def first_channel_repeated(x):
+    mean = x[:, :, 0].mean(dim=1)
+    return torch.stack([mean] * x.shape[2], dim=-1)
+
+
+# ----------------------------------------------------------------- 00.2 rows sum to 1
+
+
+@wrong("00.2", "without keepdim the sums are lined up with the columns, not with the rows")
+def sums_without_keepdim(a):
+    return a / a.sum(dim=-1)
+
+
+@wrong("00.2", "dim=1 is the axis of a row only in a single matrix; in a batch it sums columns")
+def sums_over_axis_one(a):
+    return a / a.sum(dim=1, keepdim=True)
+
+
+@wrong("00.2", "divides each matrix by the sum of all its numbers instead of each row by its own")
+def shares_of_the_matrix(a):
+    return a / a.sum(dim=(-2, -1), keepdim=True)
+
+
+@wrong("00.2", "divides each row by its length in the sense of vectors, the root of the squares")
+def unit_vectors(a):
+    return F.normalize(a, dim=-1)
+
+
+@wrong("00.2", "the loop runs over axis 0, so in a batch it divides whole matrices by their sum")
+def loop_over_first_axis(a):
+    out = torch.empty_like(a)
+    for i in range(a.shape[0]):
+        out[i] = a[i] / a[i].sum()
+    return out
+
+
+@wrong("00.2", "flattens the axes in front and never restores the shape")
+def flattened_rows(a):
+    rows = a.reshape(-1, a.shape[-1])
+    return rows / rows.sum(dim=1, keepdim=True)
+
+
+@wrong("00.2", "divides by the largest number of the row, so the largest share is 1")
+def divided_by_row_maximum(a):
+    return a / a.max(dim=-1, keepdim=True).values
+
+
+@wrong("00.2", "changes the row while it divides, so later entries are divided by another sum")
+def divides_while_summing(a):
+    out = a.clone()
+    for s in range(a.shape[-1]):
+        out[..., s] = out[..., s] / out.sum(dim=-1)
+    return out
+
+
+@wrong("00.2", "dim=2 exists only with one batch axis: a single matrix raises, two axes go wrong")
+def sums_over_axis_two(a):
+    return a / a.sum(dim=2, keepdim=True)
+
+
+@wrong("00.2", "clamps the sums to at least 1, so rows with a smaller sum are not divided")
+def clamped_sums(a):
+    return a / a.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+@wrong("00.2", "divides by the mean of the row, so each row sums to its number of columns")
+def divided_by_row_mean(a):
+    return a / a.mean(dim=-1, keepdim=True)
+
+
+@wrong("00.2", "swaps the last two axes to line the sums up, which fails in a batch")
+def transposed_twice(a):
+    return (a.mT / a.sum(dim=-1)).mT
+
+
+@wrong("00.2", "rounds the shares to two decimals, so the rows do not sum to 1 any more")
+def rounded_shares(a):
+    shares = a / a.sum(dim=-1, keepdim=True)
+    return torch.round(shares, decimals=2)
+
+
+# ------------------------------------------------------------ 00.3 swap the last two axes
+
+
+@wrong("00.3", "view changes the shape and keeps the reading order, so entries are mixed")
+def swapped_by_view(x):
+    B, R, S = x.shape
+    return x.contiguous().view(B, S, R)
+
+
+@wrong("00.3", "counts the axes from 1 and swaps batch and rows")
+def swapped_first_two(x):
+    return x.transpose(0, 1)
+
+
+@wrong("00.3", "calls transpose and throws its result away: x itself is not changed by it")
+def transpose_not_kept(x):
+    x.transpose(-2, -1)
+    return x
+
+
+@wrong("00.3", "turns each matrix by 90 degrees, which also reverses an order")
+def turned_by_ninety_degrees(x):
+    return torch.rot90(x, 1, dims=(-2, -1))
+
+
+@wrong("00.3", "swaps the last two entries of the last axis instead of the axes")
+def swapped_last_two_entries(x):
+    out = x.clone()
+    out[..., -1] = x[..., -2]
+    out[..., -2] = x[..., -1]
+    return out
+
+
+@wrong("00.3", "reshapes the transposed tensor back to (B, R, S), the shape it had before")
+def shape_restored(x):
+    return x.transpose(1, 2).reshape(x.shape)
+
+
+@wrong("00.3", "stacks the swapped matrices along the last axis, so the batch ends up there")
+def batch_stacked_last(x):
+    return torch.stack([matrix.T for matrix in x], dim=-1)
+
+
+@wrong("00.3", "joins all rows of the batch into one matrix first, so the sequences are mixed")
+def swapped_across_the_batch(x):
+    B, R, S = x.shape
+    return x.reshape(B * R, S).T.reshape(B, S, R)
+
+
+@wrong("00.3", "flips the order of the last axis instead of swapping two axes")
+def order_flipped(x):
+    return x.flip(-1)
+
+
+@wrong("00.3", "uses the first sequence only, whatever B is")
+def only_the_first_sequence(x):
+    return x[0].T[None]
+
+
+@wrong("00.3", "makes a result of the shape of x, which is the wrong one unless R = S")
+def squares_only(x):
+    out = torch.zeros_like(x)
+    for r in range(x.shape[1]):
+        for s in range(x.shape[2]):
+            out[:, s, r] = x[:, r, s]
+    return out
+
+
+@wrong("00.3", "multiplies by the swapped tensor as in the notebook, instead of returning it")
+def pairs_instead_of_swap(x):
+    return x @ x.mT
+
+
+@wrong("00.3", "moves the first axis to the end, so all three axes change places")
+def axes_rotated(x):
+    return x.permute(1, 2, 0)
+
+
+@wrong("00.3", "returns nested Python lists, not a tensor")
+def nested_lists(x):
+    return [[list(column) for column in zip(*matrix, strict=True)] for matrix in x.tolist()]

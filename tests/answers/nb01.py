@@ -1,0 +1,332 @@
+"""Wrong answers to the exercises of notebook 01, as learners might write them."""
+
+import torch
+import torch.nn.functional as F
+
+from tests.answers import wrong
+
+
+@wrong("01.1", "the loop over positions starts at 1, so output 0 is never written and stays 0")
+def loop_starts_at_one(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(1, T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "the slice ends before token t, so each token is missing from its own mean")
+def first_token_kept_then_slice_too_short(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        out[b, 0] = x[b, 0]
+        for t in range(1, T):
+            out[b, t] = x[b, 0:t].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "divides the sum of t + 1 tokens by t (by 1 for output 0)")
+def sum_divided_by_t(x):
+    out = torch.empty_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, : t + 1].sum(dim=0) / max(t, 1)
+    return out
+
+
+@wrong("01.1", "mean() has no dim, so it averages the channels together with the tokens")
+def one_mean_for_all_channels(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean()
+    return out
+
+
+@wrong("01.1", "the running total is not set back to 0 when a new sequence begins")
+def total_carried_into_next_sequence(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    total = torch.zeros(C)
+    for b in range(B):
+        for t in range(T):
+            total = total + x[b, t]
+            out[b, t] = total / (t + 1)
+    return out
+
+
+@wrong("01.1", "writes the means into x itself, so later means are computed from earlier means")
+def means_written_over_the_tokens(x):
+    out = x
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "the return stands inside the outer loop, so only sequence 0 is computed")
+def returned_after_first_sequence(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+        return out
+
+
+@wrong("01.1", "always reads from sequence 0 and never uses b")
+def sequence_zero_for_everyone(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            seen = x[0, : t + 1]
+            out[b, t] = seen.mean(dim=0)
+    return out
+
+
+@wrong("01.1", "the result has an integer dtype, so every mean loses its decimals")
+def whole_numbers_only(x):
+    out = torch.zeros(x.shape, dtype=torch.int64)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "takes half of the previous output and half of token t: older tokens count less")
+def mean_of_last_mean_and_new_token(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        out[b, 0] = x[b, 0]
+        for t in range(1, T):
+            out[b, t] = (out[b, t - 1] + x[b, t]) / 2
+    return out
+
+
+@wrong(
+    "01.1", "averages only the first and the last token, which is right for evenly spaced tokens"
+)
+def midpoint_of_first_and_last(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = (x[b, 0] + x[b, t]) / 2
+    return out
+
+
+@wrong("01.1", "unpacks the shape as (B, C, T), so the inner loop counts channels, not positions")
+def channels_taken_for_positions(x):
+    B, C, T = x.shape
+    out = torch.zeros(B, C, T)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong(
+    "01.1", "averages over dim=1, which counts channels once b is chosen, so the shapes do not fit"
+)
+def axis_counted_as_if_batch_were_there(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.2", "averages over dim=0, the sequences, so each step has another shape and stack fails")
+def average_over_the_batch_axis(x):
+    return torch.stack([x[:, : t + 1].mean(dim=0) for t in range(x.shape[1])], dim=1)
+
+
+@wrong("01.2", "stacks the outputs along a new first axis, so the result is (T, B, C)")
+def stacked_in_front(x):
+    outputs = []
+    for t in range(x.shape[1]):
+        outputs.append(x[:, : t + 1].mean(dim=1))
+    return torch.stack(outputs)
+
+
+@wrong(
+    "01.2", "stacks to (T, B, C) and uses view to get the shape: this reorders nothing, so rows mix"
+)
+def shape_repaired_with_view(x):
+    B, T, C = x.shape
+    outputs = [x[:, : t + 1].mean(dim=1) for t in range(T)]
+    return torch.stack(outputs).view(B, T, C)
+
+
+@wrong("01.2", "averages over the sequences as well as the tokens, so all sequences get one output")
+def one_mean_for_the_whole_batch(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for t in range(T):
+        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
+    return out
+
+
+@wrong("01.2", "loops to len(x), which is B and not T")
+def loop_as_long_as_the_batch(x):
+    out = torch.zeros_like(x)
+    for t in range(len(x)):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.2", "keepdim and stack both make an axis for the positions, so the result has four axes")
+def one_axis_too_many(x):
+    means = [x[:, : t + 1].mean(dim=1, keepdim=True) for t in range(x.shape[1])]
+    return torch.stack(means, dim=1)
+
+
+@wrong("01.2", "+= changes the one total that the list holds T times, so all sums are the last one")
+def same_total_in_the_list(x):
+    B, T, C = x.shape
+    total = torch.zeros(B, C)
+    sums = []
+    for t in range(T):
+        total += x[:, t]
+        sums.append(total)
+    counts = torch.arange(1, T + 1)[:, None]
+    return torch.stack(sums, dim=1) / counts
+
+
+@wrong("01.2", "without brackets, / t + 1 divides by t and then adds 1")
+def brackets_forgotten(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].sum(dim=1) / t + 1
+    return out
+
+
+@wrong("01.2", "the loop makes one step too many, so the last mean is there twice: (B, T + 1, C)")
+def one_step_too_many(x):
+    T = x.shape[1]
+    means = []
+    for t in range(T + 1):
+        means.append(x[:, : t + 1].mean(dim=1))
+    return torch.stack(means, dim=1)
+
+
+@wrong("01.2", "counts t from 1 and still slices to t + 1, so every output uses the next token too")
+def counted_from_one_sliced_from_zero(x):
+    T = x.shape[1]
+    return torch.stack([x[:, : t + 1].mean(dim=1) for t in range(1, T + 1)], dim=1)
+
+
+@wrong("01.2", "has the 8 tokens of the notebook's x fixed in the loop")
+def eight_tokens_always(x):
+    means = []
+    for t in range(8):
+        means.append(x[:, : t + 1].mean(dim=1))
+    return torch.stack(means, dim=1)
+
+
+@wrong("01.2", "divides the mean by t + 1 once more")
+def divided_twice(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(dim=1) / (t + 1)
+    return out
+
+
+@wrong("01.2", "uses channel 0 only, so the result is (B, T) and the other channels are lost")
+def first_channel_only(x):
+    return torch.stack([x[:, : t + 1, 0].mean(dim=1) for t in range(x.shape[1])], dim=1)
+
+
+@wrong("01.3", "the running sums go along dim=0, so they add up sequences, not tokens")
+def sums_along_the_sequences(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.cumsum(dim=0) / counts
+
+
+@wrong("01.3", "the counts begin at 0, so each sum is divided by one too few, and the first by 0")
+def counts_begin_at_zero(x):
+    counts = torch.arange(x.shape[1]).view(1, -1, 1)
+    return x.cumsum(dim=1) / counts
+
+
+@wrong("01.3", "the counts (T,) lack an axis for the channels, so broadcasting lines T up with C")
+def counts_meet_the_channels(x):
+    return x.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)
+
+
+@wrong("01.3", "// rounds each mean down to a whole number")
+def floor_division(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.cumsum(dim=1) // counts
+
+
+@wrong("01.3", "divides each token by its count before summing, so the sum holds unequal shares")
+def divided_before_summing(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return (x / counts).cumsum(dim=1)
+
+
+@wrong("01.3", "sums over the flattened tensor, so the sum runs on across channels and sequences")
+def flattened_first(x):
+    B, T, C = x.shape
+    sums = x.reshape(-1).cumsum(dim=0).reshape(B, T, C)
+    return sums / torch.arange(1, T + 1)[:, None]
+
+
+@wrong("01.3", "swaps tokens and channels to divide, and does not swap them back: (B, C, T)")
+def not_swapped_back(x):
+    by_channel = x.transpose(1, 2)
+    return by_channel.cumsum(dim=-1) / torch.arange(1, x.shape[1] + 1)
+
+
+@wrong("01.3", "the result of div is not kept, so the sums are returned undivided")
+def division_thrown_away(x):
+    sums = torch.cumsum(x, dim=1)
+    counts = torch.arange(1, x.shape[1] + 1).view(-1, 1)
+    sums.div(counts)
+    return sums
+
+
+@wrong("01.3", "counts channels, not tokens: channel c of every sum is divided by c + 1")
+def counts_of_channels(x):
+    counts = torch.arange(1, x.shape[-1] + 1)
+    return x.cumsum(dim=1) / counts
+
+
+@wrong("01.3", "also sums up the counts 1 2 3 …, so it divides by 1 3 6 …")
+def counts_summed_too(x):
+    counts = torch.arange(1, x.shape[1] + 1).float().cumsum(dim=0)
+    return x.cumsum(dim=1) / counts[None, :, None]
+
+
+@wrong("01.3", "the pooling counts the padding as tokens, so every sum is divided by T")
+def pooled_with_padding(x):
+    T = x.shape[1]
+    padded = F.pad(x.transpose(1, 2), (T - 1, 0))
+    return F.avg_pool1d(padded, kernel_size=T, stride=1).transpose(1, 2)
+
+
+@wrong("01.3", "puts a 0 in front of the sums, so each output is without its own token")
+def sums_with_leading_zero(x):
+    B, T, C = x.shape
+    sums = torch.cat([torch.zeros(B, 1, C), x.cumsum(dim=1)], dim=1)[:, :T]
+    counts = torch.arange(T).clamp(min=1)[:, None]
+    return sums / counts
+
+
+@wrong("01.3", "sums from the end, so output t is the mean of token t and the later ones")
+def sums_from_the_end(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return (x.flip(1).cumsum(dim=1) / counts).flip(1)
+
+
+@wrong("01.3", "cumsum_ and div_ change x itself: the caller's tokens are lost")
+def callers_tokens_overwritten(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.cumsum_(dim=1).div_(counts)

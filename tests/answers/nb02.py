@@ -1,0 +1,330 @@
+"""Wrong answers to the exercises of notebook 02, as learners might write them."""
+
+import torch
+
+from tests.answers import wrong
+
+
+@wrong("02.1", "the row sums have lost their axis (no keepdim), so column j is divided by j + 1")
+def row_sums_without_keepdim(x):
+    T = x.shape[1]
+    tril = torch.tril(torch.ones(T, T))
+    weights = tril / tril.sum(dim=-1)
+    return weights @ x
+
+
+@wrong("02.1", "divides by T before cutting off the future, so only the last row sums to 1")
+def divided_before_the_cut(x):
+    T = x.shape[1]
+    weights = torch.full((T, T), 1 / T)
+    return torch.tril(weights) @ x
+
+
+@wrong("02.1", "the weights stand to the right of x, where they meet the channels: an error")
+def weights_on_the_right(x):
+    T = x.shape[1]
+    W = torch.tril(torch.ones(T, T))
+    W = W / W.sum(dim=1, keepdim=True)
+    return x @ W
+
+
+@wrong("02.1", "multiplies from the right with W, not its transpose: output t uses later tokens")
+def transposed_weights(x):
+    T = x.shape[1]
+    W = torch.tril(torch.ones(T, T))
+    W = W / W.sum(dim=1, keepdim=True)
+    return (x.transpose(1, 2) @ W).transpose(1, 2)
+
+
+@wrong("02.1", "builds (C, C) weights and multiplies them on the right: it averages channels")
+def channels_averaged(x):
+    C = x.shape[-1]
+    W = torch.tril(torch.ones(C, C))
+    W = W / W.sum(dim=-1, keepdim=True)
+    return x @ W.T
+
+
+@wrong("02.1", "softmax of a triangle of 1 and 0: exp(0) is 1, so later tokens keep some weight")
+def softmax_of_the_triangle(x):
+    T = x.shape[1]
+    weights = torch.softmax(torch.tril(torch.ones(T, T)), dim=-1)
+    return weights @ x
+
+
+@wrong("02.1", "diagonal=1 keeps one diagonal too many, so each output also uses the next token")
+def one_diagonal_too_many(x):
+    T = x.shape[1]
+    tril = torch.tril(torch.ones(T, T), diagonal=1)
+    return (tril / tril.sum(dim=-1, keepdim=True)) @ x
+
+
+@wrong("02.1", "adds the identity to a triangle that has its diagonal: token t counts twice")
+def own_token_counted_twice(x):
+    T = x.shape[1]
+    W = torch.tril(torch.ones(T, T)) + torch.eye(T)
+    W /= W.sum(dim=-1, keepdim=True)
+    return W @ x
+
+
+@wrong("02.1", "cuts the upper corner off the tokens instead of off the weights")
+def triangle_cut_from_the_tokens(x):
+    T = x.shape[1]
+    counts = torch.arange(1, T + 1)[:, None]
+    return torch.ones(T, T) @ torch.tril(x) / counts
+
+
+@wrong("02.1", "reshapes (B, T, C) to (T, B * C) without moving the axes, so sequences are mixed")
+def batch_reshaped_into_columns(x):
+    B, T, C = x.shape
+    W = torch.tril(torch.ones(T, T))
+    W = W / W.sum(dim=-1, keepdim=True)
+    return (W @ x.reshape(T, B * C)).reshape(B, T, C)
+
+
+@wrong(
+    "02.1",
+    "multiplies x[b, t] by the sum of row t of the weights, which is 1: x comes back unchanged",
+)
+def einsum_without_the_tokens(x):
+    T = x.shape[1]
+    W = torch.tril(torch.ones(T, T))
+    W = W / W.sum(dim=-1, keepdim=True)
+    return torch.einsum("ts,btc->btc", W, x)
+
+
+@wrong("02.1", "the weights are always 8 by 8, so sequences of other lengths fail")
+def weights_for_eight_tokens(x):
+    tril = torch.tril(torch.ones(8, 8))
+    W = tril / tril.sum(dim=-1, keepdim=True)
+    return W @ x
+
+
+@wrong("02.1", "torch.mm multiplies only two matrices, and x has three axes")
+def mm_with_a_batch(x):
+    T = x.shape[1]
+    W = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
+    return torch.mm(W, x)
+
+
+@wrong("02.2", "reaches back width steps besides token t, so the window has width + 1 tokens")
+def window_one_too_wide(T, width):
+    ones = torch.ones(T, T)
+    window = torch.triu(torch.tril(ones), diagonal=-width)
+    return window / window.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "the window lies around token t, so half of it is in the future")
+def window_centred_on_t(T, width):
+    i = torch.arange(T)
+    distance = (i[:, None] - i[None, :]).abs()
+    window = (distance <= width // 2).float()
+    return window / window.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "divides every row by width, although the first rows have fewer tokens")
+def always_divided_by_width(T, width):
+    window = torch.tril(torch.ones(T, T)) - torch.tril(torch.ones(T, T), diagonal=-width)
+    return window / width
+
+
+@wrong("02.2", "the row sums have lost their axis (no keepdim), so they divide the columns")
+def window_sums_divide_columns(T, width):
+    window = torch.ones(T, T).tril().triu(1 - width)
+    return window / window.sum(dim=-1)
+
+
+@wrong("02.2", "lets each output use the first width tokens of the sequence, not the last")
+def first_tokens_for_everyone(T, width):
+    window = torch.tril(torch.ones(T, T))
+    window[:, width:] = 0
+    return window / window.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "cuts off only the tokens that are too old, so all later tokens are in the window")
+def future_not_cut_off(T, width):
+    i = torch.arange(T).unsqueeze(1)
+    j = torch.arange(T).unsqueeze(0)
+    window = (j > i - width).float()
+    return window / window.sum(dim=-1, keepdim=True)
+
+
+@wrong(
+    "02.2", "cuts the sequence into fixed blocks, so the first token of a block forgets the others"
+)
+def blocks_instead_of_a_sliding_window(T, width):
+    block = torch.arange(T) // width
+    same = (block[:, None] == block[None, :]).float().tril()
+    return same / same.sum(dim=-1, keepdim=True)
+
+
+@wrong(
+    "02.2", "the slice starts below 0 in the first rows, which counts from the end: they stay empty"
+)
+def negative_start(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, t - width + 1 : t + 1] = 1 / min(t + 1, width)
+    return weights
+
+
+@wrong(
+    "02.2", "fills up the short first windows with later tokens, so the first rows see the future"
+)
+def first_windows_filled_from_the_future(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        start = max(0, t - width + 1)
+        weights[t, start : start + width] = 1
+    return weights / weights.sum(dim=1, keepdim=True)
+
+
+@wrong("02.2", "roll carries the window round the edge, so the first rows use the last tokens")
+def window_rolled_round_the_edge(T, width):
+    weights = torch.zeros(T, T)
+    for k in range(width):
+        weights += torch.roll(torch.eye(T), shifts=k, dims=0)
+    return weights / width
+
+
+@wrong(
+    "02.2", "returns only the weights inside the window, (T, width), not one column for each token"
+)
+def one_column_for_each_step_back(T, width):
+    weights = torch.zeros(T, width)
+    for t in range(T):
+        n = min(t + 1, width)
+        weights[t, width - n :] = 1 / n
+    return weights
+
+
+@wrong(
+    "02.2",
+    "gives nearer tokens more weight, although a mean weighs all tokens of the window equally",
+)
+def nearer_tokens_count_more(T, width):
+    i = torch.arange(T)
+    steps_back = i[:, None] - i[None, :]
+    closeness = (width - steps_back).clamp(min=0).float().tril()
+    return closeness / closeness.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "counts the tokens of row t as t instead of t + 1, so row 0 divides by 0")
+def row_zero_counts_no_token(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        share = 1 / min(t, width)
+        weights[t, max(0, t - width + 1) : t + 1] = share
+    return weights
+
+
+@wrong("02.3", "the product runs from the first token on, so the oldest token gets the most weight")
+def decays_from_the_start(T, decay):
+    powers = torch.full((T, T), decay).cumprod(dim=1).tril()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "takes decay off the weight at each step back instead of multiplying by it")
+def decay_subtracted(T, decay):
+    i = torch.arange(T)
+    k = i[:, None] - i[None, :]
+    weights = torch.tril((1 - decay * k).clamp(min=0))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "starts to decay only at the second step back: token t - 1 counts as much as t")
+def decay_starts_one_step_late(T, decay):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for s in range(t + 1):
+            weights[t, s] = decay ** max(t - s - 1, 0)
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "uses the distance in both directions and cuts nothing off: later tokens get weight")
+def decay_in_both_directions(T, decay):
+    position = torch.arange(T)
+    distance = (position[:, None] - position[None, :]).abs()
+    weights = decay**distance
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "divides by the row sums first and cuts off the future afterwards: rows sum to less")
+def cut_after_dividing(T, decay):
+    position = torch.arange(T)
+    weights = decay ** (position[:, None] - position[None, :]).abs()
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights.tril()
+
+
+@wrong("02.3", "takes decay for a rate, exp(-decay * k), instead of the factor of each step")
+def decay_as_a_rate(T, decay):
+    k = (torch.arange(T)[:, None] - torch.arange(T)[None, :]).float()
+    weights = torch.exp(-decay * k).tril()
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong(
+    "02.3",
+    "multiplies by 1 - decay, which is right for an endless past only: early rows fall short",
+)
+def normalised_for_an_endless_past(T, decay):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for s in range(t + 1):
+            weights[t, s] = (1 - decay) * decay ** (t - s)
+    return weights
+
+
+@wrong(
+    "02.3", "keeps a running mix of old row and new token, in which token 0 is never scaled down"
+)
+def exponential_moving_average(T, decay):
+    weights = torch.zeros(T, T)
+    weights[0, 0] = 1.0
+    for t in range(1, T):
+        weights[t] = decay * weights[t - 1]
+        weights[t, t] = 1 - decay
+    return weights
+
+
+@wrong("02.3", "base and exponent are swapped: distance to the power of decay, which grows")
+def distance_to_the_power_of_decay(T, decay):
+    i = torch.arange(T, dtype=torch.float)
+    weights = (i[:, None] - i[None, :]).clamp(min=0) ** decay
+    weights = torch.tril(weights)
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong(
+    "02.3",
+    "the future has huge weights before it is multiplied by 0: for long texts inf * 0 is nan",
+)
+def infinite_future_times_zero(T, decay):
+    i = torch.arange(T).float()
+    weights = decay ** (i[:, None] - i[None, :])
+    weights = weights * torch.tril(torch.ones(T, T))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "the formula for the row sums divides by 1 - decay, which is 0 for decay = 1")
+def row_sums_by_formula(T, decay):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        total = (1 - decay ** (t + 1)) / (1 - decay)
+        for s in range(t + 1):
+            weights[t, s] = decay ** (t - s) / total
+    return weights
+
+
+@wrong("02.3", "the exponent is the row number alone, not the distance: within a row all are equal")
+def decay_by_row_number(T, decay):
+    factor = decay ** torch.arange(T)[:, None]
+    weights = torch.tril(factor * torch.ones(T, T))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "divides each row by its number of tokens instead of the sum of its weights")
+def divided_by_the_number_of_tokens(T, decay):
+    k = torch.arange(T)[:, None] - torch.arange(T)[None, :]
+    weights = torch.tril(decay ** k.clamp(min=0))
+    return weights / torch.arange(1, T + 1)[:, None]

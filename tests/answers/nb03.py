@@ -1,0 +1,280 @@
+"""Wrong answers to the exercises of notebook 03, as learners might write them."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from helpers.attention import causal_mask
+from tests.answers import wrong
+
+# ------------------------------------------------------- 03.1 causal softmax for a batch
+
+
+@wrong("03.1", "fills the future with 0 before the softmax, so it keeps some weight")
+def future_filled_with_zero(scores):
+    mask = causal_mask(scores.shape[-1])
+    return torch.softmax(scores.masked_fill(~mask, 0.0), dim=-1)
+
+
+@wrong("03.1", "masked_fill is not in place and its result is thrown away, so nothing is masked")
+def masked_fill_not_kept(scores):
+    mask = causal_mask(scores.shape[-1])
+    scores.masked_fill(~mask, float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.1", "masks after the softmax and does not divide by the row sums again")
+def masked_after_softmax(scores):
+    mask = causal_mask(scores.shape[-1])
+    return torch.softmax(scores, dim=-1) * mask
+
+
+@wrong("03.1", "softmax over dim=1, which in a batch is the axis of the queries")
+def softmax_over_queries(scores):
+    mask = causal_mask(scores.shape[-1])
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=1)
+
+
+@wrong("03.1", "uses the mask in the wrong sense: the past is filled and the future stays")
+def past_is_masked(scores):
+    mask = causal_mask(scores.shape[-1])
+    return torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)
+
+
+@wrong("03.1", "ignores the scores and returns equal shares of the past")
+def equal_shares(scores):
+    tril = torch.tril(torch.ones_like(scores))
+    return tril / tril.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.1", "hides the token itself as well, so token 0 has no key left and gives nan")
+def diagonal_masked_too(scores):
+    past = torch.ones_like(scores).tril(diagonal=-1)
+    return torch.softmax(scores.masked_fill(past == 0, float("-inf")), dim=-1)
+
+
+@wrong("03.1", "adds the mask as ones and zeros to the scores, which only shifts them by 1")
+def mask_added_as_ones(scores):
+    mask = causal_mask(scores.shape[-1])
+    return torch.softmax(scores + mask.float(), dim=-1)
+
+
+@wrong("03.1", "takes the exponentials without subtracting, so high scores overflow to nan")
+def exponentials_overflow(scores):
+    exponentials = torch.exp(scores) * causal_mask(scores.shape[-1])
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.1", "lets each token attend to the next one too: the diagonal is off by one")
+def sees_one_ahead(scores):
+    may_attend = torch.tril(torch.ones_like(scores), diagonal=1).bool()
+    return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=-1)
+
+
+@wrong("03.1", "applies a second softmax to weights that were masked with 0")
+def softmax_twice(scores):
+    weights = torch.softmax(scores, dim=-1)
+    weights = torch.tril(weights)
+    return torch.softmax(weights, dim=-1)
+
+
+@wrong("03.1", "divides the scores by the root of their number, which the task does not ask for")
+def scaled_by_root(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(masked / math.sqrt(T), dim=-1)
+
+
+@wrong("03.1", "stops after the mask and returns the masked scores")
+def masked_scores_returned(scores):
+    return scores.masked_fill(~causal_mask(scores.shape[-1]), float("-inf"))
+
+
+@wrong("03.1", "handles the first sequence only and drops the batch axis")
+def first_sequence_only(scores):
+    masked = scores[0].masked_fill(~causal_mask(scores.shape[-1]), float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+# ------------------------------------------------------------------ 03.2 attend one back
+
+
+@wrong("03.2", "a score of 1 is too small: the other tokens keep much of the weight")
+def score_of_one(T):
+    scores = torch.diag(torch.ones(T - 1), -1)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "no mask: token 0 has only equal scores and spreads its weight over all tokens")
+def token_zero_not_masked(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t, t - 1] = 20
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "returns the masked scores and leaves out the softmax")
+def scores_without_softmax(T):
+    scores = torch.diag(torch.full((T - 1,), 20.0), -1)
+    return scores.masked_fill(~causal_mask(T), float("-inf"))
+
+
+@wrong("03.2", "gives row and column in the wrong order, so the high scores lie in the future")
+def row_and_column_mixed_up(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t - 1, t] = 20.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "forbids every other key, also the own one of token 0, whose row is then nan")
+def token_zero_has_no_key(T):
+    scores = torch.full((T, T), float("-inf"))
+    for t in range(1, T):
+        scores[t, t - 1] = 20.0
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "the range ends one too early, so the last token gets no high score")
+def last_token_left_out(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T - 1):
+        scores[t, t - 1] = 20.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "softmax down the columns: the queries share each key instead")
+def softmax_down_columns(T):
+    scores = torch.diag(torch.full((T - 1,), 20.0), -1)
+    scores[0, 0] = 20.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=0)
+
+
+@wrong("03.2", "roll wraps around and nothing is masked: token 0 attends to the last token")
+def rolled_identity(T):
+    scores = 20 * torch.roll(torch.eye(T), shifts=-1, dims=1)
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "a score of 6 is enough for up to five tokens and too small for longer texts")
+def score_of_six(T):
+    scores = torch.zeros(T, T)
+    rows = torch.arange(1, T)
+    scores[rows, rows - 1] = 6.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "shifts by two, so each token attends to the one before the previous one")
+def looks_two_back(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t, max(t - 2, 0)] = 20.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "the scores have the wrong sign: the previous token gets the least weight")
+def minus_twenty(T):
+    scores = torch.diag(torch.full((T - 1,), -20.0), -1)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "the scores are whole numbers, in which minus infinity cannot be written")
+def whole_number_scores(T):
+    scores = torch.zeros(T, T, dtype=torch.long)
+    for t in range(1, T):
+        scores[t, t - 1] = 20
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "computes the exponentials of 100 by hand, and inf / inf is nan")
+def hundred_overflows(T):
+    scores = torch.diag(torch.full((T - 1,), 100.0), -1)
+    exponentials = torch.exp(scores.masked_fill(~causal_mask(T), float("-inf")))
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+# ------------------------------------------------------ 03.3 a softmax without overflow
+
+
+@wrong("03.3", "takes the exponentials as in the formula, so a score of 100 overflows")
+def softmax_by_formula(scores):
+    exponentials = torch.exp(scores)
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "subtracts the largest score of the whole tensor, so rows far below it are 0 / 0")
+def one_maximum_for_all(scores):
+    exponentials = torch.exp(scores - scores.max())
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "subtracts the smallest score of the row, so large differences still overflow")
+def minimum_subtracted(scores):
+    shifted = scores - scores.min(dim=-1, keepdim=True).values
+    return shifted.exp() / shifted.exp().sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "clamps the scores at 80, so all that are higher become equal")
+def clamped_at_eighty(scores):
+    exponentials = torch.exp(scores.clamp(max=80))
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "max with a dim gives values and indices, and the pair cannot be subtracted")
+def maximum_is_a_pair(scores):
+    shifted = scores - torch.max(scores, dim=-1, keepdim=True)
+    return torch.exp(shifted) / torch.exp(shifted).sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "64-bit floats only move the limit: the exponential of 1000 is still inf")
+def in_double_precision(scores):
+    exponentials = torch.exp(scores.double())
+    return (exponentials / exponentials.sum(dim=-1, keepdim=True)).float()
+
+
+@wrong("03.3", "without keepdim the sums of the rows are lined up with the columns")
+def row_sums_without_keepdim(scores):
+    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    return exponentials / exponentials.sum(dim=-1)
+
+
+@wrong("03.3", "subtracts 1000, which suits the example and no other size of scores")
+def thousand_subtracted(scores):
+    exponentials = torch.exp(scores - 1000)
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "turns nan into 0 afterwards, so the highest scores get no weight")
+def nan_turned_into_zero(scores):
+    exponentials = torch.exp(scores)
+    weights = exponentials / exponentials.sum(dim=-1, keepdim=True)
+    return torch.nan_to_num(weights, nan=0.0)
+
+
+@wrong("03.3", "returns the exponentials and forgets to divide by their sum")
+def not_divided(scores):
+    return torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+
+
+@wrong("03.3", "takes powers of 2 instead of e, so differences count less")
+def powers_of_two(scores):
+    powers = 2 ** (scores - scores.amax(dim=-1, keepdim=True))
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "divides by the sum of all rows together instead of each row by its own")
+def one_sum_for_all(scores):
+    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    return exponentials / exponentials.sum()
+
+
+@wrong("03.3", "stops at the logarithms of the weights")
+def logarithms_of_weights(scores):
+    return F.log_softmax(scores, dim=-1)
+
+
+@wrong("03.3", "adds 1 to the sum to be safe, so that the row sums to less than 1")
+def one_added_to_the_sum(scores):
+    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    return exponentials / (exponentials.sum(dim=-1, keepdim=True) + 1)

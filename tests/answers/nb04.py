@@ -1,0 +1,306 @@
+"""Wrong answers to the exercises of notebook 04, as learners might write them."""
+
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from helpers.attention import attention, causal_mask
+from helpers.toy import sentence
+from tests.answers import wrong
+
+# The query of “is”, as the notebook has it before exercise 04.1.
+query = sentence()[1] @ torch.rand(3, 2, generator=torch.Generator().manual_seed(123))
+
+
+@wrong("04.1", "takes the dot product of the tokens themselves, without the two matrices")
+def tokens_instead_of_query_and_key(x, W_query, W_key, i, j):
+    return x[i] @ x[j]
+
+
+@wrong("04.1", "swaps the two places: makes the query of token j and the key of token i")
+def query_of_j_and_key_of_i(x, W_query, W_key, i, j):
+    queries = x @ W_query
+    keys = x @ W_key
+    return queries[j] @ keys[i]
+
+
+@wrong("04.1", "divides by the root of the head size, but the plain dot product is asked for")
+def already_scaled(x, W_query, W_key, i, j):
+    d = W_query.shape[1]
+    q = x[i] @ W_query
+    k = x[j] @ W_key
+    return q @ k / d**0.5
+
+
+@wrong("04.1", "multiplies query and key channel by channel but does not add up the products")
+def products_not_added(x, W_query, W_key, i, j):
+    return (x[i] @ W_query) * (x[j] @ W_key)
+
+
+@wrong("04.1", "makes the key with W_query too, so W_key is not used")
+def one_matrix_for_both(x, W_query, W_key, i, j):
+    projected = x @ W_query
+    return projected[i] @ projected[j]
+
+
+@wrong("04.1", "returns the scores of query i for all keys instead of picking key j")
+def whole_row_of_scores(x, W_query, W_key, i, j):
+    query = x[i] @ W_query
+    keys = x @ W_key
+    return query @ keys.T
+
+
+@wrong("04.1", "applies a softmax, so it returns the weight of key j and not its score")
+def weight_instead_of_score(x, W_query, W_key, i, j):
+    scores = (x @ W_query) @ (x @ W_key).T
+    return torch.softmax(scores, dim=-1)[i, j]
+
+
+@wrong("04.1", "has the positions 1 and 4 of the example written in, and ignores i and j")
+def positions_of_the_example(x, W_query, W_key, i, j):
+    query = x[1] @ W_query
+    key = x[4] @ W_key
+    return query @ key
+
+
+@wrong("04.1", "transposes the matrices, as an nn.Linear weight would need; these are (C, d)")
+def matrices_transposed(x, W_query, W_key, i, j):
+    return (x[i] @ W_query.T) @ (x[j] @ W_key.T)
+
+
+@wrong("04.1", "writes the sum out for two channels, so longer queries are cut off")
+def only_two_channels(x, W_query, W_key, i, j):
+    q = x[i] @ W_query
+    k = x[j] @ W_key
+    return q[0] * k[0] + q[1] * k[1]
+
+
+@wrong("04.1", "picks columns i and j, which are channels, instead of rows")
+def columns_instead_of_rows(x, W_query, W_key, i, j):
+    queries, keys = x @ W_query, x @ W_key
+    return queries[:, i] @ keys[:, j]
+
+
+@wrong("04.1", "uses the notebook's query of “is” for every i")
+def query_from_the_notebook(x, W_query, W_key, i, j):
+    return query @ (x @ W_key)[j]
+
+
+@wrong("04.1", "token j is left out: takes entry j of query i times W_key.T as the score")
+def token_j_left_out(x, W_query, W_key, i, j):
+    return (x[i] @ W_query @ W_key.T)[j]
+
+
+@wrong("04.1", "the loop over the channels stops one too early, so the last product is missing")
+def last_channel_missing(x, W_query, W_key, i, j):
+    q = x[i] @ W_query
+    k = x[j] @ W_key
+    total = torch.tensor(0.0)
+    for c in range(len(q) - 1):
+        total = total + q[c] * k[c]
+    return total
+
+
+@wrong("04.2", "returns the weight as it is stored, (d, C), without transposing it")
+def weight_as_stored(layer):
+    return layer.weight
+
+
+@wrong("04.2", "reshapes the weight to (C, d) instead of transposing it: entries are mixed up")
+def reshaped_not_transposed(layer):
+    d, C = layer.weight.shape
+    return layer.weight.reshape(C, d)
+
+
+@wrong("04.2", "makes a new layer of the same size and returns its random matrix")
+def matrix_of_a_new_layer(layer):
+    fresh = nn.Linear(layer.in_features, layer.out_features, bias=False)
+    return fresh.weight.T
+
+
+@wrong("04.2", "puts an identity of size d through the layer, which expects tokens with C channels")
+def identity_of_the_wrong_size(layer):
+    return layer(torch.eye(layer.out_features))
+
+
+@wrong("04.2", "returns the layer and not its matrix")
+def layer_itself(layer):
+    return layer
+
+
+@wrong("04.2", "turns the matrix by 90° instead of transposing it: one axis is reversed")
+def turned_by_90_degrees(layer):
+    return torch.rot90(layer.weight)
+
+
+@wrong("04.2", "returns a NumPy array, which x @ matrix does not accept")
+def numpy_array(layer):
+    return layer.weight.detach().numpy().T
+
+
+@wrong("04.2", "the loop over the rows runs to d instead of C, so the other rows stay 0")
+def only_the_first_d_rows(layer):
+    d, C = layer.weight.shape
+    M = torch.zeros(C, d)
+    for i in range(min(C, d)):
+        for j in range(d):
+            M[i, j] = layer.weight[j, i]
+    return M
+
+
+@wrong("04.2", "converts to float64, so that x @ matrix stops with an error about the types")
+def double_precision(layer):
+    return layer.weight.T.double()
+
+
+@wrong("04.2", "adds the layer's bias, which is None with bias=False")
+def bias_added(layer):
+    return layer.weight.T + layer.bias
+
+
+@wrong("04.2", "has the size (32, 16) of the example written in, so no other layer works")
+def size_of_the_example(layer):
+    M = torch.empty(32, 16)
+    M[:, :] = layer.weight.T
+    return M
+
+
+@wrong("04.2", "multiplies the weight by its transpose: a (C, C) matrix")
+def weight_times_its_transpose(layer):
+    return layer.weight.T @ layer.weight
+
+
+@wrong("04.2", "puts one token of ones through the layer, which gives only the sums of the columns")
+def sums_of_the_columns(layer):
+    return layer(torch.ones(1, layer.in_features))
+
+
+@wrong("04.2", "returns the list of the layer's parameters and not a matrix")
+def list_of_parameters(layer):
+    return list(layer.parameters())
+
+
+@wrong("04.3", "leaves out the causal mask, so tokens attend to later ones")
+def no_mask(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
+    return weights @ v
+
+
+@wrong("04.3", "does not divide the scores by √head_size")
+def not_divided(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "divides by the root of the length of a value instead of that of a query")
+def divided_by_root_of_value_size(x, W_query, W_key, W_value):
+    T = x.shape[1]
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.transpose(1, 2) / math.sqrt(v.shape[-1])
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return F.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "averages the tokens x instead of their values")
+def tokens_averaged(x, W_query, W_key, W_value):
+    q, k = x @ W_query, x @ W_key
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ x
+
+
+@wrong("04.3", "returns the weights together with the output, as a tuple")
+def output_and_weights(x, W_query, W_key, W_value):
+    return attention(x @ W_query, x @ W_key, x @ W_value, causal_mask(x.shape[1]))
+
+
+@wrong("04.3", "mask the wrong way round: fills where attending is allowed")
+def mask_the_wrong_way_round(x, W_query, W_key, W_value):
+    T = x.shape[1]
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "adds the mask times -inf, and 0 times infinity is nan")
+def mask_times_infinity_added(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores + (~causal_mask(x.shape[1])).float() * float("-inf")
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "makes the mask for B tokens (first axis of x) instead of T")
+def mask_as_large_as_the_batch(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    mask = causal_mask(len(x))
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1) @ v
+
+
+@wrong("04.3", "lays the sequences end to end, so tokens attend to the sequences before theirs")
+def sequences_end_to_end(x, W_query, W_key, W_value):
+    B, T, C = x.shape
+    flat = x.reshape(B * T, C)
+    q, k, v = flat @ W_query, flat @ W_key, flat @ W_value
+    scores = q @ k.T / q.shape[-1] ** 0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(B * T), float("-inf")), dim=-1)
+    return (weights @ v).reshape(B, T, -1)
+
+
+@wrong("04.3", "swaps W_query and W_key, so the scores are transposed")
+def query_and_key_swapped(x, W_query, W_key, W_value):
+    k, q, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "makes room for outputs as long as a query, so longer values do not fit")
+def room_only_for_head_size(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    out = torch.zeros_like(q)
+    for b in range(x.shape[0]):
+        scores = q[b] @ k[b].T / q.shape[-1] ** 0.5
+        scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+        out[b] = torch.softmax(scores, dim=-1) @ v[b]
+    return out
+
+
+@wrong("04.3", "masks by setting weights to 0 after the softmax, so the rows no longer sum to 1")
+def masked_after_the_softmax(x, W_query, W_key, W_value):
+    T = x.shape[1]
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    weights = F.softmax(q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5, dim=-1)
+    weights = weights * torch.tril(torch.ones(T, T))
+    return weights @ v
+
+
+@wrong("04.3", "squeezes the output, so with one token or one sequence an axis is lost")
+def output_squeezed(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    out, _ = attention(q, k, v, causal_mask(x.shape[1]))
+    return out.squeeze()
+
+
+@wrong("04.3", "gives all weight to the key with the largest score instead of taking a softmax")
+def only_the_best_key(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    best = scores.argmax(dim=-1)  # (B, T)
+    return F.one_hot(best, x.shape[1]).float() @ v
+
+
+@wrong("04.3", "uses .T, which on a batch reverses all three axes and not only the last two")
+def all_axes_of_the_keys_reversed(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.T / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v

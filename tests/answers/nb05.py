@@ -1,0 +1,307 @@
+"""Wrong answers to the exercises of notebook 05, as learners might write them."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from helpers.attention import attention, causal_mask
+from tests.answers import wrong
+
+
+@wrong("05.1", "ignores scaled and never divides")
+def never_scaled(q, k, scaled):
+    scores = q @ k.mT
+    return scores.var()
+
+
+@wrong("05.1", "divides the variance by √d instead of the scores, so it is too large by √d")
+def variance_divided_by_root(q, k, scaled):
+    variance = (q @ k.mT).var()
+    if scaled:
+        variance = variance / q.shape[-1] ** 0.5
+    return variance
+
+
+@wrong("05.1", "reads scaled the wrong way round: divides when it is false")
+def scaled_when_not_asked(q, k, scaled):
+    scores = q @ k.transpose(-2, -1)
+    if not scaled:
+        scores = scores / math.sqrt(q.size(-1))
+    return scores.var()
+
+
+@wrong("05.1", "returns the standard deviation, without squaring it")
+def standard_deviation(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return scores.std()
+
+
+@wrong("05.1", "returns one variance for each row instead of one for all scores together")
+def one_variance_for_each_row(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores /= q.shape[-1] ** 0.5
+    return scores.var(dim=-1)
+
+
+@wrong("05.1", "averages the variances within the rows, so differences between rows do not count")
+def mean_of_the_rows_variances(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return scores.var(dim=-1).mean()
+
+
+@wrong("05.1", "divides the scores by d and not by its root")
+def divided_by_d(q, k, scaled):
+    d = q.shape[-1]
+    scores = q @ k.mT
+    return (scores / d).var() if scaled else scores.var()
+
+
+@wrong("05.1", "measures only the first sequence of the batch")
+def first_sequence_only(q, k, scaled):
+    scores = q[0] @ k[0].T
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return scores.var()
+
+
+@wrong("05.1", "does not measure: returns what theory expects, d, or 1 if scaled")
+def theory_instead_of_measuring(q, k, scaled):
+    d = q.shape[-1]
+    return torch.tensor(1.0 if scaled else float(d))
+
+
+@wrong("05.1", "writes d ** 1 / 2, which is half of d and not its root")
+def half_of_d(q, k, scaled):
+    scores = q @ k.mT
+    divisor = q.shape[-1] ** 1 / 2
+    if scaled:
+        scores = scores / divisor
+    return scores.var()
+
+
+@wrong("05.1", "takes √T for √d: axis 1 counts the tokens")
+def root_of_the_number_of_tokens(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[1] ** 0.5
+    return scores.var()
+
+
+@wrong("05.1", "takes the softmax first, so it measures the weights and not the scores")
+def variance_of_the_weights(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return torch.softmax(scores, dim=-1).var()
+
+
+@wrong("05.1", "sums over the tokens instead of the channels: q.mT @ k is (B, d, d)")
+def tokens_summed_instead_of_channels(q, k, scaled):
+    scores = q.mT @ k
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return scores.var()
+
+
+@wrong("05.1", "measures only the scores that a causal mask allows")
+def only_allowed_scores(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return scores[:, causal_mask(q.shape[1])].var()
+
+
+@wrong("05.2", "divides by √T, the number of tokens, instead of √d")
+def divided_by_root_of_tokens(q, k):
+    T = q.shape[1]
+    scores = q @ k.mT / T**0.5
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "divides by d instead of its root, so the rows become more even as d grows")
+def divided_by_d_itself(q, k):
+    T, d = q.shape[1:]
+    scores = q @ k.mT / d
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "divides the weights after the softmax instead of the scores before it")
+def weights_divided_after_softmax(q, k):
+    scores = (q @ k.mT).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return weights / q.shape[-1] ** 0.5
+
+
+@wrong("05.2", "divides by 4 as in the notebook, which is right for 16 channels only")
+def divisor_of_sixteen_channels(q, k):
+    T = q.shape[1]
+    scores = q @ k.mT / 16**0.5
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "leaves out the causal mask")
+def without_the_mask(q, k):
+    d = q.size(-1)
+    return F.softmax(q @ k.transpose(-2, -1) / math.sqrt(d), dim=-1)
+
+
+@wrong("05.2", "divides by d ** -0.5, which multiplies the scores by √d")
+def divided_by_one_over_root(q, k):
+    _, T, d = q.shape
+    scores = q @ k.mT / d**-0.5
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "makes queries and keys length 1: cosines, which ignore how long they are")
+def cosines_as_scores(q, k):
+    q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+    scores = (q @ k.mT).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "returns the masked, divided scores: the softmax is missing")
+def scores_without_softmax(q, k):
+    _, T, d = q.shape
+    scores = q @ k.mT / d**0.5
+    return scores.masked_fill(~causal_mask(T), float("-inf"))
+
+
+@wrong("05.2", "gives the number d to torch.sqrt, which only takes tensors")
+def torch_sqrt_of_a_number(q, k):
+    _, T, d = q.shape
+    scores = q @ k.mT / torch.sqrt(d)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "returns the output of attention and not its weights")
+def output_instead_of_weights(q, k):
+    weighted, _ = attention(q, k, k, causal_mask(q.shape[1]))
+    return weighted
+
+
+@wrong("05.2", "detaches q and k, so no gradient reaches them and the head cannot learn")
+def cut_off_from_the_gradients(q, k):
+    _, T, d = q.shape
+    scores = q.detach() @ k.detach().mT / d**0.5
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "rounds the divided scores down to whole numbers with //")
+def whole_number_division(q, k):
+    _, T, d = q.shape
+    scores = q @ k.mT // d**0.5
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "divides each row by the root of the number of keys it may see, not by √d")
+def divided_by_root_of_visible_keys(q, k):
+    T = q.shape[1]
+    visible = torch.arange(1, T + 1).view(T, 1)
+    scores = q @ k.mT / visible.sqrt()
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "averages the weights over the batch, so every sequence loses its own")
+def averaged_over_the_batch(q, k):
+    _, T, d = q.shape
+    scores = q @ k.mT / d**0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return weights.mean(dim=0)
+
+
+@wrong("05.2", "masks with 0 instead of -inf before the softmax, so later tokens keep some weight")
+def masked_scores_set_to_zero(q, k):
+    d = q.shape[-1]
+    scores = torch.tril(q @ k.mT / d**0.5)
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.3", "multiplies by the temperature instead of dividing")
+def multiplied_by_temperature(scores, temperature):
+    return torch.softmax(scores * temperature, dim=-1)
+
+
+@wrong("05.3", "divides the weights after the softmax, so they no longer sum to 1")
+def weights_divided_by_temperature(scores, temperature):
+    return torch.softmax(scores, dim=-1) / temperature
+
+
+@wrong("05.3", "divides by the root of the temperature, as with √d")
+def root_of_temperature(scores, temperature):
+    return F.softmax(scores / temperature**0.5, dim=-1)
+
+
+@wrong("05.3", "ignores the temperature")
+def temperature_ignored(scores, temperature):
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.3", "divides the exponentials by their sum over the whole tensor and not over each row")
+def one_sum_for_all_rows(scores, temperature):
+    e = torch.exp(scores / temperature)
+    return e / e.sum()
+
+
+@wrong("05.3", "takes exponentials of the scores as they are, which overflow at a low temperature")
+def overflow_at_low_temperature(scores, temperature):
+    e = torch.exp(scores / temperature)
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.3", "divides the scores in place, so the caller's scores are changed")
+def scores_changed_in_place(scores, temperature):
+    scores /= temperature
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.3", "makes the temperature a whole number, so ⅛ becomes 0")
+def whole_number_temperature(scores, temperature):
+    temperature = int(temperature)
+    return torch.softmax(scores / temperature, dim=-1)
+
+
+@wrong("05.3", "has the factor 8 of the example written in")
+def factor_of_the_example(scores, temperature):
+    return torch.softmax(8 * scores, dim=-1)
+
+
+@wrong("05.3", "sums without keepdim, so for a batch the sums do not line up with their rows")
+def sums_without_keepdim(scores, temperature):
+    scaled = scores / temperature
+    scaled = scaled - scaled.max()
+    e = scaled.exp()
+    return e / e.sum(dim=-1)
+
+
+@wrong("05.3", "returns the logarithms of the weights (log_softmax)")
+def logarithms_of_the_weights(scores, temperature):
+    return F.log_softmax(scores / temperature, dim=-1)
+
+
+@wrong("05.3", "mixes the weights with equal weights instead of dividing the scores")
+def mixed_with_equal_weights(scores, temperature):
+    T = scores.shape[-1]
+    return (1 - temperature) * torch.softmax(scores, dim=-1) + temperature / T
+
+
+@wrong("05.3", "limits the temperature to 1, so higher temperatures have no effect")
+def temperature_at_most_one(scores, temperature):
+    return torch.softmax(scores / min(temperature, 1.0), dim=-1)
+
+
+@wrong("05.3", "subtracts the temperature from the scores instead of dividing by it")
+def temperature_subtracted(scores, temperature):
+    return torch.softmax(scores - temperature, dim=-1)
+
+
+@wrong("05.3", "uses powers of 2 instead of e")
+def powers_of_two(scores, temperature):
+    scaled = scores / temperature
+    e = torch.exp2(scaled - scaled.amax(dim=-1, keepdim=True))
+    return e / e.sum(dim=-1, keepdim=True)

@@ -1,0 +1,356 @@
+"""Wrong answers to the exercises of notebook 06, as learners might write them."""
+
+import torch
+import torch.nn.functional as F
+
+from helpers.attention import causal_mask
+from tests.answers import wrong
+
+
+def cut(z, n_head):  # from the notebook
+    return z.view(*z.shape[:2], n_head, -1)  # (B, T, n_head, head_size)
+
+
+@wrong("06.1", "torch.hstack joins along axis 1, the tokens, and not along the channels")
+def stacked_like_numpy(heads, x):
+    return torch.hstack([head(x) for head in heads])
+
+
+@wrong("06.1", "stacks the outputs along a new last axis instead of concatenating the channels")
+def stacked_on_a_new_axis(heads, x):
+    return torch.stack([head(x) for head in heads], dim=-1)
+
+
+@wrong("06.1", "puts channel 0 of all heads first, then channel 1 of all heads, and so on")
+def heads_interleaved(heads, x):
+    outputs = torch.stack([head(x) for head in heads], dim=-1)
+    return outputs.flatten(start_dim=-2)
+
+
+@wrong("06.1", "adds the outputs of the heads instead of putting them side by side")
+def heads_added(heads, x):
+    out = 0
+    for head in heads:
+        out = out + head(x)
+    return out
+
+
+@wrong("06.1", "puts each new output in front of the others, so the last head comes first")
+def last_head_first(heads, x):
+    out = heads[0](x)
+    for head in heads[1:]:
+        out = torch.cat([head(x), out], dim=-1)
+    return out
+
+
+@wrong("06.1", "torch.cat without dim joins along axis 0, the batch")
+def joined_along_the_batch(heads, x):
+    return torch.cat([head(x) for head in heads])
+
+
+@wrong("06.1", "returns the list of outputs and does not join them")
+def a_list_of_outputs(heads, x):
+    return [head(x) for head in heads]
+
+
+@wrong("06.1", "the axis of heads stands before the tokens when view joins, so tokens are mixed")
+def viewed_with_heads_before_tokens(heads, x):
+    B, T, _ = x.shape
+    outputs = torch.stack([head(x) for head in heads], dim=1)  # (B, n_head, T, head_size)
+    return outputs.view(B, T, -1)
+
+
+@wrong("06.1", "takes C / n_head for head_size, so heads of any other size do not fit")
+def slots_of_the_size_of_x(heads, x):
+    out = torch.zeros_like(x)
+    size = x.shape[-1] // len(heads)
+    for h, head in enumerate(heads):
+        out[..., h * size : (h + 1) * size] = head(x)
+    return out
+
+
+@wrong("06.1", "calls head 0 again and again instead of every head once")
+def the_first_head_repeated(heads, x):
+    head = heads[0]
+    return torch.cat([head(x) for _ in heads], dim=-1)
+
+
+@wrong("06.1", "each head reads the output of the head before it instead of x")
+def heads_in_a_chain(heads, x):
+    outputs = []
+    for head in heads:
+        x = head(x)
+        outputs.append(x)
+    return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.1", "divides the joined outputs by the number of heads, as for an average")
+def divided_by_the_number_of_heads(heads, x):
+    return torch.cat([head(x) for head in heads], dim=-1) / len(heads)
+
+
+@wrong("06.1", "steps by one channel from head to head, so later heads overwrite earlier ones")
+def overlapping_slots(heads, x):
+    first = heads[0](x)
+    B, T, size = first.shape
+    out = torch.zeros(B, T, len(heads) * size, dtype=x.dtype)
+    for h, head in enumerate(heads):
+        out[:, :, h : h + size] = head(x)
+    return out
+
+
+@wrong("06.1", "runs the heads under no_grad, so no gradient reaches x or their weights")
+def heads_without_gradient(heads, x):
+    with torch.no_grad():
+        return torch.cat([head(x) for head in heads], dim=-1)
+
+
+@wrong("06.1", "puts x itself in front of the outputs")
+def x_in_front(heads, x):
+    return torch.cat([x, *(head(x) for head in heads)], dim=-1)
+
+
+@wrong("06.2", "splits by view alone, without the transpose, so a head gets pieces of a few tokens")
+def split_by_view_alone(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, n_head, T, C // n_head) for z in (q, k, v))
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "divides the scores by √C, the channels of all heads, instead of √head_size")
+def divided_by_root_c(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / C**0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "forgets the causal mask, so tokens attend to later ones")
+def no_mask_at_all(q, k, v, n_head):
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
+    out = weights @ v
+    return out.transpose(1, 2).flatten(2)
+
+
+@wrong("06.2", "merges by reshape alone, without transposing heads and tokens back")
+def merged_without_transpose(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).reshape(B, T, C)
+
+
+@wrong("06.2", "softmax runs over the queries (dim=-2), not over the keys")
+def softmax_over_queries(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    weights = scores.masked_fill(~causal_mask(T), float("-inf")).softmax(dim=-2)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "fills where the mask is True, so the past is hidden and the future is not")
+def mask_the_wrong_way_round(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    scores = scores.masked_fill(causal_mask(T), float("-inf"))
+    return (torch.softmax(scores, dim=-1) @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "neither the split nor the merge transposes, so a head sees only a few tokens")
+def view_both_times(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.reshape(B, n_head, T, -1) for z in (q, k, v))
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return (scores.softmax(-1) @ v).reshape(B, T, C)
+
+
+@wrong("06.2", "tokens stay before heads, so the heads of one token attend to each other")
+def heads_attend_to_heads(q, k, v, n_head):
+    q, k, v = (cut(z, n_head) for z in (q, k, v))  # (B, T, n_head, head_size)
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (B, T, n_head, n_head)
+    weights = torch.softmax(scores.masked_fill(~causal_mask(n_head), float("-inf")), dim=-1)
+    return (weights @ v).flatten(2)
+
+
+@wrong("06.2", "ignores n_head: one head attends with all C channels")
+def one_big_head(q, k, v, n_head):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+@wrong("06.2", "divides the scores by head_size itself, without the root")
+def divided_by_head_size(q, k, v, n_head):
+    B, T, C = q.shape
+    head_size = C // n_head
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / head_size
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "averages the keys with the weights, not the values")
+def weights_times_keys(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k = cut(q, n_head).transpose(1, 2), cut(k, n_head).transpose(1, 2)
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ k).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "merges with view, which cannot join the axes after a transpose")
+def merged_with_view(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).view(B, T, C)
+
+
+@wrong("06.2", "computes k times q transposed, so queries and keys have changed places")
+def keys_ask_queries(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = k @ q.mT / (C // n_head) ** 0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "multiplies the scores by the mask: a score of 0 still gets weight in the softmax")
+def future_scores_set_to_zero(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT * causal_mask(T) / (C // n_head) ** 0.5
+    return (torch.softmax(scores, dim=-1) @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "writes softmax as exp / sum without subtracting the maximum: large scores give nan")
+def exp_that_overflows(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    powers = torch.exp(q @ k.mT / (C // n_head) ** 0.5) * causal_mask(T)
+    weights = powers / powers.sum(dim=-1, keepdim=True)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "does not divide the scores by √head_size")
+def scores_not_divided(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = torch.einsum("bhqd,bhkd->bhqk", q, k)
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return torch.einsum("bhqk,bhkd->bqhd", weights, v).reshape(B, T, C)
+
+
+@wrong("06.2", "averages the heads instead of putting their outputs side by side")
+def averaged_over_heads(q, k, v, n_head):
+    T = q.shape[1]
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).mean(dim=1)
+
+
+@wrong("06.2", "k.transpose(1, 2) swaps heads and tokens of the keys, not their last two axes")
+def keys_transposed_on_the_wrong_axes(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.transpose(1, 2) / (C // n_head) ** 0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.3", "takes every third row, as if query, key and value rows alternated")
+def every_third_row(fused):
+    return fused[0::3], fused[1::3], fused[2::3]
+
+
+@wrong("06.3", "counts from the end, so the order is value, key, query")
+def cut_from_the_end(fused):
+    C = fused.shape[1]
+    return fused[-C:], fused[-2 * C : -C], fused[: -2 * C]
+
+
+@wrong("06.3", "split(3) makes pieces of three rows, not three pieces")
+def pieces_of_three_rows(fused):
+    return fused.split(3)
+
+
+@wrong("06.3", "cuts the columns into three, not the rows")
+def columns_cut(fused):
+    return torch.chunk(fused, 3, dim=1)
+
+
+@wrong("06.3", "takes the number of rows, 3C, for C, so the first piece is everything")
+def rows_taken_for_c(fused):
+    C = fused.shape[0]
+    return fused[:C], fused[C : 2 * C], fused[2 * C :]
+
+
+@wrong("06.3", "is fixed to C = 32")
+def fixed_to_32(fused):
+    return fused[:32], fused[32:64], fused[64:96]
+
+
+@wrong("06.3", "skips a row at each cut, as if the end of a slice were included")
+def a_row_lost_at_each_cut(fused):
+    C = fused.shape[1]
+    return fused[0 : C - 1], fused[C : 2 * C - 1], fused[2 * C : 3 * C - 1]
+
+
+@wrong("06.3", "returns query and key only and leaves out the value")
+def without_the_value(fused):
+    C = fused.shape[1]
+    return fused[:C], fused[C : 2 * C]
+
+
+@wrong("06.3", "writes slices as start : length, so key and value are empty")
+def start_and_length(fused):
+    C = fused.shape[1]
+    return fused[0:C], fused[C:C], fused[2 * C : C]
+
+
+@wrong("06.3", "never moves the start, so all three weights are the query's")
+def three_times_the_query(fused):
+    C = fused.shape[1]
+    start = 0
+    pieces = []
+    for _ in range(3):
+        pieces.append(fused[start : start + C])
+    return tuple(pieces)
+
+
+@wrong("06.3", "returns a dict, which unpacks into its names and not into the weights")
+def as_a_dict(fused):
+    C = fused.shape[1]
+    return {"query": fused[:C], "key": fused[C : 2 * C], "value": fused[2 * C :]}
+
+
+@wrong("06.3", "divides the query weight by √C, although only a split was asked for")
+def query_scaled_already(fused):
+    query, key, value = fused.chunk(3)
+    return query / fused.shape[1] ** 0.5, key, value
+
+
+@wrong("06.3", "cuts at rows 1 and 2 instead of rows C and 2C")
+def cut_at_rows_1_and_2(fused):
+    return torch.tensor_split(fused, (1, 2))
+
+
+@wrong("06.3", "names the second piece value and the third key, so the order is query, value, key")
+def key_and_value_swapped(fused):
+    query, value, key = fused.chunk(3, dim=0)
+    return query, key, value
+
+
+@wrong("06.3", "transposes first and then reshapes, so rows and columns are mixed")
+def reshaped_after_transpose(fused):
+    C = fused.shape[1]
+    query, key, value = fused.T.reshape(3, C, C)
+    return query, key, value

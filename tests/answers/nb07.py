@@ -1,0 +1,332 @@
+"""Wrong answers to the exercises of notebook 07, as learners might write them."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from tests.answers import wrong
+
+
+@wrong("07.1", "leaves out the ReLU, so two Linear layers act as one")
+def no_relu(x, W_1, b_1, W_2, b_2):
+    return (x @ W_1.T + b_1) @ W_2.T + b_2
+
+
+@wrong("07.1", "applies the ReLU after the second layer instead of between the two")
+def relu_at_the_end(x, W_1, b_1, W_2, b_2):
+    hidden = F.linear(x, W_1, b_1)
+    return torch.relu(F.linear(hidden, W_2, b_2))
+
+
+@wrong("07.1", "does not transpose the weights, which are stored as (out, in)")
+def weights_not_transposed(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1 + b_1)
+    return hidden @ W_2 + b_2
+
+
+@wrong("07.1", "uses GELU, a smoother curve, instead of ReLU")
+def gelu_for_relu(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.gelu(F.linear(x, W_1, b_1)), W_2, b_2)
+
+
+@wrong("07.1", "reshapes the weights to fit instead of transposing them, so numbers change places")
+def weights_reshaped(x, W_1, b_1, W_2, b_2):
+    C = x.shape[-1]
+    hidden = torch.relu(x @ W_1.reshape(C, -1) + b_1)
+    return hidden @ W_2.reshape(-1, C) + b_2
+
+
+@wrong("07.1", "adds x to the result; the residual connection is not part of the network")
+def with_a_residual(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T + b_1)
+    return x + hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "makes new Linear layers with random weights and ignores those it was given")
+def layers_of_its_own(x, W_1, b_1, W_2, b_2):
+    C = x.shape[-1]
+    wide, proj = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
+    return proj(torch.relu(wide(x)))
+
+
+@wrong("07.1", "uses the second layer first, whose shape fits only after the widening")
+def layers_in_the_wrong_order(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(F.linear(x, W_2, b_2))
+    return F.linear(hidden, W_1, b_1)
+
+
+@wrong("07.1", "adds the first bias after the ReLU instead of before it")
+def first_bias_too_late(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T) + b_1
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "puts tokens in columns with x.T, which works only for a 2-D x")
+def tokens_as_columns(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(W_1 @ x.T + b_1[:, None])
+    return (W_2 @ hidden + b_2[:, None]).T
+
+
+@wrong("07.1", "joins batch and tokens to one axis and does not separate them again")
+def flattened_for_good(x, W_1, b_1, W_2, b_2):
+    flat = x.reshape(-1, x.shape[-1])
+    hidden = torch.clamp(flat @ W_1.T + b_1, min=0)
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "applies softmax to the widened channels instead of ReLU")
+def softmax_for_relu(x, W_1, b_1, W_2, b_2):
+    hidden = torch.softmax(x @ W_1.T + b_1, dim=-1)
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "F.dropout is always in training mode here, so numbers are dropped at random")
+def dropout_always_on(x, W_1, b_1, W_2, b_2):
+    hidden = F.relu(F.linear(x, W_1, b_1))
+    return F.dropout(F.linear(hidden, W_2, b_2), p=0.1)
+
+
+@wrong("07.1", "applies the ReLU to x, before the first layer, and not to what the layer returns")
+def relu_on_the_input(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x) @ W_1.T + b_1
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "detaches the hidden numbers, so no gradient reaches x and the first layer")
+def hidden_detached(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T + b_1).detach()
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "multiplies both weights first, so the ReLU acts on C channels and not on 4C")
+def both_matrices_multiplied_first(x, W_1, b_1, W_2, b_2):
+    W = W_2 @ W_1  # (C, C)
+    b = W_2 @ b_1 + b_2
+    return torch.relu(x @ W.T + b)
+
+
+@wrong("07.1", "is fixed to C = 32 channels")
+def fixed_to_32_channels(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x.reshape(-1, 32) @ W_1.T + b_1)
+    return (hidden @ W_2.T + b_2).reshape(*x.shape[:-1], 32)
+
+
+@wrong("07.2", "var divides by C - 1 by default, not by C")
+def variance_of_a_sample(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = x.var(dim=-1, keepdim=True)
+    return (x - mean) / torch.sqrt(var + eps)
+
+
+@wrong("07.2", "adds eps to the standard deviation, outside the root")
+def eps_outside_the_root(x, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    std = x.std(-1, unbiased=False, keepdim=True)
+    return (x - mean) / (std + eps)
+
+
+@wrong("07.2", "takes mean and variance over the tokens (dim=1), not over the channels")
+def over_the_tokens(x, eps=1e-5):
+    mean = x.mean(dim=1, keepdim=True)
+    var = x.var(dim=1, unbiased=False, keepdim=True)
+    return (x - mean) / (var + eps).sqrt()
+
+
+@wrong("07.2", "leaves eps out, so a token with equal channels is divided by 0")
+def no_eps(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    std = x.std(dim=-1, keepdim=True, correction=0)
+    return (x - mean) / std
+
+
+@wrong("07.2", "takes one mean and one variance for all tokens of a sequence")
+def one_mean_for_all_tokens(x, eps=1e-5):
+    return F.layer_norm(x, x.shape[1:], eps=eps)
+
+
+@wrong("07.2", "forgets keepdim, so the mean of each token does not line up with its channels")
+def no_keepdim(x, eps=1e-5):
+    mean = x.mean(dim=-1)
+    var = x.var(dim=-1, unbiased=False)
+    return (x - mean) / (var + eps).sqrt()
+
+
+@wrong("07.2", "takes the variance as mean(x²) - mean², which cancels when the mean is large")
+def difference_of_two_large_numbers(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = (x * x).mean(dim=-1, keepdim=True) - mean * mean
+    return (x - mean) / torch.sqrt(var + eps)
+
+
+@wrong("07.2", "subtracts the mean in place, so the caller's x is changed")
+def mean_subtracted_in_place(x, eps=1e-5):
+    x -= x.mean(dim=-1, keepdim=True)
+    return x / torch.sqrt((x**2).mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.2", "writes 0.00001 into the formula and ignores the argument eps")
+def eps_is_ignored(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = x.var(dim=-1, keepdim=True, unbiased=False)
+    return (x - mean) / torch.sqrt(var + 0.00001)
+
+
+@wrong("07.2", "makes each token's length 1, so its variance is 1/C and not 1")
+def length_one(x, eps=1e-5):
+    return F.normalize(x - x.mean(dim=-1, keepdim=True), dim=-1, eps=eps)
+
+
+@wrong("07.2", "takes the mean square of x before the mean was subtracted for the variance")
+def variance_not_centred(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    mean_square = x.square().mean(dim=-1, keepdim=True)
+    return (x - mean) / torch.sqrt(mean_square + eps)
+
+
+@wrong("07.2", "brackets missing: divides only the mean by the standard deviation")
+def brackets_missing(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    std = torch.sqrt(x.var(dim=-1, unbiased=False, keepdim=True) + eps)
+    return x - mean / std
+
+
+@wrong("07.2", "scales each token by its smallest and largest channel, not by mean and variance")
+def between_zero_and_one(x, eps=1e-5):
+    low = x.min(dim=-1, keepdim=True).values
+    high = x.max(dim=-1, keepdim=True).values
+    return (x - low) / (high - low + eps)
+
+
+@wrong("07.2", "treats mean and variance as constants: numbers are right, gradients are not")
+def statistics_without_gradient(x, eps=1e-5):
+    with torch.no_grad():
+        mean = x.mean(dim=-1, keepdim=True)
+        var = x.var(dim=-1, unbiased=False, keepdim=True)
+    return (x - mean) / torch.sqrt(var + eps)
+
+
+@wrong("07.2", "divides the sums by 32, whatever the number of channels")
+def always_32_channels(x, eps=1e-5):
+    mean = x.sum(dim=-1, keepdim=True) / 32
+    var = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / 32
+    return (x - mean) / torch.sqrt(var + eps)
+
+
+@wrong("07.2", "mean() and var() without dim take one mean and variance of the whole tensor")
+def over_everything(x, eps=1e-5):
+    return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps)
+
+
+@wrong("07.2", "returns mean and standard deviation along with the result, as a tuple")
+def a_tuple_of_three(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    std = (x.var(dim=-1, unbiased=False, keepdim=True) + eps).sqrt()
+    return (x - mean) / std, mean, std
+
+
+@wrong("07.3", "norms the stream after each addition: this is post-norm")
+def post_norm(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
+@wrong("07.3", "attention replaces x instead of being added to it")
+def attention_replaces_x(x, attention, feed_forward, norm_1, norm_2):
+    x = attention(norm_1(x))
+    return x + feed_forward(norm_2(x))
+
+
+@wrong("07.3", "the feed-forward network reads the x before the attention: parallel branches")
+def both_read_the_same_x(x, attention, feed_forward, norm_1, norm_2):
+    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
+
+
+@wrong("07.3", "overwrites x with its norm, so the normed x is carried on and not x")
+def stream_is_normed(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(x)
+    x = x + attention(x)
+    x = norm_2(x)
+    return x + feed_forward(x)
+
+
+@wrong("07.3", "runs the feed-forward network before the attention")
+def feed_forward_first(x, attention, feed_forward, norm_1, norm_2):
+    x = x + feed_forward(norm_2(x))
+    x = x + attention(norm_1(x))
+    return x
+
+
+@wrong("07.3", "norms what a branch returns instead of what it reads")
+def norms_after_the_branches(x, attention, feed_forward, norm_1, norm_2):
+    x = x + norm_1(attention(x))
+    return x + norm_2(feed_forward(x))
+
+
+@wrong("07.3", "+= works in place, so the caller's x is changed")
+def added_in_place(x, attention, feed_forward, norm_1, norm_2):
+    x += attention(norm_1(x))
+    x += feed_forward(norm_2(x))
+    return x
+
+
+@wrong("07.3", "leaves out both norms")
+def without_norms(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(x)
+    return x + feed_forward(x)
+
+
+@wrong("07.3", "uses norm_1 for both branches and never norm_2")
+def norm_1_twice(x, attention, feed_forward, norm_1, norm_2):
+    for part in (attention, feed_forward):
+        x = x + part(norm_1(x))
+    return x
+
+
+@wrong("07.3", "norms the result once more, so a norm stands on the residual stream")
+def one_more_norm_at_the_end(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    x = x + feed_forward(norm_2(x))
+    return norm_2(x)
+
+
+@wrong("07.3", "takes [0] of the attention's output, so all sequences get that of sequence 0")
+def output_taken_for_a_tuple(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))[0]
+    return x + feed_forward(norm_2(x))
+
+
+@wrong("07.3", "one residual connection around both layers instead of one around each")
+def one_residual_for_both(x, attention, feed_forward, norm_1, norm_2):
+    return x + feed_forward(norm_2(attention(norm_1(x))))
+
+
+@wrong("07.3", "the output of the feed-forward network replaces the stream")
+def feed_forward_replaces_x(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    x = feed_forward(norm_2(x))
+    return x
+
+
+@wrong("07.3", "takes the mean of stream and branch instead of their sum")
+def mean_instead_of_sum(x, attention, feed_forward, norm_1, norm_2):
+    x = (x + attention(norm_1(x))) / 2
+    return (x + feed_forward(norm_2(x))) / 2
+
+
+@wrong("07.3", "the branches read a detached x, so no gradient passes back through them")
+def branches_read_detached_x(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x.detach()))
+    return x + feed_forward(norm_2(x.detach()))
+
+
+@wrong("07.3", "calls attention with three arguments, as for nn.MultiheadAttention")
+def attention_called_with_three(x, attention, feed_forward, norm_1, norm_2):
+    normed = norm_1(x)
+    x = x + attention(normed, normed, normed)
+    return x + feed_forward(norm_2(x))
+
+
+@wrong("07.3", "the feed-forward network reads the stream without its norm")
+def second_norm_forgotten(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    return x + feed_forward(x)

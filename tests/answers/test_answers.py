@@ -1,0 +1,62 @@
+"""Wrong answers by people who had not seen the list of mistakes: refused, and told what they do."""
+
+import contextlib
+
+import pytest
+
+from helpers.lesson import observations
+from helpers.lesson.exercises import EXERCISES
+from tests.answers import load
+from tests.answers.names import NAMES
+from tests.lesson.right_answers import RIGHT
+
+# No name and no observation: Python's or PyTorch's own error says it, with the line and a remedy.
+ERRORS_THAT_SAY_IT = {
+    "average_over_the_batch_axis": "The tensors of the list have different shapes.",
+    "mm_with_a_batch": "a @ b (torch.matmul) takes a batch, too.",
+    "row_zero_counts_no_token": "Positions count from 0: is the divisor 0 for the first one?",
+    "whole_number_scores": "Whole numbers have no infinity.",
+    "columns_instead_of_rows": "Is it the right axis?",
+    "bias_added": "So is the bias of a layer with bias=False",
+    "torch_sqrt_of_a_number": "For a number, write n ** 0.5",
+    "attention_called_with_three": "called with more arguments than it takes",
+}
+
+answers = pytest.mark.parametrize(
+    "answer", load(), ids=[f"{one.exercise}-{one.function.__name__}" for one in load()]
+)
+
+
+@pytest.fixture(autouse=True)
+def no_experiment_fails_in_silence(monkeypatch):
+    monkeypatch.setattr(observations.contextlib, "suppress", lambda *_: contextlib.nullcontext())
+
+
+@answers
+@pytest.mark.filterwarnings("ignore")
+def test_a_wrong_answer_is_refused_with_a_name_or_an_observation(answer):
+    name = answer.function.__name__
+    verdict = EXERCISES[answer.exercise].check(answer.function)
+    assert verdict.status == "failed", answer.what
+    assert verdict.mistake == NAMES.get((answer.exercise, name)), answer.what
+    assert len(verdict.observations) <= 2
+    if name in ERRORS_THAT_SAY_IT and not verdict.observations:
+        assert ERRORS_THAT_SAY_IT[name] in verdict.message
+    else:
+        assert verdict.mistake or verdict.observations, verdict.message
+
+
+def test_all_names_are_of_answers_and_mistakes_that_exist():
+    known = {(one.exercise, one.function.__name__) for one in load()}
+    assert set(NAMES) <= known
+    for (id, _), name in NAMES.items():
+        assert name in [mistake.name for mistake in EXERCISES[id].mistakes]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
+def test_no_mistake_is_a_right_answer(exercise):
+    right = {f.__name__: exercise.run(f) for id, f in RIGHT if id == exercise.id}
+    for mistake in exercise.mistakes:
+        outcomes = exercise.remembered(mistake.code)
+        same = [name for name, others in right.items() if exercise.same(others, outcomes)]
+        assert not same, mistake.name

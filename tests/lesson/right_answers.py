@@ -1,0 +1,468 @@
+"""Right answers in many ways of writing, which `check` has to accept: pairs of an id and one."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from helpers.attention import attention, causal_mask
+
+RIGHT = []
+
+
+def right(exercise):
+    def keep(function):
+        RIGHT.append((exercise, function))
+        return function
+
+    return keep
+
+
+@right("00.1")
+def mean_in_a_loop(x):
+    total = 0
+    for t in range(x.shape[1]):
+        total = total + x[:, t, :]
+    return total / x.size(1)
+
+
+@right("00.1")
+def mean_by_einsum(x):
+    return torch.einsum("btc->bc", x) / x.shape[1]
+
+
+@right("00.1")
+def mean_by_list(x):
+    return torch.stack([sequence.mean(0) for sequence in x])
+
+
+@right("00.2")
+def by_unsqueeze(a):
+    return a / a.sum(-1).unsqueeze(-1)
+
+
+@right("00.2")
+def by_normalize(a):
+    return F.normalize(a, p=1, dim=-1)
+
+
+@right("00.2")
+def by_two_transposes(a):
+    return (a.transpose(-1, -2) / a.sum(-1).unsqueeze(-2)).transpose(-1, -2)
+
+
+@right("00.2")
+def by_einsum(a):
+    return torch.einsum("...rs,...r->...rs", a, 1 / a.sum(dim=-1))
+
+
+@right("00.3")
+def by_swapaxes(x):
+    return x.swapaxes(1, 2)
+
+
+@right("00.3")
+def by_loop(x):
+    return torch.stack([matrix.T for matrix in x])
+
+
+@right("00.3")
+def by_entries(x):
+    B, R, S = x.shape
+    out = torch.empty(B, S, R)
+    for b in range(B):
+        for r in range(R):
+            for s in range(S):
+                out[b, s, r] = x[b, r, s]
+    return out
+
+
+@right("01.1")
+def with_totals(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        total = torch.zeros(x.shape[2])
+        for t in range(x.shape[1]):
+            total += x[b, t]
+            out[b, t] = total / (t + 1)
+    return out
+
+
+@right("01.1")
+def with_lists(x):
+    rows = [[s[: t + 1].mean(0) for t in range(len(s))] for s in x]
+    return torch.stack([torch.stack(row) for row in rows])
+
+
+@right("01.1")
+def vectorised_anyway(x):
+    return x.cumsum(1) / torch.arange(1, x.shape[1] + 1).reshape(1, -1, 1)
+
+
+@right("01.2")
+def stacked(x):
+    return torch.stack([x[:, : t + 1].mean(dim=1) for t in range(x.shape[1])], dim=1)
+
+
+@right("01.2")
+def concatenated(x):
+    means = [x[:, : t + 1].mean(dim=1, keepdim=True) for t in range(x.size(1))]
+    return torch.cat(means, dim=1)
+
+
+@right("01.2")
+def running(x):
+    out, total = torch.zeros(x.shape), 0
+    for t in range(x.shape[1]):
+        total = total + x[:, t]
+        out[:, t] = total / (t + 1)
+    return out
+
+
+@right("01.3")
+def by_arange_float(x):
+    T = x.shape[1]
+    return torch.cumsum(x, dim=-2) / torch.arange(1.0, T + 1).view(T, 1)
+
+
+@right("01.3")
+def by_ones(x):
+    return x.cumsum(1) / torch.ones_like(x).cumsum(1)
+
+
+@right("02.1")
+def by_arange_division(x):
+    T = x.shape[1]
+    W = torch.ones(T, T).tril() / torch.arange(1, T + 1).unsqueeze(1)
+    return torch.matmul(W, x)
+
+
+@right("02.1")
+def by_einsum_weights(x):
+    T = x.shape[-2]
+    W = torch.tril(torch.ones(T, T))
+    return torch.einsum("ts,bsc->btc", W / W.sum(1, keepdim=True), x)
+
+
+@right("02.1")
+def by_softmax_of_zeros(x):
+    T = x.shape[1]
+    scores = torch.zeros(T, T).masked_fill(torch.ones(T, T).triu(1).bool(), -torch.inf)
+    return scores.softmax(-1) @ x
+
+
+@right("02.2")
+def by_tril_and_triu(T, width):
+    ones = torch.ones(T, T)
+    window = torch.tril(ones) * torch.triu(ones, -(width - 1))
+    return window / window.sum(-1, keepdim=True)
+
+
+@right("02.2")
+def by_two_loops(T, width):
+    W = torch.zeros((T, T))
+    for t in range(T):
+        for s in range(T):
+            if t - width < s <= t:
+                W[t, s] = 1 / min(t + 1, width)
+    return W
+
+
+@right("02.3")
+def by_loops(T, decay):
+    W = torch.zeros(T, T)
+    for t in range(T):
+        for s in range(t + 1):
+            W[t, s] = decay ** (t - s)
+    return W / W.sum(dim=1, keepdim=True)
+
+
+@right("02.3")
+def by_where(T, decay):
+    k = torch.arange(T)[:, None] - torch.arange(T)[None, :]
+    raw = torch.where(k >= 0, float(decay) ** k.clamp(min=0), 0.0)
+    return raw / raw.sum(-1, keepdim=True)
+
+
+@right("03.1")
+def with_triu(scores):
+    T = scores.size(-1)
+    future = torch.triu(torch.ones(T, T), diagonal=1).bool()
+    return F.softmax(scores.masked_fill(future, -math.inf), dim=-1)
+
+
+@right("03.1")
+def with_added_mask(scores):
+    T = scores.shape[-1]
+    mask = torch.full((T, T), float("-inf")).triu(1)
+    return torch.softmax(scores + mask, dim=-1)
+
+
+@right("03.1")
+def with_where(scores):
+    allowed = torch.ones_like(scores).tril() == 1
+    return torch.where(allowed, scores, torch.tensor(float("-inf"))).softmax(2)
+
+
+@right("03.1")
+def in_a_loop(scores):
+    out = torch.zeros_like(scores)
+    for b in range(len(scores)):
+        for t in range(scores.shape[1]):
+            out[b, t, : t + 1] = torch.softmax(scores[b, t, : t + 1], dim=0)
+    return out
+
+
+@right("03.1")
+def safe_by_hand(scores):
+    masked = scores.masked_fill(~causal_mask(scores.shape[-1]), float("-inf"))
+    e = torch.exp(masked - masked.max(-1, keepdim=True).values)
+    return e / e.sum(-1, keepdim=True)
+
+
+@right("03.2")
+def with_a_loop(T):
+    scores = torch.full((T, T), float("-inf"))
+    scores[0, 0] = 0
+    for t in range(1, T):
+        scores[t, : t + 1] = 0
+        scores[t, t - 1] = 30
+    return torch.softmax(scores, dim=-1)
+
+
+@right("03.2")
+def with_eye(T):
+    scores = 50 * torch.eye(T).roll(1, 0)
+    return scores.masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf).softmax(-1)
+
+
+@right("03.2")
+def with_ten(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t, t - 1] = 10.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), -1e9), dim=-1)
+
+
+@right("03.3")
+def with_amax(scores):
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+@right("03.3")
+def with_unsqueeze(scores):
+    top, _ = torch.max(scores, dim=-1)
+    e = torch.exp(scores - top.unsqueeze(-1))
+    return e / e.sum(-1)[..., None]
+
+
+@right("04.1")
+def as_a_sum(x, W_query, W_key, i, j):
+    q, k = x[i] @ W_query, x[j] @ W_key
+    return (q * k).sum()
+
+
+@right("04.1")
+def as_python_number(x, W_query, W_key, i, j):
+    return torch.dot(x[i] @ W_query, x[j] @ W_key).item()
+
+
+@right("04.1")
+def as_numpy_number(x, W_query, W_key, i, j):
+    return np.float32((x[i] @ W_query @ W_key.T @ x[j]).item())
+
+
+@right("04.2")
+def transposed(layer):
+    return layer.weight.detach().t()
+
+
+@right("04.2")
+def cloned(layer):
+    return layer.weight.data.T.clone()
+
+
+@right("04.3")
+def by_transpose(x, W_query, W_key, W_value):
+    T = x.size(1)
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    wei = q @ k.transpose(-2, -1) * W_query.shape[1] ** -0.5
+    wei = wei.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
+    return F.softmax(wei, dim=-1) @ v
+
+
+@right("04.3")
+def one_sequence_after_another(x, W_query, W_key, W_value):
+    out = []
+    for s in x:
+        scores = (s @ W_query) @ (s @ W_key).T / math.sqrt(W_query.shape[-1])
+        scores = scores + torch.full_like(scores, -torch.inf).triu(1)
+        out.append(scores.softmax(-1) @ (s @ W_value))
+    return torch.stack(out)
+
+
+@right("04.3")
+def token_by_token(x, W_query, W_key, W_value):
+    B, T, _ = x.shape
+    out = torch.zeros(B, T, W_value.shape[1])
+    for b in range(B):
+        for t in range(T):
+            q = x[b, t] @ W_query
+            keys, values = x[b, : t + 1] @ W_key, x[b, : t + 1] @ W_value
+            out[b, t] = torch.softmax(keys @ q / W_query.shape[1] ** 0.5, dim=0) @ values
+    return out
+
+
+@right("05.1")
+def as_float(q, k, scaled):
+    scores = torch.einsum("btd,bsd->bts", q, k)
+    return float((scores / math.sqrt(q.shape[-1]) if scaled else scores).var())
+
+
+@right("05.1")
+def as_numpy(q, k, scaled):
+    scores = (q @ k.transpose(1, 2)).numpy()
+    return scores.var() / (q.shape[-1] if scaled else 1)
+
+
+@right("05.2")
+def by_helper(q, k):
+    return attention(q, k, q, causal_mask(q.shape[1]))[1]
+
+
+@right("05.2")
+def by_math_sqrt(q, k):
+    _, T, d = q.shape
+    scores = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(d)
+    return scores.masked_fill(torch.ones(T, T).tril().logical_not(), -torch.inf).softmax(dim=2)
+
+
+@right("05.3")
+def by_exp(scores, temperature):
+    z = scores / temperature
+    e = torch.exp(z - z.amax(dim=-1, keepdim=True))
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@right("05.3")
+def by_factor(scores, temperature):
+    return F.softmax(scores * (1 / temperature), dim=-1)
+
+
+@right("06.1")
+def collected(heads, x):
+    outputs = []
+    for head in heads:
+        outputs.append(head(x))
+    return torch.concat(outputs, -1)
+
+
+@right("06.1")
+def stacked_then_flattened(heads, x):
+    return torch.stack([h(x) for h in heads], dim=2).flatten(2)
+
+
+@right("06.1")
+def grown(heads, x):
+    out = heads[0](x)
+    for head in heads[1:]:
+        out = torch.cat((out, head(x)), dim=2)
+    return out
+
+
+@right("06.2")
+def by_helper_in_heads(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, C // n_head).transpose(1, 2) for z in (q, k, v))
+    out, _ = attention(q, k, v, causal_mask(T))
+    return out.transpose(1, 2).contiguous().view(B, T, C)
+
+
+@right("06.2")
+def by_sdpa(q, k, v, n_head):
+    parts = [torch.stack(z.chunk(n_head, dim=-1), dim=1) for z in (q, k, v)]
+    out = F.scaled_dot_product_attention(*parts, is_causal=True)
+    return torch.cat(list(out.unbind(1)), dim=-1)
+
+
+@right("06.2")
+def by_einsum_heads(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.reshape(B, T, n_head, -1) for z in (q, k, v))
+    scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / (C // n_head) ** 0.5
+    weights = (scores + torch.full((T, T), -torch.inf).triu(1)).softmax(-1)
+    return torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2)
+
+
+@right("06.3")
+def by_split(fused):
+    return fused.split(fused.shape[1])
+
+
+@right("06.3")
+def by_slices(fused):
+    C = fused.shape[0] // 3
+    return fused[:C], fused[C : 2 * C], fused[2 * C :]
+
+
+@right("06.3")
+def by_tensor_split(fused):
+    return torch.tensor_split(fused, 3)
+
+
+@right("06.3")
+def by_reshape(fused):
+    query, key, value = fused.reshape(3, fused.shape[1], fused.shape[1])
+    return query, key, value
+
+
+@right("07.1")
+def by_functional(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.relu(F.linear(x, W_1, b_1)), W_2, b_2)
+
+
+@right("07.1")
+def by_maximum(x, W_1, b_1, W_2, b_2):
+    hidden = x @ W_1.mT + b_1
+    hidden = torch.maximum(hidden, torch.zeros_like(hidden))
+    return hidden @ W_2.mT + b_2
+
+
+@right("07.1")
+def by_einsum_layers(x, W_1, b_1, W_2, b_2):
+    hidden = (torch.einsum("...c,hc->...h", x, W_1) + b_1).relu()
+    return torch.einsum("...h,ch->...c", hidden, W_2) + b_2
+
+
+@right("07.2")
+def by_functional_norm(x, eps=1e-5):
+    return F.layer_norm(x, x.shape[-1:], eps=eps)
+
+
+@right("07.2")
+def by_correction(x, eps=1e-5):
+    var, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
+    return (x - mean) * (var + eps) ** -0.5
+
+
+@right("07.2")
+def by_hand(x, eps=1e-5):
+    C = x.shape[-1]
+    centred = x - x.sum(-1, keepdim=True) / C
+    return centred / ((centred * centred).sum(-1, keepdim=True) / C + eps).sqrt()
+
+
+@right("07.3")
+def in_two_steps(x, attention, feed_forward, norm_1, norm_2):
+    y = x + attention(norm_1(x))
+    z = y + feed_forward(norm_2(y))
+    return z
+
+
+@right("07.3")
+def in_a_loop_of_parts(x, attention, feed_forward, norm_1, norm_2):
+    for part, norm in ((attention, norm_1), (feed_forward, norm_2)):
+        x = part(norm(x)) + x
+    return x
