@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.clinic.designs import (
+from tests.clinic.written import spread
+from tests.designs.designs import (
     BUGS,
     DESIGNS,
     N_HEAD,
@@ -16,7 +17,6 @@ from tests.clinic.designs import (
     MultiHeadAttentionWrapper,
     build,
 )
-from tests.clinic.written import spread
 
 B, T = 3, 7
 CHANGED = 4  # the first token that the tests of a leak change

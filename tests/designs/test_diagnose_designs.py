@@ -10,8 +10,8 @@ import torch
 from helpers.clinic import diagnose
 from helpers.clinic.module_bugs import bugs_for
 from helpers.clinic.wiring import MODULE_WIRING_BUGS
-from tests.clinic.designs import BUGS, DESIGNS, SCHEMES
 from tests.clinic.written import BROKEN, spread
+from tests.designs.designs import BUGS, DESIGNS, SCHEMES
 
 # What `diagnose` calls a bug of `designs`; those that are missing have the same name there.
 NAMES = {
