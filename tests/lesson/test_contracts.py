@@ -173,7 +173,7 @@ REFUSED = [
     ("02.2", width_at_most_T, "not for T = 1"),
     ("05.1", mean_of_squares, "the mean of the squared scores"),
     ("04.3", detached_head, "the gradient of `x` is not"),
-    ("03.1", filled_with(-20.0), "does not hold: no weight on the future"),
+    ("03.1", filled_with(-20.0), "What does not: no weight on the future"),
     ("03.1", filled_with(-100.0), "does not hold: no weight on the future"),
     ("03.2", zeros_and_ones, "makes no softmax"),
     ("03.2", unmasked(20.0), "does not hold: no weight on the future"),

@@ -9,10 +9,9 @@ from helpers.lesson.terms import Term
 
 def _batches():
     generator = torch.Generator().manual_seed(0)
-    return [
-        (torch.randn(3, 5, 2, generator=generator),),
-        (torch.randn(2, 3, 4, generator=generator),),
-    ]
+    first = torch.randn(3, 5, 2, generator=generator)
+    first[2, 1] = 0  # a token of zeros counts as any other
+    return [(first,), (torch.randn(2, 3, 4, generator=generator),)]
 
 
 _AXES = {"x": "B T C", "return": "B T C"}

@@ -33,7 +33,14 @@ def _scores():
     return [
         (2 * torch.randn(2, 5, 5, generator=generator),),
         (2 * torch.randn(3, 4, 4, generator=generator),),
+        (_with_a_high_future(2 * torch.randn(2, 3, 3, generator=generator)),),
     ]
+
+
+def _with_a_high_future(scores):
+    """One later score is so far above the others of its row that these underflow beside it."""
+    scores[1, 0] = torch.tensor([-60.0, -60.0, 60.0])  # exp(60) and exp(-60) do not
+    return scores
 
 
 def _masked(scores):
@@ -76,9 +83,9 @@ CAUSAL_SOFTMAX = Exercise(
         ("the right weights after another softmax", _softmax_twice),
         ("a softmax of the scores with the future set to 0, then of its result", _zero_twice),
     ),
-    accepted=(_renormalised, _large_negative),
+    accepted=(_large_negative,),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
-    checked="two batches: rows sum to 1, no weight on the future, and each sequence has the weights of its own scores",
+    checked="three batches, one with a very high later score: rows sum to 1, no weight on the future, and each sequence has the weights of its own scores",
     mistakes=(
         Mistake(
             "softmax over the queries (dim=1)",
@@ -112,6 +119,12 @@ CAUSAL_SOFTMAX = Exercise(
             change=("torch.bool)", "torch.bool), diagonal=1"),
             message="Each token attends to one token of its future: the mask begins one too far to the right. It is tril() without a `diagonal`, or "
             "triu(diagonal=1) for the future.",
+        ),
+        Mistake(
+            "masked after the softmax, then divided",
+            function=_renormalised,
+            message="Right for ordinary scores. But where a later score is 120 above the others, the softmax gives everything to it: the weights that should stay "
+            "underflow to 0, and 0 / 0 is nan. Mask the scores first, then take the softmax.",
         ),
         Mistake(
             "a second softmax",
