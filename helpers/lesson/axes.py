@@ -1,8 +1,9 @@
 """What the axes of arguments and results are called: their sizes, and shapes in letters.
 
 An exercise says ``axes={"x": "B T C", "W": "C d", "return": "B T d"}``: for each tensor one word
-an axis. A number in front multiplies ("4C"), and "..." in front stands for any axes. A whole number
-among the arguments whose name is one of the letters, such as ``T``, is that size.
+an axis, and for a list what its length is called. A number in front multiplies ("4C"), and "..." in
+front stands for any axes. A whole number among the arguments whose name is one of the letters, such
+as ``T``, is that size.
 """
 
 import itertools
@@ -49,6 +50,8 @@ def sizes(axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any
             for word, n in zip(reversed(words), reversed(argument.shape), strict=False):
                 factor, letter = split(word)
                 found.setdefault(letter, n // factor)
+        elif isinstance(argument, list) and len(words := letters(axes.get(name, ""))) == 1:
+            found[words[0]] = len(argument)
         elif type(argument) is int:
             found[name] = argument
     order = [letter for letter in all_letters(axes) if letter in found]
@@ -76,19 +79,30 @@ def cut(
 def resized(
     axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any], letter: str, size: int
 ) -> tuple:
-    """The arguments with one letter of another size: parts are left out, or repeated."""
+    """The arguments with one letter of another size: parts are left out, or repeated 1.1-fold."""
     changed = []
     for name, argument in zip(names, arguments, strict=False):
         if isinstance(argument, Tensor):
             words = letters(axes.get(name, ""))
             for axis, word in zip(range(-1, -len(words) - 1, -1), reversed(words), strict=True):
                 if split(word)[1] == letter and argument.dim() >= -axis:
-                    places = torch.arange(split(word)[0] * size) % argument.shape[axis]
-                    argument = argument.index_select(axis, places)
+                    argument = _of_length(argument, axis, split(word)[0] * size)
+        elif isinstance(argument, list) and letters(axes.get(name, "")) == [letter]:
+            argument = [argument[i % len(argument)] for i in range(size)]
         elif name == letter:
             argument = size
         changed.append(argument)
     return tuple(changed)
+
+
+def _of_length(tensor: Tensor, axis: int, length: int) -> Tensor:
+    """The tensor cut, or continued by its own parts times 1.1, so that no two are alike."""
+    places, old = torch.arange(length), tensor.shape[axis]
+    longer = tensor.index_select(axis, places % old)
+    if not tensor.is_floating_point():
+        return longer
+    factors = 1.1 ** (places // old).to(tensor.dtype)
+    return longer * factors.reshape(-1, *[1] * (-axis - 1))
 
 
 def spelled(shapes: Sequence[Sequence[int]], known: Sequence[Mapping[str, int]]) -> str:

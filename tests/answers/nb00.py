@@ -244,3 +244,93 @@ def axes_rotated(x):
 @wrong("00.3", "returns nested Python lists, not a tensor")
 def nested_lists(x):
     return [[list(column) for column in zip(*matrix, strict=True)] for matrix in x.tolist()]
+
+
+# ------------------------------------------------------- written apart, and opened last
+
+
+@wrong("00.1", "divides by the number of channels instead of by the number of tokens")
+def divided_by_channels(x):
+    total = x.sum(dim=1)
+    return total / x.shape[-1]
+
+
+@wrong("00.1", "reads the numbers as (B, C, T) by a reshape, which mixes tokens and channels")
+def mean_after_reshape(x):
+    B, T, C = x.shape
+    return x.reshape(B, C, T).mean(dim=-1)
+
+
+@wrong("00.1", "one running total for all sequences, never set back to 0 between them")
+def total_not_reset(x):
+    total = torch.zeros(x.shape[-1])
+    out = []
+    for sequence in x:
+        for token in sequence:
+            total = total + token
+        out.append(total / x.shape[1])
+    return torch.stack(out)
+
+
+@wrong("00.1", "squeeze also removes the batch or channel axis when its length is 1")
+def squeezed_mean(x):
+    return x.mean(dim=1, keepdim=True).squeeze()
+
+
+# ----------------------------------------------------------------- 00.2 rows sum to 1
+
+
+@wrong("00.2", "applies softmax, which takes exponentials first, instead of dividing by the sum")
+def softmax_of_rows(a):
+    return torch.softmax(a, dim=-1)
+
+
+@wrong("00.2", "sums down the columns, so that columns and not rows sum to 1")
+def columns_sum_to_one(a):
+    return a / a.sum(dim=-2, keepdim=True)
+
+
+@wrong("00.2", "divides the sum by the number instead of the number by the sum")
+def upside_down(a):
+    return a.sum(dim=-1, keepdim=True) / a
+
+
+@wrong("00.2", "the loop stops one row too early and leaves the last row as it was")
+def last_row_forgotten(a):
+    out = a.clone()
+    for r in range(a.shape[-2] - 1):
+        out[..., r, :] = a[..., r, :] / a[..., r, :].sum(dim=-1, keepdim=True)
+    return out
+
+
+@wrong("00.2", "divides the rows and then the columns too, after which the rows do not sum to 1")
+def rows_then_columns(a):
+    a = a / a.sum(dim=-1, keepdim=True)
+    return a / a.sum(dim=-2, keepdim=True)
+
+
+# ------------------------------------------------------------ 00.3 swap the last two axes
+
+
+@wrong("00.3", "reverses the order of all three axes")
+def all_axes_reversed(x):
+    return x.permute(2, 1, 0)
+
+
+@wrong("00.3", "overwrites entries in place, so the lower triangle is lost; works on squares only")
+def swapped_in_place(x):
+    out = x.clone()
+    for r in range(x.shape[1]):
+        for s in range(x.shape[2]):
+            out[:, s, r] = out[:, r, s]
+    return out
+
+
+@wrong("00.3", "writes out two rows as in the example, so all further rows are lost")
+def two_rows_only(x):
+    return torch.stack([x[:, 0], x[:, 1]], dim=-1)
+
+
+@wrong("00.3", "concatenates the swapped matrices into one long matrix: no batch axis is left")
+def concatenated_matrices(x):
+    return torch.cat([matrix.T for matrix in x])

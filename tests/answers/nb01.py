@@ -330,3 +330,101 @@ def sums_from_the_end(x):
 def callers_tokens_overwritten(x):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
     return x.cumsum_(dim=1).div_(counts)
+
+
+# ------------------------------------------------------- written apart, and opened last
+
+
+@wrong("01.1", "collects the outputs of all sequences in one list, so the result is (B * T, C)")
+def one_long_list_of_outputs(x):
+    outputs = []
+    for sequence in x:
+        for t in range(len(sequence)):
+            outputs.append(sequence[: t + 1].mean(dim=0))
+    return torch.stack(outputs)
+
+
+@wrong("01.1", "divides by the number of tokens that are not 0, so a token of 0 is not counted")
+def zeros_not_counted(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            seen = x[b, : t + 1]
+            count = (seen != 0).sum(dim=0).clamp(min=1)
+            out[b, t] = seen.sum(dim=0) / count
+    return out
+
+
+@wrong("01.1", "averages only token t and the one before it, not all earlier tokens")
+def only_the_last_two(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, max(t - 1, 0) : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "also averages over the sequences before b, so the batch is mixed")
+def earlier_sequences_averaged_in(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[: b + 1, : t + 1].mean(dim=(0, 1))
+    return out
+
+
+@wrong("01.2", "x[: t + 1] slices the sequences, not the tokens: it averages over the batch")
+def slice_on_the_first_axis(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[0]):
+        out[t] = x[: t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.2", "squeeze() at the end removes every axis of length 1, such as B when B = 1")
+def squeezed_to_be_safe(x):
+    means = [x[:, : t + 1].mean(dim=1, keepdim=True) for t in range(x.shape[1])]
+    return torch.cat(means, dim=1).squeeze()
+
+
+@wrong("01.2", "range(1, T) leaves out the last mean, so there are only T - 1 outputs")
+def last_mean_missing(x):
+    T = x.shape[1]
+    return torch.stack([x[:, :t].mean(dim=1) for t in range(1, T)], dim=1)
+
+
+@wrong("01.2", "divides every sum by T, not by the t + 1 tokens that are in it")
+def always_divided_by_all_tokens(x):
+    T = x.shape[1]
+    sums = [x[:, : t + 1].sum(dim=1) for t in range(T)]
+    return torch.stack(sums, dim=1) / T
+
+
+@wrong("01.3", "takes only sequence 0 of the batch and returns (T, C)")
+def only_sequence_zero_returned(x):
+    tokens = x[0]
+    counts = torch.arange(1, tokens.shape[0] + 1).unsqueeze(1)
+    return tokens.cumsum(dim=0) / counts
+
+
+@wrong("01.3", "the running sums go along the last axis, the channels, instead of the tokens")
+def sums_along_the_channels(x):
+    T = x.shape[1]
+    return torch.cumsum(x, dim=-1) / torch.arange(1, T + 1).reshape(T, 1)
+
+
+@wrong(
+    "01.3", "arange(1, T) ends at T - 1, so there is one count too few and the shapes do not fit"
+)
+def one_count_missing(x):
+    T = x.shape[1]
+    counts = torch.arange(1, T)[None, :, None]
+    return x.cumsum(dim=1) / counts
+
+
+@wrong("01.3", "keeps two decimals, as the notebook prints them, so the means are rounded")
+def rounded_like_the_printout(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return torch.round(x.cumsum(dim=1) / counts, decimals=2)

@@ -328,3 +328,109 @@ def divided_by_the_number_of_tokens(T, decay):
     k = torch.arange(T)[:, None] - torch.arange(T)[None, :]
     weights = torch.tril(decay ** k.clamp(min=0))
     return weights / torch.arange(1, T + 1)[:, None]
+
+
+# ------------------------------------------------------- written apart, and opened last
+
+
+@wrong("02.1", "returns the (T, T) weights and never multiplies them with the tokens")
+def weights_returned_without_product(x):
+    T = x.shape[1]
+    ones = torch.ones(T, T).tril()
+    return ones / ones.sum(dim=1, keepdim=True)
+
+
+@wrong(
+    "02.1", "divides the running sums by the sum over their channels, not by the number of tokens"
+)
+def outputs_made_to_sum_to_one(x):
+    T = x.shape[1]
+    out = torch.tril(torch.ones(T, T)) @ x
+    return out / out.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.1", "the triangle is without its diagonal, so each output lacks its own token")
+def diagonal_left_out(x):
+    T = x.shape[1]
+    earlier = torch.tril(torch.ones(T, T), diagonal=-1)
+    counts = earlier.sum(dim=-1, keepdim=True).clamp(min=1)
+    return (earlier / counts) @ x
+
+
+@wrong("02.1", "takes T from the first axis, so it averages over sequences instead of tokens")
+def matrix_over_the_batch(x):
+    n = x.shape[0]
+    W = torch.tril(torch.ones(n, n))
+    W = W / W.sum(dim=-1, keepdim=True)
+    return torch.tensordot(W, x, dims=1)
+
+
+@wrong("02.2", "begins with the first full window, so the rows before it stay 0")
+def only_full_windows(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(width - 1, T):
+        weights[t, t - width + 1 : t + 1] = 1 / width
+    return weights
+
+
+@wrong("02.2", "divides by the sum of the whole matrix instead of each row's own sum")
+def divided_by_the_grand_total(T, width):
+    row = torch.arange(T)[:, None]
+    col = torch.arange(T)[None, :]
+    window = ((row - col >= 0) & (row - col < width)).float()
+    return window / window.sum()
+
+
+@wrong(
+    "02.2", "keeps the old tokens and cuts off the last width - 1: the window the wrong way round"
+)
+def far_tokens_kept(T, width):
+    far = torch.tril(torch.ones(T, T), diagonal=-(width - 1))
+    return far / far.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+@wrong("02.2", "an integer matrix holds the weights, so 1/2 or 1/3 becomes 0")
+def weights_in_an_integer_matrix(T, width):
+    weights = torch.zeros((T, T), dtype=torch.long)
+    for t in range(T):
+        start = max(0, t + 1 - width)
+        weights[t, start : t + 1] = 1 / (t + 1 - start)
+    return weights
+
+
+@wrong("02.3", "softmax takes the exponential of the decayed weights, which changes their ratios")
+def softmax_of_decayed_weights(T, decay):
+    i = torch.arange(T)
+    weights = decay ** (i[:, None] - i[None, :]).clamp(min=0).float()
+    later = torch.triu(torch.ones(T, T), diagonal=1).bool()
+    return torch.softmax(weights.masked_fill(later, float("-inf")), dim=-1)
+
+
+@wrong("02.3", "leaves token t out of its own row, so its weight goes to the earlier ones")
+def only_earlier_tokens_decay(T, decay):
+    weights = torch.zeros(T, T)
+    weights[0, 0] = 1
+    for t in range(1, T):
+        for s in range(t):
+            weights[t, s] = decay ** (t - s)
+        weights[t] /= weights[t].sum()
+    return weights
+
+
+@wrong("02.3", "divides every row by the sum of the last row instead of its own")
+def last_rows_sum_for_all(T, decay):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for s in range(t + 1):
+            weights[t, s] = decay ** (t - s)
+    return weights / weights[-1].sum()
+
+
+@wrong("02.3", "drops weights below 0.05 after the division, so long rows no longer sum to 1")
+def small_weights_dropped(T, decay):
+    i = torch.arange(T)
+    k = i[:, None] - i[None, :]
+    weights = torch.tril(decay ** k.clamp(min=0).float())
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    weights[weights < 0.05] = 0
+    return weights

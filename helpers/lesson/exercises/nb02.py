@@ -239,8 +239,8 @@ WINDOW_WEIGHTS = Exercise(
         Mistake(
             "first rows empty",
             function=_negative_start,
-            message="The first rows are 0 (or have too few weights): for t < width - 1 the start t - width + 1 is below 0, and a negative number in a slice "
-            "counts from the end. max(0, t - width + 1) stops at 0.",
+            message="The rows before t = width - 1 are 0, or have too few weights. Their windows begin at token 0: the start is max(0, t - width + 1). "
+            "A start below 0 would count from the end of the row.",
         ),
         Mistake(
             "columns normalised",

@@ -61,6 +61,12 @@ def _of_tokens(scores, q, k):
     return (scale * (q.mT @ k)).var()
 
 
+def _end_to_end(scores, q, k):
+    """The variance of the scores of all queries with the keys of all sequences."""
+    scale = (scores[0, 0, 0] / (q[0, 0] @ k[0, 0])).item()
+    return (scale * (q.flatten(0, 1) @ k.flatten(0, 1).T)).var()
+
+
 _OTHER_NUMBERS = (
     ("the mean of the squared scores", lambda s, q, k: (s**2).mean()),
     ("the mean of the scores", lambda s, q, k: s.mean()),
@@ -81,6 +87,10 @@ _OTHER_NUMBERS = (
     ("the scores, and not their variance", lambda s, q, k: s),
     ("the variance of q.mT @ k, which adds up tokens, not channels", _of_tokens),
     ("the variance of q", lambda s, q, k: q.var()),
+    (
+        "the variance over all sequences laid end to end, where queries also meet keys of others",
+        _end_to_end,
+    ),
 )
 
 

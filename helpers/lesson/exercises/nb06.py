@@ -66,9 +66,8 @@ SIDE_BY_SIDE_HEADS = Exercise(
     id="06.1",
     title="A list of heads",
     reference=side_by_side_heads,
-    axes={"x": "B T C", "return": "B T n_head·head_size"},
+    axes={"heads": "n_head", "x": "B T C", "return": "B T n_head·head_size"},
     sizes={
-        "n_head": lambda heads, x: len(heads),
         "head_size": lambda heads, x: heads[0](x).shape[-1],
     },
     intermediates=(

@@ -276,6 +276,11 @@ LAYER_NORM = Exercise(
             "Add ε to the variance, under the root: sqrt(var + ε).",
         ),
         Mistake(
+            "ε as the smallest variance",
+            change=("variance + eps", "variance.clamp(min=eps)"),
+            message="ε serves as a lower limit of the variance here. It is added to every variance, the large ones too: sqrt(var + ε).",
+        ),
+        Mistake(
             "divided by the variance",
             change=("torch.sqrt(variance + eps)", "(variance + eps)"),
             message="The division is by the variance. Its square root is the size of the numbers.",

@@ -21,7 +21,7 @@ from helpers.lesson.observations.dependence import (
     what_it_depends_on,
 )
 from helpers.lesson.observations.factors import every_number
-from helpers.lesson.observations.forms import what_form_it_has
+from helpers.lesson.observations.forms import what_form_it_has, where_it_runs
 from helpers.lesson.observations.places import (
     a_row_of_weights,
     rows_by_size,
@@ -36,6 +36,7 @@ from helpers.lesson.observations.rows import (
     each_row,
     row_factors,
     scores_multiplied,
+    symmetric,
 )
 from helpers.lesson.observations.steps import step_with_factors, what_it_is
 from helpers.lesson.observations.trial import Observation, Trial
@@ -52,6 +53,7 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     columns_shifted,
     heads_elsewhere,
     alike,
+    symmetric,
     same_numbers,
     right_for_other_inputs,
     what_it_depends_on,
@@ -80,17 +82,11 @@ def observe(trial: Trial) -> tuple[str, ...]:
     tuple of str
         Sentences; empty when no experiment found anything.
     """
-    found: list[tuple[int, int, str]] = []
     with same_conditions(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the answer, which was told of them before
-        for order, kind in enumerate(KINDS):
-            # An experiment may trip over a result that its author did not foresee.
-            with contextlib.suppress(Exception):
-                of_this_kind = sorted(kind(trial), key=lambda one: one.rank)
-                found += [(one.rank, order, one.text) for one in of_this_kind]
-            if found and min(found)[0] <= CERTAIN:
-                break
-    found.sort(key=lambda one: one[0])
+        found = _search(trial)
+        if trial.got[trial.shown].error:
+            found = sorted([*found, *_where_it_runs(trial)])
     if not found:
         return ()
     best = found[0]
@@ -98,3 +94,34 @@ def observe(trial: Trial) -> tuple[str, ...]:
     if best[0] <= COMPLETE or not others:
         return (best[2],)
     return (best[2], others[0][2])
+
+
+def _search(trial: Trial) -> list[tuple[int, int, str]]:
+    """Rank, kind and text of all that the experiments found, the best first."""
+    found: list[tuple[int, int, str]] = []
+    for order, kind in enumerate(KINDS):
+        # An experiment may trip over a result that its author did not foresee.
+        with contextlib.suppress(Exception):
+            of_this_kind = sorted(kind(trial), key=lambda one: one.rank)
+            found += [(one.rank, order, one.text) for one in of_this_kind]
+        if found and min(found)[0] <= CERTAIN:
+            break
+    return sorted(found, key=lambda one: one[0])
+
+
+def _where_it_runs(trial: Trial) -> Iterator[tuple[int, int, str]]:
+    """What is seen of an answer that raises, on an input for which it does not."""
+    found = where_it_runs(trial)
+    if not found:
+        return
+    told, there, guess = found
+    if all(there.right):
+        text = f"{told} your function runs, and it is right there{guess or '.'}"
+        yield 13, len(KINDS), text
+        return
+    seen = _search(there)
+    if seen:
+        text = seen[0][2]
+        yield 14, len(KINDS), f"{told} your function runs. There, {text[0].lower()}{text[1:]}"
+    elif guess:
+        yield 18, len(KINDS), f"{told} your function runs, but it is wrong there, too{guess}"

@@ -139,7 +139,7 @@ def _unused(trial: Trial, value: Tensor, wanted: Tensor) -> Iterator[Observation
     for (name, letter, place), alike in idle.items():
         what = f"item {place} of `{name}`" if letter else f"`{name}`"
         if all(alike):
-            yield Observation(5, f"Your result does not change when {what} changes.")
+            yield Observation(7, f"Your result does not change when {what} changes.")
         elif any(alike):
             text = f"Your result does not change with every change of {what}; it should."
             yield Observation(12, text)

@@ -213,6 +213,8 @@ def _cut_off(trial: Trial) -> Iterator[Observation]:
         low, high = value.min(), value.max()
         if not trial.same(value, expected.clamp(low, high)):
             return
+        if not ((low < expected) & (expected < high)).any():
+            return  # nothing was left as it is
         limits.append((low.item(), high.item(), expected.min() < low, expected.max() > high))
     low, high = (written(z) for z in limits[0][:2])
     both = {(below, above) for _, _, below, above in limits}

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import itertools
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,14 +17,12 @@ from helpers.lesson.contracts import other_fronts
 from helpers.lesson.observations.trial import ORDINALS, Observation, Trial
 from helpers.numbers import joined
 
-EXAMPLES = (8, 32, 16, 64, 10)  # sizes that the notebooks' examples have
+EXAMPLES = (8, 32, 16, 64, 10, 4)  # sizes that the notebooks' examples have
 
 
 def what_form_it_has(trial: Trial) -> Iterator[Observation]:
     """The shape in letters, the right result inside a tuple, or where it runs at all."""
-    if trial.got[trial.shown].error:
-        yield from _where_it_runs(trial)
-    else:
+    if not trial.got[trial.shown].error:
         if any(outcome.changed_input for outcome in trial.got) and all(trial.right):
             yield Observation(6, "The numbers that your function returns are right.")
         yield from _another_type(trial)
@@ -158,62 +157,71 @@ def _rows_of(piece: Tensor, whole: Tensor) -> str:
     n = len(piece)
     if not n:
         return "no rows"
-    for start in range(len(whole) - n + 1):
-        rows = whole[start : start + n].double()
-        told = f"rows {start} to {start + n - 1}" if n > 1 else f"row {start}"
-        if torch.equal(rows, piece.double()):
-            return told
-        if torch.equal(rows.mT, piece.double()):
-            return f"{told} transposed"
+    for matrix, turned in ((piece, ""), (piece.mT, " transposed")):
+        if matrix.shape[1] != whole.shape[1]:
+            continue
+        alike = (matrix.double()[:, None] == whole.double()).all(-1)  # (n, all rows)
+        if alike.any(1).all():
+            rows = alike.double().argmax(1).tolist()
+            return f"row{'s' if len(rows) > 1 else ''} {_numbers(rows)}{turned}"
     return ""
+
+
+def _numbers(rows: list[int]) -> str:
+    """Numbers of rows: "0 to 5" where none is left out, else the first few."""
+    if len(rows) > 2 and rows == list(range(rows[0], rows[0] + len(rows))):
+        return f"{rows[0]} to {rows[-1]}"
+    return joined([str(row) for row in rows]) if len(rows) < 5 else f"{str(rows[:4])[1:-1]}, …"
 
 
 # ---------------------------------------------------------------- it raises
 
 
-def _where_it_runs(trial: Trial) -> Iterator[Observation]:
-    """Inputs for which the function does not raise, and whether it is right there."""
+def where_it_runs(trial: Trial) -> tuple[str, Trial, str] | None:
+    """An input for which a function that raises does not raise, and what this would show.
+
+    Where some of the check inputs run and are right, it is told among the places.
+    """
     runs = [i for i, outcome in enumerate(trial.got) if not outcome.error]
-    if runs and any(trial.right[i] for i in runs):
-        return  # told among the places
     if runs:
-        text = f"It does not raise for the {ORDINALS[runs[0]]} input, but it is wrong there."
-        yield Observation(18, text)
-        return
-    for told, guess, arguments in _gentler(trial):
-        outcome = call_again(trial.candidate, arguments, trial.names, trial.several)
-        wanted = trial.run_known(trial.reference, arguments)
-        if outcome.error or wanted is None:
-            continue
-        value = torch.as_tensor(outcome.value).double() if is_number(outcome.value) else None
-        if trial.same(value, wanted):
-            text = f"With {told} your function runs, and it is right there"
-            yield Observation(13, text + (guess or "."))
-            return
-        if "taken for" in guess:
-            text = f"With {told} your function runs, but it is wrong there, too"
-            yield Observation(18, text + guess)
-            return
+        right = any(trial.right[i] for i in runs)
+        return None if right else (f"For the {ORDINALS[runs[0]]} input", trial.only(runs), "")
+    tried = [
+        (told, guess, [there for arguments in inputs if (there := trial.on(arguments))])
+        for told, guess, inputs in _gentler(trial)
+    ]
+    for told, guess, trials in tried:
+        if trials and all(all(there.right) for there in trials):
+            return f"With {told}", trials[0], guess
+    for told, guess, trials in tried:
+        for there in trials:
+            # A size of 1 hides many a mistake.
+            if not there.got[0].error and 1 not in there.sizes[0].values():
+                return f"With {told}", there, guess if "taken for" in guess else ""
+    return None
 
 
-def _gentler(trial: Trial) -> Iterator[tuple[str, str, tuple]]:
+def _gentler(trial: Trial) -> Iterator[tuple[str, str, list[tuple]]]:
     """Inputs for which mixed-up axes or sizes do not raise, and what they would show."""
     case, sizes = trial.inputs[0], trial.sizes[0]
     own = names_of_axes.all_letters(trial.axes)
     letters = [k for k, n in sizes.items() if n > 1 and k in own]
     for told, arguments in other_fronts(case, trial.axes, trial.names):
-        yield told, "", arguments
-    for i, a in enumerate(letters):
-        for b in letters[i + 1 :]:
-            least = min(sizes[a], sizes[b])
-            one = names_of_axes.resized(trial.axes, trial.names, case, a, least)
-            guess = ": is one taken for the other?"
-            yield f"{a} = {b}", guess, names_of_axes.resized(trial.axes, trial.names, one, b, least)
+        yield told, "", [arguments]
+    for a, b in itertools.combinations(letters, 2):
+        both = [_with_sizes(trial, {a: size, b: size}) for size in sorted((sizes[a], sizes[b]))]
+        yield f"{a} = {b}", ": is one taken for the other?", both
     for a in letters:
         for size in (*EXAMPLES, 1):
             guess = ": is this size written into your code?" if size > 1 else ""
-            arguments = names_of_axes.resized(trial.axes, trial.names, case, a, size)
-            yield f"{a} = {size}", guess, arguments
+            yield f"{a} = {size}", guess, [_with_sizes(trial, {a: size})]
+
+
+def _with_sizes(trial: Trial, sizes: dict[str, int]) -> tuple:
+    arguments = trial.inputs[0]
+    for letter, size in sizes.items():
+        arguments = names_of_axes.resized(trial.axes, trial.names, arguments, letter, size)
+    return arguments
 
 
 # ---------------------------------------------------------------- sizes in the source

@@ -1,11 +1,13 @@
 """Where a result of the right shape is wrong, and which sums hold."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor
 
+from helpers.lesson import axes as names_of_axes
+from helpers.lesson.observations.rows import proportions
 from helpers.lesson.observations.trial import (
     ORDINALS,
     Observation,
@@ -65,12 +67,49 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
     if single:
         yield Observation(16, f"{does} where {single[0]} = 1, and {verb} where it is more.")
         return
+    if told := _scale_where_it_fails(trial, good):
+        yield Observation(14, f"{does} for the numbers of the {ORDINALS[good]} input, {told}.")
+        return
     own = {k: n for k, n in trial.sizes[good].items() if trial.sizes[bad].get(k) != n}
     text = f"{does} for the {ORDINALS[good]} input, and {verb} for the {ORDINALS[bad]}"
-    if own:
+    if own and _fails_at_other_sizes(trial, good, own):
         listed_sizes = ", ".join(f"{k} = {n}" for k, n in own.items())
         text += f": is something fixed to the sizes of the {ORDINALS[good]} ({listed_sizes})?"
-    yield Observation(16, text if own else f"{text}.")
+        yield Observation(16, text)
+    else:
+        yield Observation(23, f"{text}.")
+
+
+def _scale_where_it_fails(trial: Trial, good: int) -> str:
+    """Multiply the numbers of an input that is right until it is wrong; "" if it stays right."""
+    names = trial.tensors()
+    if len(names) != 1 and set(names) != set(trial.names):
+        names = names[:1]  # what belongs to the data, and not to the weights
+    for factor in (3, 10, 100, 1 / 3, 1 / 10, 1 / 100):
+        pairs = zip(trial.names, trial.inputs[good], strict=False)
+        arguments = tuple(factor * a if n in names else a for n, a in pairs)
+        right = trial.reference_on(("scaled", good, factor), arguments)
+        mine = trial.run(trial.candidate, arguments)
+        if right is not None and right.isfinite().all() and not trial.same(mine, right):
+            return f"and is wrong for {written(factor)} times these numbers"
+    return ""
+
+
+def _fails_at_other_sizes(trial: Trial, good: int, own: Mapping[str, int]) -> bool:
+    """Whether an input that is right turns wrong once it has the sizes of the wrong one."""
+    arguments = trial.inputs[good]
+    for letter in own:
+        size = trial.sizes[trial.right.index(False)].get(letter)
+        if size and letter in names_of_axes.all_letters(trial.axes):
+            arguments = names_of_axes.resized(trial.axes, trial.names, arguments, letter, size)
+    key = ("at other sizes", good)
+    right = trial.reference_on(key, arguments)
+    mine = trial.run(trial.candidate, arguments)
+    if right is None or trial.same(mine, right):
+        return False
+    # Where most numbers are right, it is not the size that is wrong.
+    wrong = mine is None or mine.shape != right.shape
+    return wrong or trial.close(mine, right).double().mean().item() < 0.6
 
 
 def rows_by_size(trial: Trial) -> Iterator[Observation]:
@@ -148,11 +187,11 @@ def _kinds_of_numbers(trial: Trial) -> Iterator[Observation]:
     if not values.any() and wanted.any():
         yield Observation(6, "Your result is 0 everywhere.")
     elif ((values == 0) | (values == 1)).all() and not ((wanted == 0) | (wanted == 1)).all():
-        yield Observation(13, "Your result holds only zeros and ones.")
+        yield Observation(7, "Your result holds only zeros and ones; the right one has fractions.")
     elif (values == values.round()).all() and not (wanted == wanted.round()).all():
-        yield Observation(13, "Your result holds only whole numbers.")
+        yield Observation(7, "Your result holds only whole numbers; the right one has fractions.")
     elif (values >= 0).all() and (wanted < 0).any():
-        yield Observation(18, "No number of your result is below 0; some should be.")
+        yield Observation(13, "No number of your result is below 0; some should be.")
 
 
 def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Observation]:
@@ -296,6 +335,8 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
         if dim > 2 and _ones(trial, value.flatten(-2), dim - 2):
             yield Observation(7, f"All numbers of one matrix together {together}")
             return
+        if any(proportions(trial)):
+            return  # the sums are told there
         sums = value.sum(-1).flatten()
         bad = int((~trial.close(sums, torch.ones_like(sums))).double().argmax())
         which = f"Row {bad % value.shape[-2]}" if dim > 1 else "Your result"

@@ -27,7 +27,7 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
     """Along one axis, all numbers of a place are off by one factor, which differs by place."""
     if not trial.pairs or all(trial.right):
         return
-    told = list(_proportions(trial))
+    told = list(proportions(trial))
     if told:
         yield from told
         return
@@ -58,7 +58,7 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
 
 def each_row(trial: Trial) -> Iterator[Observation]:
     """Every row is right but for a factor, or an amount, of its own."""
-    if not trial.pairs or all(trial.right) or any(_proportions(trial)):
+    if not trial.pairs or all(trial.right) or any(proportions(trial)):
         return
     for value, expected in trial.pairs:
         if value.dim() < 1 or value.shape[-1] < 3 or not value.isfinite().all():
@@ -107,7 +107,7 @@ def _row_factor_name(trial: Trial, axis: int) -> str:
     return ""
 
 
-def _proportions(trial: Trial) -> Iterator[Observation]:
+def proportions(trial: Trial) -> Iterator[Observation]:
     """The rows are right once each is divided by its sum."""
     for value, expected in trial.pairs:
         if value.dim() < 1 or value.shape[-1] < 2 or not value.isfinite().all():
@@ -126,6 +126,19 @@ def _proportions(trial: Trial) -> Iterator[Observation]:
         f"row {wrong % value.shape[-2] if value.dim() > 1 else wrong} sums to "
         f"{written(sums[wrong].item())}, not 1.",
     )
+
+
+def symmetric(trial: Trial) -> Iterator[Observation]:
+    """Every matrix equals its own transpose, and the right ones do not."""
+    if trial.pairs and all(
+        v.dim() > 1
+        and v.shape[-1] == v.shape[-2] > 1
+        and trial.same(v, v.mT)
+        and not trial.same(e, e.mT)
+        for v, e in trial.pairs
+    ):
+        text = "is symmetric: it equals its own transpose. The right one is not"
+        yield Observation(8, f"Your result {text}.")
 
 
 def alike(trial: Trial) -> Iterator[Observation]:

@@ -1,7 +1,7 @@
 """A wrong answer under examination: what it was called with, what came, what should have come."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -61,6 +61,36 @@ class Trial:
     several: bool = False
     atol: float = 1e-5
     remembered: dict = field(default_factory=dict)
+
+    def only(self, cases: Sequence[int]) -> "Trial":
+        """The same answer on some of the check inputs."""
+
+        def picked(values: Sequence) -> list:
+            return [values[i] for i in cases]
+
+        return replace(
+            self,
+            inputs=picked(self.inputs),
+            got=picked(self.got),
+            expected=picked(self.expected),
+            sizes=picked(self.sizes),
+            remembered={},
+        )
+
+    def on(self, arguments: tuple) -> "Trial | None":
+        """The same answer on an input of its own; None where the reference refuses it."""
+        got = call_again(self.candidate, arguments, self.names, self.several)
+        wanted = call_again(self.reference, arguments, self.names, self.several)
+        if wanted.error:
+            return None
+        return replace(
+            self,
+            inputs=[arguments],
+            got=[got],
+            expected=[wanted],
+            sizes=[names_of_axes.sizes(self.axes, self.names, arguments)],
+            remembered={},
+        )
 
     def run(self, function: Callable, arguments: tuple, seed: int = 0) -> Tensor | None:
         """What a function returns, as a tensor of doubles; None where it is no number."""
