@@ -146,9 +146,9 @@ def _name_of(values: Sequence[int], known: Sequence[Mapping[str, int]]) -> str:
         for factor in (2, 3, 4):
             if all(factor * one[letter] == n for one, n in zip(known, values, strict=True)):
                 return f"{factor}·{letter}"
-    for a, b in itertools.combinations(common, 2):
+    for a, b in itertools.combinations_with_replacement(common, 2):
         if all(one[a] * one[b] == n for one, n in zip(known, values, strict=True)):
-            return f"{a}·{b}"
+            return f"{a}·{b}" if a != b else f"{a}²"
     for a in common:
         if all(one[a] == 3 * n for one, n in zip(known, values, strict=True)):
             return f"{a}/3"

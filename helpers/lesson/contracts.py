@@ -1,8 +1,9 @@
 """Inputs that an exercise's contract allows and its plain cases do not show.
 
-From the cases and the names of the axes follow: sizes of 1, other numbers of axes in front, numbers
-1000 times as large or a millionth, numbers around 100 and -1000, float64, tensors that lie
-transposed in memory, and other values of each number among the arguments. An input is left out
+From the cases and the names of the axes follow: sizes of 1, many tokens, other numbers of axes in
+front, numbers 1000 times as large or a millionth, whole numbers, numbers around 100 and -1000, some
+-inf, float64, tensors that lie transposed in memory, and other values of each number among the
+arguments. An input is left out
 where the reference or an accepted form refuses it, where they disagree, or where float32 is too
 coarse for one right answer.
 """
@@ -102,11 +103,13 @@ def _is_float(argument: Any) -> bool:
 
 def _variations(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> Iterator:
     """Pairs of words and arguments; the likeliest to find something first."""
-    yield from _small_sizes(cases[:2], axes, names)
     first = cases[0]
     yield from _other_numbers(first, names, axes)
     if any(map(_is_float, first)):
         yield from _scaled(first, axes, names)
+    yield from _small_sizes(cases[:2], axes, names)
+    if any(map(_is_float, first)):
+        yield from _many_tokens(first, axes, names)
         yield from _other_layouts(first, names)
         yield from other_fronts(first, axes, names)
 
@@ -116,6 +119,12 @@ def _small_sizes(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) ->
         for case in cases:
             if names_of_axes.sizes(axes, names, case).get(letter, 1) > 1:
                 yield f"{letter} = 1", names_of_axes.cut(axes, names, case, letter, 1)
+
+
+def _many_tokens(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
+    """A long sequence: masks and counts that were made for a few tokens are too short."""
+    if any("T" in names_of_axes.letters(axes.get(name, "")) for name in names):
+        yield f"T = {LONG}", names_of_axes.resized(axes, names, case, "T", LONG)
 
 
 def _other_numbers(case: tuple, names: Sequence[str], axes: Mapping) -> Iterator:
@@ -144,9 +153,21 @@ def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
 
     yield f"numbers 1000 times as large in {written}", changed(lambda z: z * 1000)
     yield f"numbers a millionth as large in {written}", changed(lambda z: z * 1e-6)
+    yield f"whole numbers, 0 among them, in {written}", changed(torch.round)
+    yield f"-inf in some places of {written}", changed(_with_minus_inf)
     yield f"numbers around 100 in {written}", changed(lambda z: 100 + _normal(z))
     if any((a < 0).any() for a in case if _is_float(a)):
         yield f"numbers around -1000 in {written}", changed(lambda z: _normal(z) - 1000)
+
+
+def _with_minus_inf(z: Tensor) -> Tensor:
+    """One place in each row set to -inf, as a mask does."""
+    if z.dim() < 1 or z.shape[-1] < 2:
+        return z
+    rows = z.reshape(-1, z.shape[-1]).clone()
+    places = torch.arange(len(rows))
+    rows[places, (places + 1) % z.shape[-1]] = -torch.inf
+    return rows.reshape(z.shape)
 
 
 def _normal(z: Tensor) -> Tensor:

@@ -334,3 +334,89 @@ def two_rows_only(x):
 @wrong("00.3", "concatenates the swapped matrices into one long matrix: no batch axis is left")
 def concatenated_matrices(x):
     return torch.cat([matrix.T for matrix in x])
+
+
+# ------------------------------------------------------- a second set, opened last
+
+
+@wrong("00.1", "divides by len(x), the number of sequences, not by the number of tokens")
+def sum_divided_by_len(x):
+    return x.sum(dim=1) / len(x)
+
+
+@wrong("00.1", "uses view to bring the channels forward, which mixes tokens and channels")
+def view_then_mean(x):
+    B, T, C = x.shape
+    return x.view(B, C, T).mean(dim=-1)
+
+
+@wrong("00.1", "halves the mean so far at each token, so later tokens count more")
+def halve_at_each_token(x):
+    mean = x[:, 0]
+    for t in range(1, x.shape[1]):
+        mean = (mean + x[:, t]) / 2
+    return mean
+
+
+@wrong("00.1", "stacks the means of the sequences along the last axis, so the result is (C, B)")
+def stacked_as_columns(x):
+    means = []
+    for sequence in x:
+        means.append(sequence.mean(dim=0))
+    return torch.stack(means, dim=-1)
+
+
+@wrong("00.2", "uses .T to line up the sums, which is right only for a single matrix, not a batch")
+def transposed_for_the_division(a):
+    return (a.T / a.sum(dim=-1)).T
+
+
+@wrong("00.2", "clamps the row sums to at least 1, so rows with a smaller sum are not normalised")
+def sums_clamped_to_one(a):
+    total = a.sum(dim=-1, keepdim=True).clamp(min=1)  # never divide by zero
+    return a / total
+
+
+@wrong("00.2", "divides each row by its length (root of the sum of squares), not by its sum")
+def unit_length_rows(a):
+    return F.normalize(a.float(), dim=-1)
+
+
+@wrong("00.2", "stores the shares in the input's type, which cuts those of counts to whole numbers")
+def result_keeps_integer_type(a):
+    flat = a.reshape(-1, a.shape[-1])
+    out = torch.zeros_like(flat)
+    for i, row in enumerate(flat):
+        out[i] = row / row.sum()
+    return out.reshape(a.shape)
+
+
+@wrong("00.3", "swaps axes 0 and 1, as for a single matrix: the batch axis and the rows")
+def swapaxes_of_a_matrix(x):
+    return x.swapaxes(0, 1)
+
+
+@wrong("00.3", "rotates each matrix by a quarter turn, which also reverses an axis")
+def rotated(x):
+    return torch.rot90(x, 1, (1, 2))
+
+
+@wrong("00.3", "gives the result the shape of the input, which fits square matrices only")
+def written_into_a_copy(x):
+    B, R, S = x.shape
+    out = x.clone()
+    for b in range(B):
+        for r in range(R):
+            for s in range(S):
+                out[b, s, r] = x[b, r, s]
+    return out
+
+
+@wrong("00.3", "squeezes first, so every axis of length 1 (a batch of one, one row) is lost")
+def squeezed_first(x):
+    return x.squeeze().transpose(-2, -1)
+
+
+@wrong("00.3", "joins the swapped matrices along the rows with cat, so the batch axis is gone")
+def joined_with_cat(x):
+    return torch.cat([matrix.T for matrix in x])

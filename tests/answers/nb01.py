@@ -428,3 +428,118 @@ def one_count_missing(x):
 def rounded_like_the_printout(x):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
     return torch.round(x.cumsum(dim=1) / counts, decimals=2)
+
+
+# ------------------------------------------------------- a second set, opened last
+
+
+@wrong("01.1", "writes the means into x itself, so later means are means of means")
+def means_written_into_x(x):
+    B, T, _C = x.shape
+    out = x
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "returns inside the loop over sequences, so it computes only the first one")
+def returns_too_early(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+        return out
+
+
+@wrong("01.1", "reads the shape as (B, C, T), so the loop over positions runs up to C")
+def shape_unpacked_in_wrong_order(x):
+    B, _C, T = x.shape
+    out = torch.zeros_like(x)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "divides the sum of t + 1 tokens by t (by 1 for the first), not by t + 1")
+def divided_by_t(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, : t + 1].sum(dim=0) / max(t, 1)
+    return out
+
+
+@wrong("01.1", "takes the mean without an axis, so it averages over the channels too")
+def mean_over_everything_seen(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, : t + 1].mean()
+    return out
+
+
+@wrong("01.2", "writes the sizes of the notebook's x, 4, 8 and 2, into the function")
+def sizes_written_in(x):
+    out = torch.zeros(4, 8, 2)
+    for t in range(8):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.2", "stacks to (T, B, C), then uses view instead of swapping the axes")
+def stacked_then_viewed(x):
+    means = [x[:, : t + 1].mean(dim=1) for t in range(x.shape[1])]
+    return torch.stack(means).view(x.shape)
+
+
+@wrong("01.2", "adds token t / (t + 1) to the mean before, but does not shrink that mean")
+def old_mean_not_shrunk(x):
+    out = torch.zeros_like(x)
+    mean = torch.zeros_like(x[:, 0])
+    for t in range(x.shape[1]):
+        mean = mean + x[:, t] / (t + 1)
+        out[:, t] = mean
+    return out
+
+
+@wrong("01.2", "writes each mean to positions 0 to t, so it overwrites earlier outputs")
+def earlier_outputs_overwritten(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, : t + 1] = x[:, : t + 1].mean(dim=1, keepdim=True)
+    return out
+
+
+@wrong("01.2", "averages over the sequences as well as the tokens, so the batch is mixed")
+def averaged_over_the_batch_too(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
+    return out
+
+
+@wrong("01.3", "counts from 1 to 5, as in the notebook's example, whatever the number of tokens")
+def counts_of_the_example(x):
+    return x.cumsum(dim=1) / torch.arange(1, 6)[:, None]
+
+
+@wrong("01.3", "divides the tokens by the counts before the running sum, not the sums afterwards")
+def divided_before_the_sum(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return (x / counts).cumsum(dim=1)
+
+
+@wrong("01.3", "puts all sequences in one column, so the sums run on from one to the next")
+def sums_run_on_through_the_batch(x):
+    B, T, C = x.shape
+    flat = x.reshape(B * T, C)
+    counts = torch.arange(1, B * T + 1)[:, None]
+    return (flat.cumsum(dim=0) / counts).reshape(B, T, C)
+
+
+@wrong("01.3", "counts the sequences, not the tokens: divides all of sequence b by b + 1")
+def counts_of_sequences(x):
+    counts = torch.arange(1, x.shape[0] + 1)[:, None, None]
+    return x.cumsum(dim=1) / counts

@@ -1,5 +1,7 @@
 """Wrong answers to the exercises of notebook 02, as learners might write them."""
 
+import math
+
 import torch
 
 from tests.answers import wrong
@@ -434,3 +436,117 @@ def small_weights_dropped(T, decay):
     weights = weights / weights.sum(dim=-1, keepdim=True)
     weights[weights < 0.05] = 0
     return weights
+
+
+# ------------------------------------------------------- a second set, opened last
+
+
+@wrong("02.1", "divides every row of the triangle by T, not by the number of ones in the row")
+def triangle_divided_by_T(x):
+    T = x.shape[1]
+    return torch.tril(torch.ones(T, T)) / T @ x
+
+
+@wrong("02.1", "multiplies from the right with weights that it has not transposed")
+def weights_from_the_right(x):
+    T = x.shape[1]
+    weights = torch.tril(torch.ones(T, T))
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return (x.transpose(1, 2) @ weights).transpose(1, 2)
+
+
+@wrong("02.1", "takes the size of the weights from len(x), the number of sequences, not of tokens")
+def size_from_len(x):
+    n = len(x)
+    weights = torch.tril(torch.ones(n, n))
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ x
+
+
+@wrong("02.1", "rounds the weights to two decimals before the product")
+def rounded_weights(x):
+    T = x.shape[1]
+    weights = torch.tril(torch.ones(T, T))
+    weights = torch.round(weights / weights.sum(dim=-1, keepdim=True), decimals=2)
+    return weights @ x
+
+
+@wrong("02.1", "leaves b out of the result of einsum, so the outputs of all sequences are added up")
+def einsum_without_b(x):
+    T = x.shape[1]
+    weights = torch.tril(torch.ones(T, T))
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return torch.einsum("ts,bsc->tc", weights, x)
+
+
+@wrong("02.2", "ignores the sign of the distance, so the window reaches into the future")
+def window_on_both_sides(T, width):
+    position = torch.arange(T)
+    distance = (position[:, None] - position[None, :]).abs()
+    inside = (distance < width).float()
+    return inside / inside.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "shifts with roll, which wraps around: the first outputs use the last tokens")
+def window_with_roll(T, width):
+    weights = torch.zeros(T, T)
+    for k in range(width):
+        weights += torch.roll(torch.eye(T), -k, dims=1)
+    return weights / width
+
+
+@wrong("02.2", "lets the start of a slice become negative, where it counts from the end")
+def window_with_negative_start(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, t - width + 1 : t + 1] = 1 / min(t + 1, width)
+    return weights
+
+
+@wrong("02.2", "fills up the first windows with copies of token 0, which counts too much")
+def window_padded_with_token_0(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for k in range(width):
+            weights[t, max(t - k, 0)] += 1 / width
+    return weights
+
+
+@wrong("02.3", "uses e**(-decay * k) where k steps back should count decay**k")
+def exponential_rate(T, decay):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for s in range(t + 1):
+            weights[t, s] = math.exp(-decay * (t - s))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "divides by the sums of whole rows and cuts off the future only afterwards")
+def normalised_before_the_mask(T, decay):
+    position = torch.arange(T)
+    distance = (position[:, None] - position[None, :]).abs()
+    weights = decay**distance
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return torch.tril(weights)
+
+
+@wrong("02.3", "multiplies by 1 - decay, as for an endless past, without dividing by row sums")
+def moving_average_formula(T, decay):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for k in range(t + 1):
+            weights[t, t - k] = (1 - decay) * decay**k
+    return weights
+
+
+@wrong("02.3", "raises decay to the power -s, which overflows to inf for many tokens")
+def negative_powers(T, decay):
+    row = torch.full((T,), float(decay)) ** -torch.arange(T)
+    weights = torch.tril(row.repeat(T, 1))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "counts steps from token 0, not back from token t, so the oldest counts most")
+def oldest_counts_most(T, decay):
+    weights = torch.tril((decay ** torch.arange(T)).repeat(T, 1))
+    return weights / weights.sum(dim=-1, keepdim=True)

@@ -367,3 +367,105 @@ def maximum_of_columns(scores):
 def logarithm_of_infinity(scores):
     log_sum = torch.log(torch.exp(scores).sum(dim=-1, keepdim=True))
     return torch.exp(scores - log_sum)
+
+
+# ------------------------------------------------------- a second set, opened last
+
+
+@wrong("03.1", "multiplies minus infinity by a mask of 0 and 1, and 0 * inf is nan")
+def zero_times_infinity(scores):
+    T = scores.shape[-1]
+    allowed = torch.tril(torch.ones(T, T))
+    masked = scores * allowed + (1 - allowed) * float("-inf")
+    return torch.softmax(masked, dim=-1)
+
+
+@wrong("03.1", "fills the future with the lowest score minus 1, so it keeps some weight")
+def filled_just_below_the_lowest(scores):
+    T = scores.shape[-1]
+    low = scores.min().item() - 1
+    return torch.softmax(scores.masked_fill(~causal_mask(T), low), dim=-1)
+
+
+@wrong("03.1", "takes all zeros after tril for the future, so scores of 0 are masked too")
+def zeros_taken_for_the_future(scores):
+    wei = torch.tril(scores)
+    wei = wei.masked_fill(wei == 0, float("-inf"))
+    return torch.softmax(wei, dim=-1)
+
+
+@wrong("03.1", "takes one softmax over the whole matrix, so all rows share a sum of 1")
+def softmax_of_the_flat_matrix(scores):
+    B, T, _ = scores.shape
+    masked = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(masked.view(B, -1), dim=-1).view(B, T, T)
+
+
+@wrong("03.2", "sets the scores only 6 above the others, too little for many tokens")
+def six_above_the_others(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t, t - 1] = 6.0
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "leaves out the mask, so token 0 attends to all tokens alike, also to later ones")
+def without_the_mask(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t, t - 1] = 20.0
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "makes the scores whole numbers (int64), which cannot hold minus infinity")
+def integer_scores(T):
+    position = torch.arange(T)
+    scores = 20 * (position[None, :] == position[:, None] - 1)
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "masks the token itself as well, so token 0 may attend to no key")
+def own_token_masked(T):
+    scores = 20 * torch.eye(T).roll(-1, dims=1)
+    earlier = torch.tril(torch.ones(T, T), diagonal=-1).bool()
+    return torch.softmax(scores.masked_fill(~earlier, float("-inf")), dim=-1)
+
+
+@wrong("03.2", "lets the score rise with the position of the key, so each token picks itself")
+def later_keys_score_higher(T):
+    scores = 20.0 * torch.arange(T).repeat(T, 1)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.3", "subtracts the mean of each row, not its largest score")
+def mean_subtracted(scores):
+    exponentials = torch.exp(scores - scores.mean(dim=-1, keepdim=True))
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "divides by the largest score of each row instead of subtracting it")
+def divided_by_the_largest(scores):
+    exponentials = torch.exp(scores / scores.amax(dim=-1, keepdim=True))
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "subtracts nothing and uses 64-bit floats, which overflow above e**709")
+def more_bits(scores):
+    exponentials = torch.exp(scores.double())
+    return (exponentials / exponentials.sum(dim=-1, keepdim=True)).to(scores.dtype)
+
+
+@wrong("03.3", "subtracts the largest absolute value, too much for negative scores")
+def largest_absolute_value_subtracted(scores):
+    shifted = scores - scores.abs().amax(dim=-1, keepdim=True)
+    exponentials = shifted.exp()
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "forgets .values: max with a dim gives a pair (values, indices)")
+def pair_of_max_subtracted(scores):
+    largest = scores.max(dim=-1, keepdim=True)
+    exponentials = torch.exp(scores - largest)
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)

@@ -400,3 +400,117 @@ def filled_with_zero_and_divided_by_d(x, W_query, W_key, W_value):
     scores = q @ k.mT / q.shape[-1]
     scores = torch.tril(scores)
     return torch.softmax(scores, dim=-1) @ v
+
+
+# ------------------------------------------------------- a second set, opened last
+
+
+@wrong("04.1", "makes the key with W_query too (a copied line), so W_key is never used")
+def query_matrix_for_both(x, W_query, W_key, i, j):
+    query = x[i] @ W_query
+    key = x[j] @ W_query
+    return query @ key
+
+
+@wrong("04.1", "multiplies W_query by W_key without transposing W_key")
+def key_matrix_not_transposed(x, W_query, W_key, i, j):
+    return x[i] @ W_query @ W_key @ x[j]
+
+
+@wrong("04.1", "rounds the score to two decimals, as the text prints it")
+def rounded_like_the_text(x, W_query, W_key, i, j):
+    query = x[i] @ W_query
+    key = x[j] @ W_key
+    return torch.round(query @ key, decimals=2)
+
+
+@wrong("04.1", "prints the score and returns nothing")
+def printed_not_returned(x, W_query, W_key, i, j):
+    q = x[i] @ W_query
+    k = x[j] @ W_key
+    print("score:", (q * k).sum())
+
+
+@wrong("04.1", "divides by the root of head_size and takes the softmax: a weight, not the score")
+def weight_of_the_pair(x, W_query, W_key, i, j):
+    queries = x @ W_query
+    keys = x @ W_key
+    scores = queries @ keys.T / W_query.shape[1] ** 0.5
+    return torch.softmax(scores, dim=-1)[i, j]
+
+
+# 04.2: plain_matrix(layer)
+
+
+@wrong("04.2", "reshapes the weight to (C, d) instead of transposing it, so its entries get mixed")
+def reshaped_to_fit(layer):
+    d, C = layer.weight.shape
+    return layer.weight.reshape(C, d)
+
+
+@wrong("04.2", "sends the rows of a 32 by 32 identity through the layer: only right for C = 32")
+def identity_of_32(layer):
+    return layer(torch.eye(32))
+
+
+@wrong("04.2", "transposes the weight inside the layer, so the layer itself is changed")
+def transposes_the_layer_itself(layer):
+    layer.weight.data = layer.weight.data.T
+    return layer.weight
+
+
+@wrong("04.2", "makes a new layer with the two sizes swapped, and returns its random weight")
+def weight_of_a_new_layer(layer):
+    turned = nn.Linear(layer.out_features, layer.in_features, bias=False)
+    return turned.weight
+
+
+# 04.3: head(x, W_query, W_key, W_value)
+
+
+@wrong("04.3", "fills the future with -1e-9 (almost 0) where -1e9 was meant, so it keeps weight")
+def tiny_negative_fill(x, W_query, W_key, W_value):
+    _B, T, _C = x.shape
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    mask = torch.tril(torch.ones(T, T))
+    scores = scores.masked_fill(mask == 0, -1e-9)
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "divides the scores by the root of the length of a value, not of a query")
+def root_of_value_size(x, W_query, W_key, W_value):
+    T = x.shape[1]
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / v.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "has dropout on the weights, left over from a copied snippet and always switched on")
+def dropout_left_in(x, W_query, W_key, W_value):
+    _B, T, _C = x.shape
+    k = x @ W_key
+    q = x @ W_query
+    wei = q @ k.transpose(-2, -1) * k.shape[-1] ** -0.5
+    tril = torch.tril(torch.ones(T, T))
+    wei = wei.masked_fill(tril[:T, :T] == 0, float("-inf"))
+    wei = torch.softmax(wei, dim=-1)
+    wei = nn.Dropout(0.2)(wei)
+    v = x @ W_value
+    return wei @ v
+
+
+@wrong("04.3", "lays the sequences end to end as one text, so each attends to those before it")
+def one_long_sequence(x, W_query, W_key, W_value):
+    B, T, C = x.shape
+    flat = x.reshape(B * T, C)
+    q, k, v = flat @ W_query, flat @ W_key, flat @ W_value
+    scores = q @ k.T / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(B * T), float("-inf"))
+    return (torch.softmax(scores, dim=-1) @ v).reshape(B, T, -1)
+
+
+@wrong("04.3", "returns the pair (outputs, weights) that the helper gives, not the outputs alone")
+def outputs_and_weights(x, W_query, W_key, W_value):
+    return attention(x @ W_query, x @ W_key, x @ W_value, causal_mask(x.shape[1]))

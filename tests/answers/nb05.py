@@ -394,3 +394,117 @@ def minus_before_the_scores(scores, temperature):
 def no_exponential(scores, temperature):
     scaled = scores / temperature
     return scaled / scaled.sum(dim=-1, keepdim=True)
+
+
+# ------------------------------------------------------- a second set, opened last
+
+
+@wrong("05.1", "pairs each query only with the key at its own position, as in the cell with `dots`")
+def own_position_only(q, k, scaled):
+    dots = (q * k).sum(dim=-1)
+    if scaled:
+        dots = dots / q.shape[-1] ** 0.5
+    return dots.var()
+
+
+@wrong("05.1", "takes the mean of the squares and never subtracts the mean of the scores")
+def mean_of_squares(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / math.sqrt(q.size(-1))
+    return (scores**2).mean()
+
+
+@wrong("05.1", "takes the variance of each row alone and averages these")
+def average_of_row_variances(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return scores.var(dim=-1).mean()
+
+
+@wrong("05.1", "flattens the batch, so queries also meet the keys of other sequences")
+def across_sequences(q, k, scaled):
+    B, T, d = q.shape
+    scores = q.reshape(B * T, d) @ k.reshape(B * T, d).T
+    if scaled:
+        scores = scores / d**0.5
+    return scores.var()
+
+
+@wrong("05.1", "divides the variance by √d, where the scores should be divided before it is taken")
+def root_divides_the_variance(q, k, scaled):
+    variance = (q @ k.transpose(1, 2)).var()
+    if scaled:
+        return variance / q.shape[2] ** 0.5
+    return variance
+
+
+# 05.2: scaled_weights(q, k)
+
+
+@wrong("05.2", "divides queries and keys by their lengths (cosines) instead of the scores by √d")
+def cosines(q, k):
+    q = F.normalize(q, dim=-1)
+    k = F.normalize(k, dim=-1)
+    scores = (q @ k.mT).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "divides by the measured standard deviation of these scores, not by √d")
+def measured_spread(q, k):
+    scores = q @ k.mT
+    scores = scores / scores.std()
+    scores = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "rounds the root down to a whole number: right only for d = 1, 4, 9, 16, …")
+def whole_number_root(q, k):
+    _B, T, d = q.shape
+    scores = q @ k.transpose(-2, -1) / math.isqrt(d)
+    mask = torch.tril(torch.ones(T, T)).bool()
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
+
+
+@wrong("05.2", "divides the weights after the softmax; making rows sum to 1 again undoes this")
+def division_that_cancels(q, k):
+    T, d = q.shape[1:]
+    scores = (q @ k.mT).masked_fill(~causal_mask(T), float("-inf"))
+    weights = torch.softmax(scores, dim=-1) / d**0.5
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.2", "divides the queries by √d and the keys by √d too, so the scores are divided by d")
+def both_divided(q, k):
+    root = q.shape[-1] ** 0.5
+    scores = (q / root) @ (k / root).mT
+    scores = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+# 05.3: soften(scores, temperature)
+
+
+@wrong("05.3", "raises the weights to the power temperature; the power should be 1 / temperature")
+def power_not_inverted(scores, temperature):
+    weights = torch.softmax(scores, dim=-1) ** temperature
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.3", "takes exp of scores as large as they come, which overflows to inf and gives nan")
+def exponential_overflows(scores, temperature):
+    e = torch.exp(scores / temperature)
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.3", "divides in place, so the scores of the caller are changed as well")
+def divides_in_place(scores, temperature):
+    scores /= temperature
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.3", "divides the exponentials, not the scores, so the temperature cancels out")
+def temperature_outside_the_exponent(scores, temperature):
+    e = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) / temperature
+    return e / e.sum(dim=-1, keepdim=True)

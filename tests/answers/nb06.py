@@ -484,3 +484,91 @@ def other_rows_zeroed(fused):
 def pieces_a_third_of_c(fused):
     size = fused.shape[1] // 3
     return fused[:size], fused[size : 2 * size], fused[2 * size : 3 * size]
+
+
+# ------------------------------------------------------- a second set, opened last
+
+
+@wrong("06.1", "stacks on a new last axis and flattens it: the channels of the heads alternate")
+def alternating_channels(heads, x):
+    outputs = [head(x) for head in heads]
+    return torch.stack(outputs, dim=-1).flatten(start_dim=-2)
+
+
+@wrong("06.1", "uses hstack, which joins along axis 1, so the outputs follow each other as tokens")
+def hstack_joins_tokens(heads, x):
+    return torch.hstack([head(x) for head in heads])
+
+
+@wrong("06.1", "throws the result of torch.cat away, so only the output of head 0 is returned")
+def result_of_cat_lost(heads, x):
+    out = heads[0](x)
+    for head in heads[1:]:
+        torch.cat([out, head(x)], dim=-1)
+    return out
+
+
+@wrong("06.1", "starts the channels of head h at h instead of h * head_size: outputs overwrite")
+def overlapping_slices(heads, x):
+    B, T, C = x.shape
+    head_size = C // len(heads)
+    out = torch.zeros(B, T, C)
+    for h, head in enumerate(heads):
+        out[:, :, h : h + head_size] = head(x)
+    return out
+
+
+# 06.2: many_heads(q, k, v, n_head)
+
+
+@wrong("06.2", "cuts slices of n_head channels instead of head_size channels")
+def slices_as_wide_as_n_head(q, k, v, n_head):
+    T = q.shape[1]
+    outputs = []
+    for h in range(n_head):
+        part = slice(h * n_head, (h + 1) * n_head)
+        scores = q[..., part] @ k[..., part].mT / n_head**0.5
+        weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+        outputs.append(weights @ v[..., part])
+    return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.2", "gives PyTorch's function a mask that is True where a token may not attend")
+def mask_upside_down(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
+    future = torch.triu(torch.ones(T, T, dtype=torch.bool), diagonal=1)
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=future)
+    return out.transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "takes the softmax along axis 1, the heads, instead of the keys")
+def softmax_over_heads(q, k, v, n_head):
+    B, T, C = q.shape
+    head_size = C // n_head
+    q, k, v = (z.view(B, T, n_head, head_size).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.transpose(-2, -1) / head_size**0.5
+    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+# 06.3: cut_qkv(fused)
+
+
+@wrong("06.3", "transposes each of the three weights, because nn.Linear stores (out, in)")
+def transposed_weights(fused):
+    W_q, W_k, W_v = fused.chunk(3, dim=0)
+    return W_q.T, W_k.T, W_v.T
+
+
+@wrong("06.3", "ends the last slice at -1, so the last row of the value weight is missing")
+def last_row_missing(fused):
+    C = fused.shape[1]
+    return fused[:C], fused[C : 2 * C], fused[2 * C : -1]
+
+
+@wrong("06.3", "returns key, query, value: the first two are in the wrong order")
+def key_before_query(fused):
+    C = fused.shape[0] // 3
+    query, key, value = fused[:C], fused[C : 2 * C], fused[2 * C :]
+    return key, query, value

@@ -427,3 +427,105 @@ def half_a_block(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(normed)
     normed = norm_2(x)
     return x
+
+
+# ------------------------------------------------------- a second set, opened last
+
+
+@wrong("07.1", "adds the first bias after the ReLU instead of before it")
+def bias_after_relu(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T) + b_1
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "uses GELU, as GPT-2 does, where the task says ReLU")
+def gelu_like_gpt2(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.gelu(F.linear(x, W_1, b_1)), W_2, b_2)
+
+
+@wrong("07.1", "writes torch.max(hidden, 0), which takes the maximum over axis 0, for a ReLU")
+def maximum_over_axis_0(x, W_1, b_1, W_2, b_2):
+    hidden = x @ W_1.T + b_1
+    hidden = torch.max(hidden, 0).values
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "adds x at the end: the residual connection belongs to the block, not in here")
+def residual_inside(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(F.linear(x, W_1, b_1))
+    return x + F.linear(hidden, W_2, b_2)
+
+
+@wrong("07.1", "expects exactly the axes (B, T, C), so a single token or a (T, C) matrix fails")
+def three_axes_only(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(torch.einsum("btc,hc->bth", x, W_1) + b_1)
+    return torch.einsum("bth,ch->btc", hidden, W_2) + b_2
+
+
+# 07.2: layer_norm(x, eps=1e-5)
+
+
+@wrong("07.2", "takes mean and variance along axis 1, from a snippet for (B, C): here the tokens")
+def along_axis_1(x, eps=1e-5):
+    xmean = x.mean(1, keepdim=True)
+    xvar = x.var(1, keepdim=True, unbiased=False)
+    return (x - xmean) / torch.sqrt(xvar + eps)
+
+
+@wrong("07.2", "computes the variance without subtracting the mean first: the mean of the squares")
+def squares_not_centred(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = (x**2).mean(dim=-1, keepdim=True)
+    return (x - mean) / torch.sqrt(var + eps)
+
+
+@wrong("07.2", "divides by std() + eps: std() divides by C - 1, and eps is outside the root")
+def std_plus_eps(x, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    std = x.std(-1, keepdim=True)
+    return (x - mean) / (std + eps)
+
+
+@wrong("07.2", "variance as mean(x²) - mean(x)², which loses its digits if the mean is large")
+def difference_of_large_numbers(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = (x * x).mean(dim=-1, keepdim=True) - mean * mean
+    return (x - mean) / (var + eps).sqrt()
+
+
+# 07.3: block(x, attention, feed_forward, norm_1, norm_2)
+
+
+@wrong("07.3", "overwrites x by its norm, so the norms stand on the residual stream")
+def norm_replaces_x(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(x)
+    x = x + attention(x)
+    x = norm_2(x)
+    x = x + feed_forward(x)
+    return x
+
+
+@wrong("07.3", "adds the second branch to the x from before the attention, whose addition is lost")
+def second_sum_from_the_start(x, attention, feed_forward, norm_1, norm_2):
+    after_attention = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(after_attention))
+
+
+@wrong("07.3", "norms what each branch returns instead of what it reads")
+def norm_at_the_end_of_a_branch(x, attention, feed_forward, norm_1, norm_2):
+    x = x + norm_1(attention(x))
+    x = x + norm_2(feed_forward(x))
+    return x
+
+
+@wrong("07.3", "uses norm_1 in both branches, so norm_2 is never used")
+def first_norm_twice(x, attention, feed_forward, norm_1, norm_2):
+    h = x + attention(norm_1(x))
+    return h + feed_forward(norm_1(h))
+
+
+@wrong("07.3", "takes [0] of the attention's output, as if it were a pair: that is sequence 0 only")
+def attention_of_sequence_0(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))[0]
+    x = x + feed_forward(norm_2(x))
+    return x

@@ -44,7 +44,7 @@ def by_unsqueeze(a):
 
 @right("00.2")
 def by_normalize(a):
-    return F.normalize(a, p=1, dim=-1)
+    return F.normalize(a.float(), p=1, dim=-1)
 
 
 @right("00.2")
@@ -54,7 +54,7 @@ def by_two_transposes(a):
 
 @right("00.2")
 def by_einsum(a):
-    return torch.einsum("...rs,...r->...rs", a, 1 / a.sum(dim=-1))
+    return torch.einsum("...rs,...r->...rs", a.float(), 1 / a.sum(dim=-1))
 
 
 @right("00.3")

@@ -170,7 +170,7 @@ REFUSED = [
     ("03.3", softmax_dim_1, "not for `scores` with 1 axis"),
     ("03.3", clamped, "the numbers reach"),
     ("00.2", two_or_three_axes, "not for `a` with 4 axes"),
-    ("02.2", width_at_most_T, "not for T = 1"),
+    ("02.2", width_at_most_T, "not for T = 2"),
     ("05.1", mean_of_squares, "the mean of the squared scores"),
     ("04.3", detached_head, "the gradient of `x` is not"),
     ("03.1", filled_with(-20.0), "What does not: no weight on the future"),

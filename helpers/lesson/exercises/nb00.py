@@ -93,7 +93,7 @@ MEAN_OVER_TIME = Exercise(
 
 
 def normalise_rows(a):
-    """(..., R, S), none negative, no row all 0 -> the same shape: each row divided by its sum."""
+    """(..., R, S), int or float >= 0, no row all 0 -> same shape: each row divided by its sum."""
     return a / a.sum(dim=-1, keepdim=True)
 
 
@@ -130,9 +130,14 @@ NORMALISE_ROWS = Exercise(
         ("`a` with each entry divided by the sum of the others in its row", _by_others),
         ("`a` with each entry of the first axis divided by its whole sum", _by_first),
     ),
-    cases=lambda: [(_positive(4, 4),), (_positive(2, 3, 5),), (_positive(3, 3, 3),)],
+    cases=lambda: [
+        (_positive(4, 4),),
+        (_positive(2, 3, 5),),
+        (_positive(3, 3, 3),),
+        (torch.tensor([[0, 1, 1, 0], [2, 1, 0, 1], [0, 0, 3, 0]]),),
+    ],
     accepted=(_normalise_unsqueeze,),
-    checked="a square matrix and two batches, one of matrices that are not square: every row is divided by its sum",
+    checked="a square matrix, two batches, one of matrices that are not square, and a table of whole numbers: every row is divided by its sum",
     mistakes=(
         Mistake(
             "columns normalised",

@@ -172,13 +172,13 @@ CAUSAL_MEAN = Exercise(
         Mistake(
             "returned after the first position",
             change=("    return out", "            return out"),
-            message="Only out[0, 0] is filled, all else is 0. Does `return` stand inside the inner loop? Then the function ends the first time round. "
+            message="Only out[0, 0] is filled, all else is 0. A `return` inside the inner loop ends the function the first time round. "
             "It belongs after both loops, in the column of the first `for`.",
         ),
         Mistake(
             "returned after the first sequence",
             change=("    return out", "        return out"),
-            message="Sequence 0 is right, the others are still 0. Does `return` stand inside the loop over b? "
+            message="Sequence 0 is right, the others are still 0. A `return` inside the loop over b ends the function after one sequence. "
             "It belongs after both loops, in the column of the first `for`.",
         ),
         Mistake(
@@ -283,7 +283,7 @@ CAUSAL_MEAN_ONE_LOOP = Exercise(
         Mistake(
             "returned after the first position",
             change=("    return out", "        return out"),
-            message="Only out[:, 0] is filled, all else is 0. Does `return` stand inside the loop? Then the function ends the first time round. "
+            message="Only out[:, 0] is filled, all else is 0. A `return` inside the loop ends the function the first time round. "
             "It belongs after the loop, in the column of the `for`.",
         ),
         Mistake(

@@ -10,6 +10,7 @@ from helpers.clinic.bugs import (
     SPLIT_BUGS,
     correct_attention,
     in_heads,
+    merge_heads,
     split_heads,
 )
 from helpers.lesson.exercises.attention_bugs import as_mistake
@@ -148,12 +149,12 @@ SIDE_BY_SIDE_HEADS = Exercise(
         Mistake(
             "the first head only",
             change=("torch.cat([head(x) for head in heads], dim=-1)", "heads[0](x)"),
-            message="This is the output of head 0 alone. Does `return` stand inside the loop? Then the first round ends the function. Collect all outputs, then return.",
+            message="This is the output of head 0 alone. Keep the output of every head in a list, and join and return them after the loop.",
         ),
         Mistake(
             "the last head only",
             change=("torch.cat([head(x) for head in heads], dim=-1)", "heads[-1](x)"),
-            message="This is the output of the last head alone. Does each round of the loop write over the one before? Append every output to a list, and join the list.",
+            message="This is the output of the last head alone. Append the output of every head to a list, and join the list after the loop.",
         ),
         Mistake(
             "stacked, then reshaped",
@@ -247,6 +248,12 @@ def _last_axes_swapped(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, n_head, -1).mT for z in (q, k, v))
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).mT.reshape(B, T, C)
+
+
+def _mask_for_masked_fill(q, k, v, n_head):
+    q, k, v = (split_heads(z, n_head) for z in (q, k, v))
+    future = ~causal_mask(q.shape[-2])
+    return merge_heads(F.scaled_dot_product_attention(q, k, v, attn_mask=future))
 
 
 _STEPS = (
@@ -390,6 +397,12 @@ MANY_HEADS = Exercise(
             "divided by √n_head",
             change=("head_size**0.5", "n_head**0.5"),
             message="The scores are divided by √n_head, the square root of the number of heads. A head's score adds up head_size = C / n_head products.",
+        ),
+        Mistake(
+            "mask the wrong way round for PyTorch's function",
+            function=_mask_for_masked_fill,
+            message="The past and the diagonal are masked, the future is left, and the last row, which has no future, is 0. "
+            "scaled_dot_product_attention wants a mask that is True where a token may attend; masked_fill wants the opposite.",
         ),
         *(
             as_mistake(bug, _with_bug_in_heads(bug))

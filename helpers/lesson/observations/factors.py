@@ -259,6 +259,8 @@ def factors_along(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> l
 
     None stands for a place with so few numbers that they prove no factor.
     """
+    if axis >= value.dim():
+        return []
     mine, right = value.movedim(axis, 0), expected.movedim(axis, 0)
     if right.shape[0] < 2 or right[0].numel() < 2 or right.shape[0] > 12:
         return []

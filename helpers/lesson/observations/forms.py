@@ -69,13 +69,21 @@ def _shape_in_letters(trial: Trial) -> Iterator[Observation]:
     if not wrong:
         return
     known = [trial.sizes[i] for i in wrong]
-    got = names_of_axes.spelled([tuple(trial.values[i].shape) for i in wrong], known)
+    shapes = [(trial.values[i].shape, trial.wanted[i].shape) for i in wrong]
+    gone = [axis for axis in range(4) if all(_without(b, axis) == a for a, b in shapes)]
+    if len(gone) == 1:
+        yield Observation(13, f"Axis {gone[0]} is missing in your result.")
+    got = names_of_axes.spelled([tuple(a) for a, _ in shapes], known)
     right = trial.axes.get("return", "")
     if got and not trial.wanted[0].dim():
         yield Observation(12, f"In letters, your result is {got}; it should be one number.")
     elif got and right and "..." not in right:
         wanted = ", ".join(names_of_axes.letters(right))
         yield Observation(12, f"In letters, your result is {got}; it should be ({wanted}).")
+
+
+def _without(shape: torch.Size, axis: int) -> torch.Size | None:
+    return shape[:axis] + shape[axis + 1 :] if axis < len(shape) else None
 
 
 # ---------------------------------------------------------------- several values

@@ -58,7 +58,7 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
 
 def each_row(trial: Trial) -> Iterator[Observation]:
     """Every row is right but for a factor, or an amount, of its own."""
-    if not trial.pairs or all(trial.right) or any(proportions(trial)):
+    if not trial.pairs or all(trial.right) or any(row_factors(trial)):
         return
     for value, expected in trial.pairs:
         if value.dim() < 1 or value.shape[-1] < 3 or not value.isfinite().all():
