@@ -132,6 +132,7 @@ class Examination:
         if self._check_shape():
             self._inspect()
             self._check_finite()
+            self._check_input_unchanged()
             self._check_same_twice()
             self._compare_with_reference()
             self._check_weights()
@@ -259,14 +260,38 @@ class Examination:
             finding = probes.finite(self.own_weights)
         self._add(finding)
 
+    def _check_input_unchanged(self) -> None:
+        """Told only where it fails: hardly anybody expects a module to change its input."""
+        given = self.x.clone()
+        seed_all(0)
+        with torch.no_grad():
+            if isinstance(self.function, nn.Module):
+                call = self_attention_call(self.function, given, self.causal)
+                self.function(*call.args, **call.kwargs)
+            else:
+                self.function(given)
+        largest = (given - self.x).abs().nan_to_num().max().item()
+        if largest > 0:
+            evidence = f"after the call x itself is another, by up to {small(largest)}: whoever "
+            evidence += "hands it over loses it. x += y and x.add_(y) change x; x = x + y makes a "
+            evidence += "new tensor."
+            self._recognise("its input changed in place", evidence)
+
     def _check_same_twice(self) -> None:
+        repeated = self.run(self.x)[0]
         again = self.run(self.x, seed=1)[0]
-        largest = (again - self.out).abs().nan_to_num().max().item()
+        largest = max((z - self.out).abs().nan_to_num().max().item() for z in (repeated, again))
         if largest == 0:
             self._add(Finding("same twice", True, "two runs on the same input agree."))
             return
         evidence = f"two runs on the same input differ by up to {small(largest)}."
         self._add(Finding("same twice", False, evidence))
+        if not torch.equal(repeated.nan_to_num(), self.out.nan_to_num()):
+            evidence += " The random numbers were the same, so the module keeps something from one "
+            evidence += "call to the next, such as a cache of keys and values. Begin each call "
+            evidence += "without it."
+            self._recognise("something kept from the call before", evidence)
+            return
         evidence += " Rows sum to 1 on average only. In evaluation nothing should be dropped: use "
         evidence += "nn.Dropout, or F.dropout(…, training=self.training)."
         self._recognise("dropout left on", evidence)

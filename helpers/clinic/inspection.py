@@ -155,7 +155,7 @@ def _parts_that_mix_tokens(whole: Call) -> list[str]:
     parts = {
         name: part
         for name, part in whole.module.named_modules()
-        if sum(map(is_layer, part.modules())) > 1
+        if any(map(is_layer, [*part.modules(), *part.parameters()]))
     }
     mixing = [name for name, call in calls_of(whole, parts).items() if call and _mixes(call)]
     return [
@@ -286,6 +286,9 @@ def _find_endings(
         return endings, getattr(last.layer, "weight", None)
     layers = [] if projection is None else [one for one in projection.modules() if is_layer(one)]
     endings = [Ending(out)]
+    if not recorded:  # it has matrices without names, and one may be the projection
+        own = [w for w in module.parameters(recurse=False) if w.shape == (out.shape[-1],) * 2]
+        endings += [Ending(out, partial(times, weight=z)) for w in own for z in (w, w.mT)]
     called = [one for one in others if any(one.layer is layer for layer in layers)]
     if layers and not called and not any(layers[0] is layer for layer in used):
         return [Ending(out, bugs=(NEVER_USED,))], None

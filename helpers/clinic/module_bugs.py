@@ -67,6 +67,19 @@ def _softmax_twice(q, k, v, causal=True):
     return weights @ v, weights
 
 
+@known_bug(
+    "softmax before and after the mask",
+    "The softmax was taken of all scores, then again of what the mask leaves: weights are nearly "
+    "equal, and later tokens change the first sum. Mask the scores, then take it once.",
+    of_mask=True,
+    bugs=MODULE_BUGS,
+)
+def _softmax_before_the_mask(q, k, v):
+    weights = torch.softmax(scaled_scores(q, k), dim=-1)
+    weights = torch.softmax(weights.masked_fill(future_of(weights), -torch.inf), dim=-1)
+    return weights @ v, weights
+
+
 def _no_softmax(fill: float) -> Callable[..., OutAndWeights]:
     def compute(q, k, v, causal=True):
         scores = scaled_scores(q, k)

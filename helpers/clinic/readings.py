@@ -18,6 +18,7 @@ from helpers.clinic.names import (
     FUSED_BY_ROLE,
     ROLES,
     fused_name,
+    is_layer,
     query_and_fused_names,
     role_names,
 )
@@ -121,6 +122,9 @@ def find_readings(module: nn.Module, recorded: list[LayerCall], x: Tensor, n_hea
         return _checked(readings, _roles_of_two(query, fused), [query, fused])
     if name := fused_name(module):
         return _readings_of_fused(name, getattr(module, name), recorded, x, n_head)
+    matrices = [one for one in module.parameters(recurse=False) if is_layer(one)]
+    if len(matrices) > 2:
+        return _readings_of_unnamed_matrices(matrices, x, n_head)
     return _readings_without_names(recorded, x, n_head)
 
 
@@ -305,6 +309,22 @@ def _by_head(name: str) -> tuple[str, str]:
         "custom it is all queries, all keys, all values, and weights that were stored by others "
         "are read wrongly; trained from scratch it does no harm.",
     )
+
+
+def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Found:
+    """Three of the module's own matrices, in each order: the numbers tell which it is."""
+    C = x.shape[-1]
+    fitting = [w for w in matrices if w.dim() == 2 and C in w.shape]
+    if not 3 <= len(fitting) <= 4:
+        return NO_LAYERS
+    readings: list[Reading] = []
+    for three in itertools.permutations(fitting, 3):
+        for turned in (False, True) if all(w.shape == (C, C) for w in three) else (False,):
+            rows = [times(x, w.mT if turned else w) for w in three]
+            more = _with_repeated_heads(*rows, n_head)
+            readings += more if not isinstance(more, str) else []
+    readings = [one for one in readings if not one.bugs]
+    return _checked(readings, {}, []) if readings else NO_LAYERS
 
 
 def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:

@@ -89,6 +89,7 @@ BROKEN = {
     "softmax over the heads": {"weigh": lambda s: masked(s).softmax(1)},
     "softmax over the heads, masked with -1e9": {"weigh": lambda s: masked(s, -1e9).softmax(1)},
     "scores thrown away": {"weigh": lambda s: masked(torch.zeros_like(s)).softmax(-1)},
+    "softmax before and after the mask": {"weigh": lambda s: masked(s.softmax(-1)).softmax(-1)},
     "masked after the softmax": {"weigh": lambda s: s.softmax(-1) * tril(s)},
     "future filled with 0": {"weigh": lambda s: (s * tril(s)).softmax(-1)},
     "diagonal masked too": {"weigh": lambda s: masked(s, diagonal=-1).softmax(-1)},

@@ -91,6 +91,33 @@ class NamelessFused(nn.Module):
         return self.two(attend(*self.one(x).chunk(3, -1), **self.wrong))
 
 
+class NamelessMatrices(nn.Module):
+    def __init__(self, **wrong):
+        super().__init__()
+        self.wrong = wrong
+        for name in "abcd":
+            setattr(self, name, nn.Parameter(torch.randn(C, C) / C**0.5))
+
+    def forward(self, x):
+        return attend(x @ self.a, x @ self.b, x @ self.c, **self.wrong) @ self.d
+
+
+class NamelessHead(nn.Module):
+    def __init__(self, **wrong):
+        super().__init__()
+        self.wrong = wrong
+        for name in "abc":
+            setattr(self, name, nn.Parameter(torch.randn(C, 7) / C**0.5))
+
+    def forward(self, x):
+        return attend(x @ self.a, x @ self.b, x @ self.c, 1, **self.wrong)
+
+
+class FusedAlone(NamelessFused):
+    def forward(self, x):
+        return attend(*self.one(x).chunk(3, -1), **self.wrong)
+
+
 class Cross(nn.Module):
     def __init__(self, mask=False, **wrong):
         super().__init__()
@@ -109,6 +136,7 @@ MADE_OTHERWISE = {
     "matrices (out, in)": lambda **wrong: Matrices(F.linear, **wrong),
     "without names": Nameless,
     "fused, without names": NamelessFused,
+    "matrices without names": NamelessMatrices,
 }
 WRONG = {
     "no scale": {"scale": False},
@@ -155,6 +183,47 @@ def test_a_key_bias_gets_no_gradient_and_is_healthy():
             self.n_head = N_HEAD
 
     assert diagnose(WithBias(), C=C).status == "healthy"
+
+
+def test_matrices_without_names_and_a_fused_layer_alone_are_found():
+    for make, heads in ((NamelessHead, 1), (FusedAlone, N_HEAD)):
+        assert "equals the reference" not in diagnose(make(), C=C, n_head=heads).not_checked
+        for name, wrong in WRONG.items():
+            assert diagnose(make(**wrong), C=C, n_head=heads).bugs[0] == name
+
+
+# ---------------------------------------------------------------- the input, and the call before
+
+
+def test_a_module_that_changes_its_input_is_told():
+    class InPlace(MultiHeadAttention):
+        def forward(self, x):
+            x += 1
+            return super().forward(x)
+
+    x = torch.randn(2, 5, C)
+    before = x.clone()
+    report = diagnose(InPlace(C, N_HEAD), C=C, example=x)
+    assert report.status == "broken" and report.bugs == ("its input changed in place",)
+    assert "by up to 1.00" in report.findings[0].evidence and torch.equal(x, before)
+
+    def added(x):
+        return x.add_(1)
+
+    assert diagnose(added, C=C).bugs[0] == "its input changed in place"
+
+
+def test_what_is_kept_between_calls_is_no_dropout():
+    class Cached(MultiHeadAttention):
+        kept = 0
+
+        def forward(self, x):
+            out = super().forward(x) + 0.1 * self.kept
+            self.kept = out
+            return out
+
+    report = diagnose(Cached(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert report.bugs == ("something kept from the call before",)
 
 
 # ---------------------------------------------------------------- the number of heads
