@@ -70,6 +70,8 @@ def cut(
                 if split(word)[1] == letter and argument.dim() >= -axis:
                     argument = argument.narrow(axis, 0, split(word)[0] * size)
             argument = argument.clone(memory_format=torch.contiguous_format)
+        elif isinstance(argument, list) and letters(axes.get(name, "")) == [letter]:
+            argument = argument[:size]
         elif name == letter:
             argument = size
         changed.append(argument)

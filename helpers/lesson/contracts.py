@@ -132,9 +132,9 @@ def _other_numbers(case: tuple, names: Sequence[str], axes: Mapping) -> Iterator
     for i, (name, value) in enumerate(zip(names, case, strict=False)):
         others: tuple = ()
         if type(value) is int:
-            others = (2, LONG) if name in names_of_axes.all_letters(axes) else (1, 10 * value)
+            others = (2, LONG) if name in names_of_axes.all_letters(axes) else (0, 1, 2, 10 * value)
         elif isinstance(value, float):
-            others = (1.0, value / 10, value / 1000)
+            others = (1.0, value / 10, value / 50, value / 1000)
         for other in others:
             if other != value:
                 yield f"{name} = {other:g}", (*case[:i], other, *case[i + 1 :])
@@ -154,6 +154,7 @@ def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
     yield f"numbers 1000 times as large in {written}", changed(lambda z: z * 1000)
     yield f"numbers a millionth as large in {written}", changed(lambda z: z * 1e-6)
     yield f"whole numbers, 0 among them, in {written}", changed(torch.round)
+    yield f"only zeros in {written}", changed(torch.zeros_like)
     yield f"-inf in some places of {written}", changed(_with_minus_inf)
     yield f"numbers around 100 in {written}", changed(lambda z: 100 + _normal(z))
     if any((a < 0).any() for a in case if _is_float(a)):

@@ -10,6 +10,7 @@ and from the reference. Every sentence is a fact that was computed; a guess ends
 """
 
 import contextlib
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -90,6 +91,8 @@ def observe(trial: Trial) -> tuple[str, ...]:
             found = sorted([*found, *_where_it_runs(trial)])
         elif len(runs) < len(trial.got):  # on the others nothing can be seen
             found = sorted({*found, *_search(trial.only(runs))})
+        elif any(trial.right) and not all(trial.right):
+            found = sorted([*found, *_where_it_is_wrong(trial)])
     if not found:
         return ()
     best = found[0]
@@ -110,6 +113,16 @@ def _search(trial: Trial) -> list[tuple[int, int, str]]:
         if found and min(found)[0] <= CERTAIN:
             break
     return sorted(found, key=lambda one: one[0])
+
+
+def _where_it_is_wrong(trial: Trial) -> Iterator[tuple[int, int, str]]:
+    """What the result is on the inputs for which it is wrong, where it is right for others."""
+    there = trial.only([i for i, right in enumerate(trial.right) if not right])
+    for kind in (what_it_is, other_places, right_for_other_inputs):
+        for one in itertools.islice(kind(there), 1):
+            text = f"{one.text[0].lower()}{one.text[1:]}"
+            yield 8, len(KINDS), f"Where it is wrong, {text}"
+            return
 
 
 def _where_it_runs(trial: Trial) -> Iterator[tuple[int, int, str]]:

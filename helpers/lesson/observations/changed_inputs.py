@@ -303,11 +303,16 @@ def _multiplied(trial: Trial, first: dict) -> Iterator[tuple[str, Callable]]:
     modules = any(isinstance(a, nn.Module | list) for a in first.values())
     if not tensors or modules or first[tensors[0]].numel() > FEW:
         return
-    name = tensors[0]
-    for told, factors in named_factors(trial):
-        simple = told in ("2", "1/2") or re.fullmatch(r"(1/)?√?[A-Za-z_]+( .*)?|1?/?ln 2.*", told)
-        if simple:
+    simple = [
+        (told, factors)
+        for told, factors in named_factors(trial)
+        if told in ("2", "1/2") or re.fullmatch(r"([12]/)?√?[A-Za-z_]+( .*)?|1?/?ln 2.*", told)
+    ]
+    for name in tensors[:2]:
+        for told, factors in simple:
             yield (
                 f"for `{name}` multiplied by {told}",
-                lambda args, case, factors=factors: args | {name: args[name] * factors[case]},
+                lambda args, case, name=name, factors=factors: (
+                    args | {name: args[name] * factors[case]}
+                ),
             )

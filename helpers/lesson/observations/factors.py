@@ -168,6 +168,7 @@ def _functions_of(name: str, sizes: list[float]) -> Iterator[tuple[str, list[flo
         yield f"{name}/({name} − 1)", [n / (n - 1) for n in sizes]
     yield f"1/({name} + 1)", [1 / (n + 1) for n in sizes]
     yield f"2/{name}", [2 / n for n in sizes]
+    yield f"2/√{name}", [2 / n**0.5 for n in sizes]
     yield f"{name}/2", [n / 2 for n in sizes]
     yield f"4/{name}", [4 / n for n in sizes]
     yield f"{name}/4", [n / 4 for n in sizes]
