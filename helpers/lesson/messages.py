@@ -19,6 +19,10 @@ from helpers.numbers import joined, told_apart
 HELPERS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 
+TYPES = (
+    "The two hold other types of numbers. Double is float64, as of NumPy or of float64 in torch; "
+    "z.float() makes float32, torch.zeros_like(x) has the type of x."
+)
 # A part of what torch or Python says of a mistake that beginners make, and what to do about it.
 REMEDIES = {
     "must match the size of tensor": "Sizes line up from the right, and each must be equal or 1. "
@@ -42,6 +46,8 @@ REMEDIES = {
     "must be Tensor, not": "This function takes a tensor. For a number, write n ** 0.5 for its "
     "square root, or use Python's math.",
     "without overflow": "Whole numbers have no infinity. Start from floats: torch.zeros(T, T).",
+    "expected scalar type": TYPES,
+    "to have the same dtype": TYPES,
     "'NoneType'": "One of the two is None. So is the bias of a layer with bias=False, and the "
     "result of a function without `return`.",
     "positional arguments but": "The function was called with more arguments than it takes.",

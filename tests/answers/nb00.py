@@ -420,3 +420,211 @@ def squeezed_first(x):
 @wrong("00.3", "joins the swapped matrices along the rows with cat, so the batch axis is gone")
 def joined_with_cat(x):
     return torch.cat([matrix.T for matrix in x])
+
+
+# ------------------------------------------------------- a third set, opened last
+
+
+@wrong("00.1", "averages over the sequences of the batch instead of over the tokens")
+def mean_of_the_texts(x):
+    return x.mean(dim=0)
+
+
+@wrong("00.1", "halves after each addition, so that later tokens count more than earlier ones")
+def halve_at_every_token(x):
+    mean = x[:, 0]
+    for t in range(1, x.shape[1]):
+        mean = (mean + x[:, t]) / 2
+    return mean
+
+
+@wrong("00.1", "divides by 5, the number of tokens of the example, and not by the T of its input")
+def divide_by_five(x):
+    return x.sum(dim=1) / 5
+
+
+@wrong("00.1", "averages over the tokens and the channels together, and copies it to each channel")
+def one_mean_for_all_channels(x):
+    flat = x.reshape(x.shape[0], -1)
+    return flat.mean(dim=1, keepdim=True).expand(x.shape[0], x.shape[2])
+
+
+@wrong("00.1", "the loop begins at token 1, so token 0 is missing in the sum that is divided by T")
+def sum_from_token_one(x):
+    B, T, C = x.shape
+    total = torch.zeros(B, C)
+    for t in range(1, T):
+        total = total + x[:, t]
+    return total / T
+
+
+@wrong("00.2", "names axis 1, which counts the columns in a single matrix but the rows in a batch")
+def sum_over_axis_one(a):
+    return a / a.sum(dim=1, keepdim=True)
+
+
+@wrong("00.2", "stores the shares in a tensor of the input's type, which cuts off the fractions")
+def shares_in_a_copy(a):
+    shares = torch.zeros_like(a)
+    shares[:] = a / a.sum(dim=-1, keepdim=True)
+    return shares
+
+
+@wrong("00.2", "makes each row a vector of length 1 (divides by the root of the sum of squares)")
+def unit_rows(a):
+    return F.normalize(a.float(), dim=-1)
+
+
+@wrong("00.2", "against division by 0 it raises every sum to at least 1, also sums between 0 and 1")
+def sums_of_at_least_one(a):
+    sums = a.sum(dim=-1, keepdim=True).clamp(min=1)
+    return a / sums
+
+
+@wrong("00.2", "puts the new axis of the sums at place 1, which makes a column for one matrix only")
+def sums_with_none(a):
+    sums = a.sum(dim=-1)
+    return a / sums[:, None]
+
+
+@wrong("00.2", "loops over the first axis, so in a batch it divides each matrix by its whole sum")
+def loop_over_the_first_axis(a):
+    rows = []
+    for i in range(len(a)):
+        rows.append(a[i] / a[i].sum())
+    return torch.stack(rows)
+
+
+@wrong("00.3", "swaps the first two axes instead of the last two")
+def swap_first_two(x):
+    return x.transpose(0, 1)
+
+
+@wrong("00.3", "keeps the reading order of the numbers and only breaks the lines elsewhere")
+def reshape_to_swapped(x):
+    B, R, S = x.shape
+    return x.reshape(B, S, R)
+
+
+@wrong("00.3", "turns each matrix by a quarter turn, so the rows come out in the reverse order")
+def turn_by_a_quarter(x):
+    return torch.rot90(x, 1, dims=(1, 2))
+
+
+@wrong("00.3", "prepares the result in the shape of the input, which fits square matrices only")
+def fill_a_square(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for r in range(x.shape[1]):
+            for s in range(x.shape[2]):
+                out[b, s, r] = x[b, r, s]
+    return out
+
+
+@wrong("00.3", "swaps the axes of sequence 0 and repeats this result for all the other sequences")
+def first_sequence_for_all(x):
+    first = x[0].T
+    return first.repeat(x.shape[0], 1, 1)
+
+
+@wrong("00.3", "returns square matrices as they are, as if only a change of shape were needed")
+def only_if_the_shape_changes(x):
+    B, R, S = x.shape
+    if R == S:
+        return x
+    return torch.stack([x[b].T for b in range(B)])
+
+
+# ------------------------------------------------------- a fourth set, opened last
+
+
+@wrong("00.1", "the pooling function averages the last axis, so it averages channels, not tokens")
+def mean_by_pooling_the_last_axis(x):
+    return F.adaptive_avg_pool1d(x, 1).squeeze(-1)
+
+
+@wrong("00.1", "takes tokens that are all 0 for padding and leaves them out of the count")
+def mean_of_tokens_that_are_not_zero(x):
+    is_word = (x != 0).any(dim=-1, keepdim=True).float()
+    return (x * is_word).sum(dim=1) / is_word.sum(dim=1).clamp(min=1)
+
+
+@wrong("00.1", "takes the median of the tokens instead of the mean")
+def median_token(x):
+    return x.median(dim=1).values
+
+
+@wrong("00.1", "halves after each token, so later tokens count more than earlier ones")
+def mean_updated_by_halving(x):
+    mean = x[:, 0]
+    for t in range(1, x.shape[1]):
+        mean = (mean + x[:, t]) / 2
+    return mean
+
+
+@wrong("00.1", "squeeze removes every axis of length 1, also that of the batch or the channels")
+def mean_then_squeezed(x):
+    return x.mean(dim=1, keepdim=True).squeeze()
+
+
+@wrong("00.2", "adds the axis for the sums at place 1, which is the last axis for one matrix only")
+def rows_with_none_at_place_one(a):
+    return a / a.sum(axis=-1)[:, None]
+
+
+@wrong("00.2", "adds 1 to every count first (smoothing from another course)")
+def rows_with_smoothed_counts(a):
+    p = (a + 1).float()
+    p /= p.sum(dim=-1, keepdim=True)
+    return p
+
+
+@wrong("00.2", "stores the shares in a tensor of the input's type, so whole numbers cut them to 0")
+def rows_stored_as_whole_numbers(a):
+    out = torch.zeros_like(a)
+    for r in range(a.shape[-2]):
+        row = a[..., r, :]
+        out[..., r, :] = row / row.sum(dim=-1, keepdim=True)
+    return out
+
+
+@wrong("00.2", "raises sums below 1 to 1 to be safe from 0, so small rows keep too small a sum")
+def rows_with_sums_of_at_least_one(a):
+    sums = a.sum(dim=-1, keepdim=True).clamp(min=1)
+    return a / sums
+
+
+@wrong("00.2", "normalises to length 1 (root of the sum of squares) instead of sum 1")
+def rows_of_unit_length(a):
+    return F.normalize(a.float(), dim=-1)
+
+
+@wrong("00.3", "turns each matrix by 90 degrees instead of swapping its axes: one axis is reversed")
+def swap_by_turning(x):
+    return torch.rot90(x, 1, dims=(1, 2))
+
+
+@wrong("00.3", "reverses the order of all three axes, so the batch axis moves to the end")
+def swap_by_reversing_all_axes(x):
+    return x.permute(*range(x.dim() - 1, -1, -1))
+
+
+@wrong("00.3", "the swap of two entries overwrites one before it is read; and only square matrices")
+def swap_entries_in_pairs(x):
+    out = x.clone()
+    for r in range(x.shape[1]):
+        for s in range(r):
+            out[:, r, s], out[:, s, r] = out[:, s, r], out[:, r, s]
+    return out
+
+
+@wrong("00.3", "squeezes first, so axes of length 1 are lost, for example a batch of one")
+def swap_after_squeeze(x):
+    return x.squeeze().transpose(-2, -1)
+
+
+@wrong("00.3", "returns square matrices as they are, as if only the shape had to change")
+def swap_unless_square(x):
+    if x.shape[1] == x.shape[2]:
+        return x
+    return x.transpose(1, 2)

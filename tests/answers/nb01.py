@@ -543,3 +543,241 @@ def sums_run_on_through_the_batch(x):
 def counts_of_sequences(x):
     counts = torch.arange(1, x.shape[0] + 1)[:, None, None]
     return x.cumsum(dim=1) / counts
+
+
+# ------------------------------------------------------- a third set, opened last
+
+
+@wrong("01.1", "leaves token t out of its own mean (only output 0 has its own token)")
+def mean_of_those_before(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        out[b, 0] = x[b, 0]
+        for t in range(1, x.shape[1]):
+            out[b, t] = x[b, :t].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "takes the mean without dim, so it also averages over the channels")
+def mean_without_dim(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, : t + 1].mean()
+    return out
+
+
+@wrong("01.1", "the return stands inside the outer loop, so only sequence 0 is computed")
+def return_too_early(x):
+    B, T, _ = x.shape
+    out = torch.zeros_like(x)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+        return out
+
+
+@wrong("01.1", "the running total is not set back to 0 when a new sequence begins")
+def total_never_reset(x):
+    B, T, C = x.shape
+    out = torch.zeros_like(x)
+    total = torch.zeros(C)
+    for b in range(B):
+        for t in range(T):
+            total = total + x[b, t]
+            out[b, t] = total / (t + 1)
+    return out
+
+
+@wrong("01.1", "the loop over the positions stops one too early, so the last output stays 0")
+def last_output_missing(x):
+    out = torch.zeros_like(x)
+    for b in range(len(x)):
+        for t in range(len(x[b]) - 1):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "writes channels 0 and 1 by hand, so it fits two channels only")
+def two_channels_by_hand(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t, 0] = x[b, : t + 1, 0].mean()
+            out[b, t, 1] = x[b, : t + 1, 1].mean()
+    return out
+
+
+@wrong("01.2", "averages over the sequences too, so all sequences get the same outputs")
+def sequences_averaged_too(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
+    return out
+
+
+@wrong("01.2", "the slice begins at t instead of ending there: it averages the future")
+def mean_from_here_on(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, t:].mean(dim=1)
+    return out
+
+
+@wrong("01.2", "updates the mean with 1 / t, although t + 1 tokens are in it by then")
+def update_with_too_large_a_step(x):
+    mean = x[:, 0]
+    means = [mean]
+    for t in range(1, x.shape[1]):
+        mean = mean + (x[:, t] - mean) / t
+        means.append(mean)
+    return torch.stack(means, dim=1)
+
+
+@wrong(
+    "01.2", "removes every axis of length 1 at the end, also that of a single sequence or channel"
+)
+def squeezed_at_the_end(x):
+    means = []
+    for t in range(x.shape[1]):
+        means.append(x[:, : t + 1].mean(dim=1, keepdim=True))
+    return torch.cat(means, dim=1).squeeze()
+
+
+@wrong("01.3", "puts all sequences behind each other, so the sums run on from one to the next")
+def one_long_sequence(x):
+    B, T, C = x.shape
+    sums = x.reshape(B * T, C).cumsum(dim=0).reshape(B, T, C)
+    return sums / torch.arange(1, T + 1)[:, None]
+
+
+@wrong("01.3", "the running sums go over the sequences (axis 0) and not over the tokens")
+def running_over_the_batch(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.cumsum(dim=0) / counts
+
+
+# ------------------------------------------------------- a fourth set, opened last
+
+
+@wrong("01.1", "the running sum is not set back to 0 when the next sequence begins")
+def loop_with_a_sum_carried_over(x):
+    out = torch.zeros_like(x)
+    total = torch.zeros(x.shape[2])
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            total = total + x[b, t]
+            out[b, t] = total / (t + 1)
+    return out
+
+
+@wrong("01.1", "mean() without dim averages the channels, too")
+def loop_with_mean_of_all_channels(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, : t + 1].mean()
+    return out
+
+
+@wrong("01.1", "out is not filled from x but from itself: it averages means, not tokens")
+def loop_that_averages_averages(x):
+    out = x.clone()
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = out[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "the loops run over 3 sequences and 5 tokens, the sizes of the toy")
+def loop_of_the_size_of_the_toy(x):
+    out = torch.zeros_like(x)
+    for b in range(3):
+        for t in range(5):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "averages only the tokens before t, without token t itself (except at t = 0)")
+def loop_over_the_strict_past(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        out[b, 0] = x[b, 0]
+        for t in range(1, x.shape[1]):
+            out[b, t] = x[b, :t].mean(dim=0)
+    return out
+
+
+@wrong("01.2", "stacks the means along a new first axis and mends the shape with view")
+def one_loop_stacked_then_viewed(x):
+    means = [x[:, : t + 1].mean(dim=1) for t in range(x.shape[1])]
+    return torch.stack(means).view(x.shape)
+
+
+@wrong("01.2", "averages over the sequences of the batch as well as over the tokens")
+def one_loop_over_batch_and_tokens(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
+    return out
+
+
+@wrong("01.2", "appends the same running sum T times, so every output has the final sum in it")
+def one_loop_that_keeps_one_sum(x):
+    total = torch.zeros_like(x[:, 0])
+    sums = []
+    for t in range(x.shape[1]):
+        total += x[:, t]
+        sums.append(total)
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return torch.stack(sums, dim=1) / counts
+
+
+@wrong("01.2", "takes T from the last axis, so the loop over t has as many steps as channels")
+def one_loop_over_as_many_as_channels(x):
+    T = x.shape[-1]
+    out = torch.zeros_like(x)
+    for t in range(T):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.2", "averages at most the last 8 tokens (block_size of another course), not all of them")
+def one_loop_with_a_block_size(x):
+    block_size = 8
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        start = max(0, t + 1 - block_size)
+        out[:, t] = x[:, start : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.3", "the running sum runs over the flat tensor: across channels and sequences, too")
+def running_sums_of_the_flat_tensor(x):
+    T = x.shape[1]
+    sums = x.flatten().cumsum(0).reshape(x.shape)
+    return sums / torch.arange(1, T + 1)[:, None]
+
+
+@wrong("01.3", "the sums leave out token t itself, but are divided by t + 1")
+def running_sums_without_the_own_token(x):
+    before = F.pad(x, (0, 0, 1, 0))[:, :-1].cumsum(dim=1)
+    return before / torch.arange(1, x.shape[1] + 1)[:, None]
+
+
+@wrong("01.3", "pads the start with zeros and pools: every sum is divided by T, not by t + 1")
+def running_means_by_pooling(x):
+    T = x.shape[1]
+    padded = F.pad(x.transpose(1, 2), (T - 1, 0))
+    return F.avg_pool1d(padded, kernel_size=T, stride=1).transpose(1, 2)
+
+
+@wrong("01.3", "the counts 1 to 5 are copied from the example, so only five tokens work")
+def running_sums_with_counts_to_five(x):
+    return x.cumsum(dim=1) / torch.arange(1, 6)[:, None]
+
+
+@wrong("01.3", "computes the sums through logarithms, which negative numbers do not have")
+def running_means_in_log_space(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return torch.exp(torch.logcumsumexp(torch.log(x), dim=1) - torch.log(counts))

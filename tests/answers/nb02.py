@@ -550,3 +550,242 @@ def negative_powers(T, decay):
 def oldest_counts_most(T, decay):
     weights = torch.tril((decay ** torch.arange(T)).repeat(T, 1))
     return weights / weights.sum(dim=-1, keepdim=True)
+
+
+# ------------------------------------------------------- a third set, opened last
+
+
+@wrong("02.1", "the row sums lost their axis, so column s is divided by the sum of row s")
+def row_sums_as_a_row(x):
+    T = x.shape[1]
+    ones = torch.tril(torch.ones(T, T))
+    weights = ones / ones.sum(dim=-1)
+    return weights @ x
+
+
+@wrong("02.1", "lays the sequences side by side with reshape, which mixes tokens of all sequences")
+def one_wide_matrix(x):
+    B, T, C = x.shape
+    ones = torch.tril(torch.ones(T, T))
+    weights = ones / ones.sum(dim=-1, keepdim=True)
+    return (weights @ x.reshape(T, B * C)).reshape(B, T, C)
+
+
+@wrong("02.1", "divides every row by T, which is the number of tokens of the last row only")
+def every_row_by_t(x):
+    T = x.shape[1]
+    return torch.tril(torch.ones(T, T)) @ x / T
+
+
+@wrong("02.1", "takes len(x), the number of sequences, for the number of tokens")
+def as_many_tokens_as_sequences(x):
+    T = len(x)
+    ones = torch.ones(T, T).tril()
+    weights = ones / ones.sum(dim=1, keepdim=True)
+    return weights @ x
+
+
+@wrong("02.1", "prepares the weights of 8 tokens and cuts them to size; a longer text does not fit")
+def at_most_eight_tokens(x):
+    T = x.shape[1]
+    ones = torch.tril(torch.ones(8, 8))
+    weights = ones / ones.sum(dim=-1, keepdim=True)
+    return weights[:T, :T] @ x
+
+
+@wrong("02.2", "gives every token 1 / width, also in the first rows, which have fewer tokens")
+def always_one_in_width(T, width):
+    ones = torch.ones(T, T)
+    return (ones.tril() - ones.tril(diagonal=-width)) / width
+
+
+@wrong("02.2", "the slice begins below 0 in the first rows, so Python counts it from the end")
+def slice_from_a_negative_start(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, t - width + 1 : t + 1] = 1
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "cuts the text into blocks of `width` tokens, and no window reaches over a border")
+def separate_blocks(T, width):
+    place = torch.arange(T)
+    same_block = place[:, None] // width == place[None, :] // width
+    ones = torch.tril(same_block.float())
+    return ones / ones.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "the window reaches to both sides of t, so it holds later tokens too")
+def window_around_the_token(T, width):
+    place = torch.arange(T)
+    near = ((place[:, None] - place[None, :]).abs() < width).float()
+    return near / near.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "writes the first `width` rows as a square, which does not fit if width is above T")
+def first_rows_as_a_square(T, width):
+    weights = torch.zeros(T, T)
+    start = torch.ones(width, width).tril()
+    weights[:width, :width] = start / start.sum(dim=-1, keepdim=True)
+    for t in range(width, T):
+        weights[t, t - width + 1 : t + 1] = 1 / width
+    return weights
+
+
+@wrong("02.3", "makes the powers as decay**(-s), which overflow when there are many tokens")
+def powers_that_grow(T, decay):
+    powers = torch.tensor(1 / decay) ** torch.arange(T)
+    weights = torch.tril(powers.expand(T, T))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "cuts off the distances and not the weights, so the future counts decay**0 = 1")
+def triangle_of_distances(T, decay):
+    place = torch.arange(T)
+    steps = torch.tril(place[:, None] - place)
+    weights = decay**steps
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "a moving average: the first token keeps all the weight that is left, decay**t")
+def moving_average(T, decay):
+    weights = torch.zeros(T, T)
+    weights[0, 0] = 1
+    for t in range(1, T):
+        weights[t] = decay * weights[t - 1]
+        weights[t, t] = 1 - decay
+    return weights
+
+
+@wrong("02.3", "subtracts 1 - decay for every step back instead of multiplying by decay")
+def subtract_at_every_step(T, decay):
+    place = torch.arange(T)
+    steps = place[:, None] - place
+    weights = torch.tril((1 - (1 - decay) * steps).clamp(min=0))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "divides by the row sums while the future is still in them, and masks afterwards")
+def triangle_last(T, decay):
+    place = torch.arange(T)
+    weights = decay ** (place[:, None] - place).abs()
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return torch.tril(weights)
+
+
+# ------------------------------------------------------- a fourth set, opened last
+
+
+@wrong("02.1", "the einsum adds up the weights alone, so each token is only multiplied by 1")
+def product_that_sums_only_the_weights(x):
+    T = x.shape[1]
+    tril = torch.tril(torch.ones(T, T))
+    W = tril / tril.sum(dim=-1, keepdim=True)
+    return torch.einsum("ts,btc->btc", W, x)
+
+
+@wrong("02.1", "softmax of the triangle of ones: the zeros of the future get weight, too")
+def product_with_softmax_of_the_triangle(x):
+    T = x.shape[1]
+    W = torch.softmax(torch.tril(torch.ones(T, T)), dim=-1)
+    return W @ x
+
+
+@wrong("02.1", "puts all sequences into one long one, so later sequences average earlier ones, too")
+def product_over_one_long_sequence(x):
+    B, T, C = x.shape
+    tril = torch.tril(torch.ones(B * T, B * T))
+    W = tril / tril.sum(dim=-1, keepdim=True)
+    return (W @ x.reshape(B * T, C)).reshape(B, T, C)
+
+
+@wrong("02.1", "multiplies from the right without transposing the weights: the past is the future")
+def product_from_the_right(x):
+    T = x.shape[1]
+    tril = torch.tril(torch.ones(T, T))
+    W = tril / tril.sum(dim=-1, keepdim=True)
+    return (x.mT @ W).mT
+
+
+@wrong("02.1", "the weights are 64-bit floats, and a matmul with 32-bit tokens is refused")
+def product_with_64_bit_weights(x):
+    T = x.shape[1]
+    tril = torch.tril(torch.ones(T, T, dtype=torch.float64))
+    W = tril / tril.sum(dim=-1, keepdim=True)
+    return torch.matmul(W, x)
+
+
+@wrong("02.2", "cuts the text into blocks of width tokens: at each block the window starts anew")
+def window_that_starts_anew(T, width):
+    i = torch.arange(T)
+    same_block = (i[:, None] // width) == (i[None, :] // width)
+    W = torch.tril(same_block.float())
+    return W / W.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "fills up the first windows with copies of token 0 instead of having fewer tokens")
+def window_that_repeats_token_zero(T, width):
+    W = torch.zeros(T, T)
+    for t in range(T):
+        for k in range(width):
+            W[t, max(t - k, 0)] += 1 / width
+    return W
+
+
+@wrong("02.2", "builds a diagonal for each step back, also for steps beyond the first token")
+def window_of_diagonals(T, width):
+    W = torch.zeros(T, T)
+    for k in range(width):
+        W = W + torch.diag(torch.ones(T - k), -k)
+    return W / W.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "keeps every window at full width, so the first rows reach into the future")
+def window_always_full(T, width):
+    W = torch.zeros(T, T)
+    for t in range(T):
+        start = max(0, t - width + 1)
+        W[t, start : start + width] = 1
+    return W / W.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "exponential moving average: token 0 counts as the start value, not with 1 - decay")
+def decay_as_moving_average(T, decay):
+    W = torch.zeros(T, T)
+    W[0, 0] = 1
+    for t in range(1, T):
+        W[t] = decay * W[t - 1]
+        W[t, t] = 1 - decay
+    return W
+
+
+@wrong("02.3", "takes powers for the future, too: they overflow for long texts, and inf * 0 is nan")
+def decay_masked_by_multiplying(T, decay):
+    i = torch.arange(T, dtype=torch.float32)
+    powers = decay ** (i[:, None] - i[None, :])
+    W = powers * torch.tril(torch.ones(T, T))
+    return W / W.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "divides by the formula of the geometric sum, which is 0 / 0 for decay = 1")
+def decay_with_geometric_sum(T, decay):
+    i = torch.arange(T)
+    steps = (i[:, None] - i[None, :]).clamp(min=0)
+    sums = (1 - torch.tensor(float(decay)) ** (i + 1)) / (1 - torch.tensor(float(decay)))
+    return torch.tril(float(decay) ** steps) / sums[:, None]
+
+
+@wrong("02.3", "subtracts decay for each step back instead of multiplying by it")
+def decay_in_equal_steps(T, decay):
+    i = torch.arange(T)
+    steps = i[:, None] - i[None, :]
+    W = torch.tril((1 - decay * steps).clamp(min=0))
+    return W / W.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "divides by the sums of the whole rows, before the future is removed")
+def decay_divided_before_the_mask(T, decay):
+    i = torch.arange(T)
+    powers = float(decay) ** (i[:, None] - i[None, :]).abs()
+    W = powers / powers.sum(dim=-1, keepdim=True)
+    return torch.tril(W)

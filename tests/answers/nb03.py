@@ -469,3 +469,223 @@ def pair_of_max_subtracted(scores):
     largest = scores.max(dim=-1, keepdim=True)
     exponentials = torch.exp(scores - largest)
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+# ------------------------------------------------------- a third set, opened last
+
+
+@wrong("03.1", "fills the future with -100, which is not below all scores that may come")
+def filled_with_minus_hundred(scores):
+    future = ~causal_mask(scores.shape[-1])
+    return torch.softmax(scores.masked_fill(future, -100.0), dim=-1)
+
+
+@wrong("03.1", "throws the masked scores away: masked_fill returns a new tensor, which is not kept")
+def mask_not_kept(scores):
+    T = scores.shape[-1]
+    scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.1", "takes every 0 for the future, so it also masks scores of the past that are 0")
+def zero_means_future(scores):
+    past = torch.tril(scores)
+    masked = past.masked_fill(past == 0, float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+@wrong("03.1", "the mask begins one diagonal too high, so each token may attend to the next one")
+def one_token_ahead(scores):
+    T = scores.shape[-1]
+    future = torch.ones(T, T).triu(diagonal=2).bool()
+    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+
+
+@wrong("03.1", "masks after the softmax; where the past has underflowed, the row becomes all 0")
+def triangle_after_softmax(scores):
+    weights = torch.tril(torch.softmax(scores, dim=-1))
+    return weights / (weights.sum(dim=-1, keepdim=True) + 1e-9)
+
+
+@wrong("03.2", "a score of 7 above the others is too little when there are many tokens")
+def seven_above(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t, t - 1] = 7.0
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "raises the scores of all tokens before t, so their weights are equal")
+def all_before_it(T):
+    scores = 20 * torch.tril(torch.ones(T, T), diagonal=-1)
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "puts the high scores above the diagonal, on the next token, where the mask is")
+def high_score_for_the_next(T):
+    scores = torch.diag(torch.full((T - 1,), 20.0), diagonal=1)
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "the shifted diagonal wraps round and no mask is used: token 0 attends to the last")
+def rolled_without_mask(T):
+    scores = 20 * torch.eye(T).roll(-1, dims=1)
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "sets the score of row 1 by hand, and with T = 1 there is no row 1")
+def first_two_rows_by_hand(T):
+    scores = torch.zeros(T, T)
+    scores[0, 0] = 20.0
+    scores[1, 0] = 20.0
+    for t in range(2, T):
+        scores[t, t - 1] = 20.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "returns the masked scores; the softmax is missing")
+def scores_returned(T):
+    scores = torch.zeros(T, T)
+    scores[0, 0] = 20.0
+    for t in range(1, T):
+        scores[t, t - 1] = 20.0
+    return scores.masked_fill(~causal_mask(T), float("-inf"))
+
+
+@wrong("03.3", "cuts all scores off at 80, so scores above it become equal")
+def cut_off_at_eighty(scores):
+    exponentials = torch.exp(scores.clamp(max=80))
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "only computes with 64-bit floats, whose exponentials overflow above 709")
+def more_digits(scores):
+    exponentials = scores.double().exp()
+    return (exponentials / exponentials.sum(dim=-1, keepdim=True)).float()
+
+
+@wrong("03.3", "subtracts the largest size without its sign, so very negative rows become 0 / 0")
+def largest_size_subtracted(scores):
+    largest = scores.abs().max(dim=-1, keepdim=True).values
+    exponentials = torch.exp(scores - largest)
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "divides by the sum of all exponentials of the tensor, not by that of each row")
+def one_sum_for_all_rows(scores):
+    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    return exponentials / exponentials.sum()
+
+
+# ------------------------------------------------------- a fourth set, opened last
+
+
+@wrong("03.1", "multiplies -inf by a matrix of 0 and 1: 0 times -inf is nan")
+def causal_softmax_with_added_mask(scores):
+    T = scores.shape[-1]
+    future = 1.0 - torch.tril(torch.ones(T, T))
+    return torch.softmax(scores + future * float("-inf"), dim=-1)
+
+
+@wrong("03.1", "the size of the mask is len(scores), the number of sequences, not of tokens")
+def causal_softmax_with_mask_of_batch_size(scores):
+    may_attend = causal_mask(len(scores))
+    return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=-1)
+
+
+@wrong("03.1", "one softmax for all scores of a sequence, so the matrix sums to 1, not each row")
+def causal_softmax_of_the_whole_matrix(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return F.softmax(masked.flatten(1), dim=-1).view_as(scores)
+
+
+@wrong("03.1", "divides the scores by the root of T first (scaled attention of another course)")
+def causal_softmax_of_scaled_scores(scores):
+    T = scores.size(-1)
+    scores = scores / T**0.5
+    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
+    return F.softmax(masked, dim=-1)
+
+
+@wrong("03.1", "subtracts the row's maximum before masking: a far higher future score leaves 0 / 0")
+def causal_softmax_with_maximum_of_the_future(scores):
+    T = scores.shape[-1]
+    exps = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    exps = exps * torch.tril(torch.ones(T, T))
+    return exps / exps.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.2", "a score only 8 above the others is too little when a row has many keys")
+def one_back_with_a_score_of_eight(T):
+    scores = torch.zeros(T, T)
+    for t in range(T):
+        scores[t, max(t - 1, 0)] = 8.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "there is no mask: the weights of the future are tiny, but not 0")
+def one_back_without_a_mask(T):
+    scores = torch.full((T, T), -10.0)
+    scores[0, 0] = 10.0
+    for t in range(1, T):
+        scores[t, t - 1] = 10.0
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("03.2", "the mask hides each token from itself, so row 0 is empty; its nan is replaced by 0")
+def one_back_with_nothing_for_token_zero(T):
+    strictly_before = torch.tril(torch.ones(T, T), diagonal=-1).bool()
+    scores = 20 * torch.diag(torch.ones(T), -1)[:T, :T]
+    weights = torch.softmax(scores.masked_fill(~strictly_before, float("-inf")), dim=-1)
+    return torch.nan_to_num(weights)
+
+
+@wrong("03.2", "all rows are the same Python list, so every row gets every high score")
+def one_back_with_one_shared_row(T):
+    scores = [[0.0] * T] * T
+    scores[0][0] = 20.0
+    for t in range(1, T):
+        scores[t][t - 1] = 20.0
+    scores = torch.tensor(scores)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "for the sake of token 0, every token has the high score for itself, too")
+def one_back_and_itself(T):
+    one_back = torch.diag(torch.ones(T), -1)[:T, :T]
+    scores = 20 * (torch.eye(T) + one_back)
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.3", "divides the scores by the largest instead of subtracting it")
+def softmax_divided_by_the_maximum(scores):
+    exps = torch.exp(scores / scores.amax(dim=-1, keepdim=True))
+    return exps / exps.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "subtracts the mean of the row, so a score far above the mean still overflows")
+def softmax_minus_the_mean(scores):
+    exps = torch.exp(scores - scores.mean(dim=-1, keepdim=True))
+    return exps / exps.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "subtracts the largest absolute value: large negative scores all underflow to 0")
+def softmax_minus_the_largest_size(scores):
+    exps = torch.exp(scores - scores.abs().amax(dim=-1, keepdim=True))
+    return exps / exps.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "takes powers of 2 instead of powers of e")
+def softmax_to_base_two(scores):
+    powers = 2 ** (scores - scores.amax(dim=-1, keepdim=True))
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "cuts off scores above 80 against overflow, so large scores become equal")
+def softmax_of_clamped_scores(scores):
+    exps = torch.exp(scores.clamp(-80, 80))
+    return exps / exps.sum(dim=-1, keepdim=True)

@@ -514,3 +514,209 @@ def one_long_sequence(x, W_query, W_key, W_value):
 @wrong("04.3", "returns the pair (outputs, weights) that the helper gives, not the outputs alone")
 def outputs_and_weights(x, W_query, W_key, W_value):
     return attention(x @ W_query, x @ W_key, x @ W_value, causal_mask(x.shape[1]))
+
+
+# ------------------------------------------------------- a third set, opened last
+
+
+@wrong("04.1", "adds the products of channels 0 and 1 only, whatever the length of a query is")
+def formula_for_two_channels(x, W_query, W_key, i, j):
+    q = x[i] @ W_query
+    k = x[j] @ W_key
+    return q[0] * k[0] + q[1] * k[1]
+
+
+@wrong("04.1", "always takes the query of token 1, so i is ignored")
+def query_copied_from_the_cell_above(x, W_query, W_key, i, j):
+    query = x[1] @ W_query
+    keys = x @ W_key
+    return query @ keys[j]
+
+
+@wrong("04.1", "takes the smaller of i and j as the query, as if their order did not matter")
+def smaller_index_asks(x, W_query, W_key, i, j):
+    i, j = sorted((i, j))  # q · k = k · q
+    return torch.dot(x[i] @ W_query, x[j] @ W_key)
+
+
+@wrong("04.1", "divides the dot product by the lengths of query and key (cosine similarity)")
+def cosine_of_query_and_key(x, W_query, W_key, i, j):
+    q, k = x[i] @ W_query, x[j] @ W_key
+    return F.cosine_similarity(q, k, dim=0)
+
+
+@wrong("04.2", "reshapes the stored numbers to (C, d) and does not transpose them")
+def reshaped_weight(layer):
+    return layer.weight.reshape(layer.in_features, layer.out_features)
+
+
+@wrong("04.2", "puts the longer axis first, which transposes only if C is larger than d")
+def longer_axis_first(layer):
+    W = layer.weight
+    if W.shape[0] < W.shape[1]:
+        W = W.T
+    return W
+
+
+@wrong("04.2", "inverts the matrix, where it should be transposed")
+def inverse_of_the_weight(layer):
+    return torch.linalg.pinv(layer.weight)
+
+
+@wrong("04.2", "sends the identity matrix through the layer, but always one of 32 channels")
+def identity_of_32_channels(layer):
+    return layer(torch.eye(32))
+
+
+@wrong("04.3", "divides by the root of the number of channels of a value, not of a query")
+def scaled_by_the_value_size(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    head_size = v.shape[-1]
+    scores = q @ k.mT / head_size**0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "sums the scores over the batch, so all sequences share one matrix of weights")
+def one_pattern_for_the_batch(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = torch.einsum("bqc,bkc->qk", q, k) / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "d ** 1 / 2 is d / 2, so the scores are not divided by the root of d")
+def root_without_brackets(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    d = q.shape[-1]
+    root = d**1 / 2
+    scores = q @ k.transpose(-2, -1) / root
+    mask = torch.tril(torch.ones(x.shape[1], x.shape[1]))
+    scores = scores.masked_fill(mask == 0, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "masks a token's own key too, and sets the nan of the first row to 0")
+def only_earlier_tokens(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    T = x.shape[1]
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    past = torch.tril(torch.ones(T, T), diagonal=-1).bool()
+    weights = torch.softmax(scores.masked_fill(~past, float("-inf")), dim=-1)
+    return torch.nan_to_num(weights) @ v
+
+
+@wrong("04.3", "fills the future with -1e-9, which is almost 0, where -1e9 was meant")
+def tiny_negative_number(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / W_query.shape[1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), -1e-9)
+    return F.softmax(scores, dim=-1) @ v
+
+
+# ------------------------------------------------------- a fourth set, opened last
+
+
+@wrong("04.1", "writes out the formula for two channels, so further channels do not count")
+def score_of_two_channels(x, W_query, W_key, i, j):
+    q = x[i] @ W_query
+    k = x[j] @ W_key
+    return q[0] * k[0] + q[1] * k[1]
+
+
+@wrong("04.1", "takes tensordot with dims=0, which multiplies each channel with each and adds none")
+def score_by_outer_product(x, W_query, W_key, i, j):
+    return torch.tensordot(x[i] @ W_query, x[j] @ W_key, dims=0)
+
+
+@wrong("04.1", "takes the cosine similarity, so the lengths of query and key no longer count")
+def score_by_cosine(x, W_query, W_key, i, j):
+    q, k = x @ W_query, x @ W_key
+    return F.cosine_similarity(q[i], k[j], dim=0)
+
+
+@wrong("04.1", "copied the line of the query and left W_query in it, so the key is made by W_query")
+def score_with_one_matrix(x, W_query, W_key, i, j):
+    query = x[i] @ W_query
+    key = x[j] @ W_query
+    return query @ key
+
+
+@wrong("04.1", "counts the queries from 1 as the article does, so it takes the token before i")
+def score_with_queries_from_one(x, W_query, W_key, i, j):
+    query = x[i - 1] @ W_query
+    key = x[j] @ W_key
+    return torch.dot(query, key)
+
+
+@wrong("04.2", "reshapes the weight to (C, d) instead of transposing it, so entries are mixed up")
+def matrix_by_reshape(layer):
+    return layer.weight.reshape(layer.in_features, layer.out_features)
+
+
+@wrong("04.2", "takes the pseudo-inverse, which undoes the layer, instead of the transpose")
+def matrix_by_inverse(layer):
+    return torch.linalg.pinv(layer.weight)
+
+
+@wrong("04.2", "transposes only if there are more columns than rows, so not when d is C or larger")
+def matrix_with_long_side_first(layer):
+    W = layer.weight
+    if W.shape[0] < W.shape[1]:
+        W = W.T
+    return W
+
+
+@wrong("04.2", "transposes the layer's own weight, so the layer itself is broken afterwards")
+def matrix_in_place(layer):
+    layer.weight.data = layer.weight.data.T
+    return layer.weight
+
+
+@wrong("04.2", "sends an identity matrix of size d through the layer, which reads C channels")
+def matrix_from_identity_of_the_outputs(layer):
+    return layer(torch.eye(layer.out_features))
+
+
+@wrong("04.3", "masks every score that is 0 after tril, so also scores of the past that are 0")
+def head_that_masks_all_zeros(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = torch.tril(q @ k.mT / q.shape[-1] ** 0.5)
+    scores[scores == 0] = float("-inf")
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "divides by the root of the length of a value instead of that of a query")
+def head_divided_by_value_size(x, W_query, W_key, W_value):
+    T = x.shape[1]
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    head_size = v.shape[-1]
+    scores = q @ k.transpose(-2, -1) / head_size**0.5
+    allowed = torch.tril(torch.ones(T, T, dtype=torch.bool))
+    return torch.softmax(scores.masked_fill(~allowed, float("-inf")), dim=-1) @ v
+
+
+@wrong("04.3", "divides the queries by the root before PyTorch's function, which divides once more")
+def head_scaled_twice(x, W_query, W_key, W_value):
+    q = x @ W_query / W_query.shape[1] ** 0.5
+    return F.scaled_dot_product_attention(q, x @ W_key, x @ W_value, is_causal=True)
+
+
+@wrong("04.3", "lays all sequences behind one another, so a token attends to earlier sequences too")
+def head_over_the_whole_batch(x, W_query, W_key, W_value):
+    B, T, C = x.shape
+    tokens = x.reshape(B * T, C)
+    q, k, v = tokens @ W_query, tokens @ W_key, tokens @ W_value
+    scores = q @ k.T / q.shape[-1] ** 0.5
+    future = torch.triu(torch.ones(B * T, B * T), diagonal=1).bool()
+    weights = torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+    return (weights @ v).reshape(B, T, -1)
+
+
+@wrong("04.3", "masks the diagonal as well, so a token does not attend to itself")
+def head_without_itself(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    mask = torch.triu(torch.ones_like(scores)) == 1
+    weights = torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)
+    return torch.nan_to_num(weights) @ v

@@ -508,3 +508,200 @@ def divides_in_place(scores, temperature):
 def temperature_outside_the_exponent(scores, temperature):
     e = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) / temperature
     return e / e.sum(dim=-1, keepdim=True)
+
+
+# ------------------------------------------------------- a third set, opened last
+
+
+@wrong("05.1", "compares query t with key t only, not each query with all keys")
+def one_key_for_each_query(q, k, scaled):
+    dots = (q * k).sum(dim=-1)
+    if scaled:
+        dots = dots / q.shape[-1] ** 0.5
+    return dots.var()
+
+
+@wrong("05.1", "divides the variance by the root of d, where the scores should be divided")
+def variance_divided_afterwards(q, k, scaled):
+    variance = (q @ k.mT).var()
+    return variance / q.shape[-1] ** 0.5 if scaled else variance
+
+
+@wrong("05.1", "compares the queries of one sequence with the keys of the others, too")
+def keys_of_all_sequences(q, k, scaled):
+    d = q.shape[-1]
+    scores = q.reshape(-1, d) @ k.reshape(-1, d).T
+    if scaled:
+        scores = scores / math.sqrt(d)
+    return scores.var()
+
+
+@wrong("05.1", "divides by the root of T, the number of tokens")
+def root_of_the_token_count(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / scores.shape[-1] ** 0.5
+    return scores.var()
+
+
+@wrong("05.1", "averages the squared scores and does not subtract their mean first")
+def mean_of_the_squares(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return scores.square().mean()
+
+
+@wrong("05.2", "divides by the measured standard deviation of the scores, not by the root of d")
+def divided_by_the_measured_spread(q, k):
+    scores = q @ k.mT
+    scores = scores / scores.std()
+    scores = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "divides the weights, after the softmax, and not the scores")
+def divided_after_the_softmax(q, k):
+    scores = q @ k.mT
+    masked = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    return torch.softmax(masked, dim=-1) / q.shape[-1] ** 0.5
+
+
+@wrong("05.2", "keeps the mask for 6 tokens of the function that it was copied from")
+def mask_for_six_tokens(q, k):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return torch.softmax(scores.masked_fill(~causal_mask(6), float("-inf")), dim=-1)
+
+
+@wrong("05.2", "takes every score that is exactly 0 for a masked one")
+def zero_means_masked(q, k):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = torch.tril(scores)
+    scores = scores.masked_fill(scores == 0, float("-inf"))
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.3", "raises every temperature below 0.1 to 0.1")
+def temperature_at_least_a_tenth(scores, temperature):
+    temperature = max(temperature, 0.1)  # no division by zero
+    return torch.softmax(scores / temperature, dim=-1)
+
+
+@wrong("05.3", "does not subtract the maximum, so exponentials of large numbers overflow")
+def exponentials_that_overflow(scores, temperature):
+    e = torch.exp(scores / temperature)
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.3", "treats the scores as probabilities and takes their logarithm first")
+def logarithm_of_the_scores(scores, temperature):
+    preds = torch.log(scores) / temperature
+    exp_preds = torch.exp(preds)
+    return exp_preds / exp_preds.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.3", "uses gumbel_softmax, which adds random noise to the scores")
+def softmax_with_gumbel_noise(scores, temperature):
+    return F.gumbel_softmax(scores, tau=temperature, dim=-1)
+
+
+# ------------------------------------------------------- a fourth set, opened last
+
+
+@wrong("05.1", "averages the squared scores without subtracting their mean, as if it were always 0")
+def variance_without_the_mean(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return (scores**2).mean()
+
+
+@wrong("05.1", "takes the variance of each row and averages it, so distances between rows are lost")
+def variance_row_by_row(q, k, scaled):
+    scores = q @ k.transpose(1, 2)
+    if scaled:
+        scores = scores / q.size(-1) ** 0.5
+    return scores.var(dim=-1).mean()
+
+
+@wrong("05.1", "pairs each query only with the key of the same token, as in the example with dots")
+def variance_of_matching_pairs(q, k, scaled):
+    dots = (q * k).sum(dim=-1)
+    if scaled:
+        dots = dots / q.shape[-1] ** 0.5
+    return dots.var()
+
+
+@wrong("05.1", "returns the pair (variance, mean) of var_mean instead of the variance alone")
+def variance_and_mean(q, k, scaled):
+    d = q.shape[-1]
+    scores = torch.einsum("bqd,bkd->bqk", q, k) * (d**-0.5 if scaled else 1.0)
+    return torch.var_mean(scores)
+
+
+@wrong("05.2", "writes d ** 1/2, which Python reads as (d ** 1) / 2, so it divides by half of d")
+def weights_divided_by_half_of_d(q, k):
+    T, d = q.shape[1:]
+    scores = q @ k.mT / (d**1 / 2)
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return F.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "divides by the standard deviation that these scores happen to have, not by √d")
+def weights_of_standardised_scores(q, k):
+    scores = q @ k.mT
+    scores = scores / scores.std()
+    masked = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    return torch.softmax(masked, dim=-1)
+
+
+@wrong("05.2", "divides after the softmax and makes rows sum to 1 again, so the division cancels")
+def weights_divided_and_renormalised(q, k):
+    masked = (q @ k.mT).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+    weights = torch.softmax(masked, dim=-1) / q.shape[-1] ** 0.5
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.2", "multiplies a mask of 0 and 1 by minus infinity, and 0 times infinity is nan")
+def weights_with_infinity_times_zero(q, k):
+    T, d = q.shape[-2:]
+    scores = q @ k.mT / d**0.5
+    scores = scores + (1 - torch.tril(torch.ones(T, T))) * float("-inf")
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "computes under no_grad, so no gradient reaches queries and keys")
+def weights_that_cannot_learn(q, k):
+    with torch.no_grad():
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        masked = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
+        return torch.softmax(masked, dim=-1)
+
+
+@wrong("05.3", "does not let the temperature fall below 0.1, to be safe from dividing by about 0")
+def soften_with_a_lower_limit(scores, temperature):
+    temperature = max(temperature, 0.1)
+    return torch.softmax(scores / temperature, dim=-1)
+
+
+@wrong("05.3", "names no axis, and PyTorch's old default is the first axis of a tensor with three")
+def soften_without_naming_the_axis(scores, temperature):
+    return F.softmax(scores / temperature)
+
+
+@wrong("05.3", "divides by the root of the temperature, as with head_size")
+def soften_by_the_root(scores, temperature):
+    return torch.softmax(scores / temperature**0.5, dim=-1)
+
+
+@wrong("05.3", "raises the weights to a power, but does not make them sum to 1 again")
+def soften_by_a_power(scores, temperature):
+    weights = torch.softmax(scores, dim=-1)
+    return weights ** (1 / temperature)
+
+
+@wrong("05.3", "sums without keepdim, so the sums line up with columns instead of rows")
+def soften_with_sums_along_the_wrong_axis(scores, temperature):
+    scaled = scores / temperature
+    e = torch.exp(scaled - scaled.max())
+    return e / e.sum(-1)

@@ -1,9 +1,10 @@
 """Wrong answers to the exercises of notebook 06, as learners might write them."""
 
 import torch
+import torch.nn as nn
 import torch.nn.functional as F
 
-from helpers.attention import causal_mask
+from helpers.attention import attention, causal_mask
 from tests.answers import wrong
 
 
@@ -572,3 +573,200 @@ def key_before_query(fused):
     C = fused.shape[0] // 3
     query, key, value = fused[:C], fused[C : 2 * C], fused[2 * C :]
     return key, query, value
+
+
+# ------------------------------------------------------- a third set, opened last
+
+
+@wrong("06.1", "makes the head the last axis, so the channels of the heads alternate")
+def channels_take_turns(heads, x):
+    outputs = torch.stack([head(x) for head in heads], dim=-1)  # (B, T, head_size, n_head)
+    return outputs.flatten(start_dim=-2)
+
+
+@wrong("06.1", "takes C / n_head for head_size, so the result always has as many channels as x")
+def room_for_the_channels_of_x(heads, x):
+    out = torch.zeros(x.shape)
+    head_size = x.shape[-1] // len(heads)
+    for h, head in enumerate(heads):
+        out[:, :, h * head_size : (h + 1) * head_size] = head(x)
+    return out
+
+
+@wrong("06.1", "hstack joins along axis 1, which counts the tokens")
+def joined_with_hstack(heads, x):
+    return torch.hstack([head(x) for head in heads])
+
+
+@wrong("06.1", "reshapes while the heads are the first axis, which mixes heads, tokens and batch")
+def reshaped_with_heads_in_front(heads, x):
+    B, T, _ = x.shape
+    return torch.stack([head(x) for head in heads]).reshape(B, T, -1)
+
+
+@wrong("06.1", "puts each new output in front of the others, so head 0 comes last")
+def newest_head_in_front(heads, x):
+    out = heads[0](x)
+    for head in heads[1:]:
+        out = torch.cat([head(x), out], dim=-1)
+    return out
+
+
+@wrong("06.2", "puts the heads before the batch in the split, but after the batch in the merge")
+def heads_and_batch_change_places(q, k, v, n_head):
+    B, T, C = q.shape
+    head_size = C // n_head
+    # heads as additional sequences: (n_head * B, T, head_size)
+    q, k, v = (torch.cat(z.split(head_size, dim=-1), dim=0) for z in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return out.reshape(B, n_head, T, head_size).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong(
+    "06.2", "takes the softmax over axis 2, which counts queries now that the heads have an axis"
+)
+def softmax_axis_of_three_axes(q, k, v, n_head):
+    B, T, C = q.shape
+    head_size = C // n_head
+    q, k, v = (z.view(B, T, n_head, head_size).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / head_size**0.5
+    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
+    weights = torch.softmax(scores, dim=2)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.3", "transposes each of the three weights")
+def three_transposed_weights(fused):
+    C = fused.shape[1]
+    return fused[:C].T, fused[C : 2 * C].T, fused[2 * C :].T
+
+
+@wrong("06.3", "counts the end of a slice as part of it, so each weight lacks its last row")
+def slices_with_inclusive_ends(fused):
+    C = fused.shape[-1]
+    return fused[0 : C - 1], fused[C : 2 * C - 1], fused[2 * C : 3 * C - 1]
+
+
+@wrong("06.3", "cuts at rows 32 and 64, whatever C is")
+def cut_at_fixed_rows(fused):
+    return fused[:32], fused[32:64], fused[64:]
+
+
+# ------------------------------------------------------- a fourth set, opened last
+
+
+C = 32  # as in the notebook
+
+
+@wrong("06.1", "stacks on a new last axis and flattens, so the channels of the heads alternate")
+def heads_with_alternating_channels(heads, x):
+    outputs = torch.stack([head(x) for head in heads], dim=-1)
+    return outputs.flatten(start_dim=-2)
+
+
+@wrong("06.1", "uses hstack, which puts tensors with three axes behind each other along the tokens")
+def heads_by_hstack(heads, x):
+    return torch.hstack([head(x) for head in heads])
+
+
+@wrong("06.1", "puts each new output in front of the ones before, so the last head comes first")
+def heads_in_reverse(heads, x):
+    result = heads[0](x)
+    for head in heads[1:]:
+        result = torch.cat([head(x), result], dim=-1)
+    return result
+
+
+@wrong("06.1", "fills a tensor as wide as x, although n_head * head_size may differ from C")
+def heads_in_a_tensor_like_x(heads, x):
+    result = torch.zeros_like(x)
+    start = 0
+    for head in heads:
+        out = head(x)
+        result[..., start : start + out.shape[-1]] = out
+        start += out.shape[-1]
+    return result
+
+
+@wrong("06.1", "takes four heads, however many the list has")
+def heads_zero_to_three(heads, x):
+    return torch.cat([heads[i](x) for i in range(4)], dim=-1)
+
+
+@wrong("06.2", "gives split the number of heads, but it wants the size of a piece")
+def many_heads_split_by_count(q, k, v, n_head):
+    pieces = zip(q.split(n_head, -1), k.split(n_head, -1), v.split(n_head, -1), strict=True)
+    head_size = q.shape[-1] // n_head
+    allowed = causal_mask(q.shape[1])
+    outputs = []
+    for q_h, k_h, v_h in pieces:
+        scores = q_h @ k_h.mT / head_size**0.5
+        weights = torch.softmax(scores.masked_fill(~allowed, float("-inf")), dim=-1)
+        outputs.append(weights @ v_h)
+    return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.2", "merges by a loop over the first axis, which is the batch and not the heads")
+def many_heads_merged_over_the_batch(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, C // n_head).transpose(1, 2) for z in (q, k, v))
+    out, _ = attention(q, k, v, causal_mask(T))
+    return torch.cat([head_out for head_out in out], dim=-1)
+
+
+@wrong("06.2", "averages the weights over the heads, so all heads attend alike")
+def many_heads_with_average_weights(q, k, v, n_head):
+    B, T, C = q.shape
+    d = C // n_head
+    q = q.view(B, T, n_head, d).transpose(1, 2)
+    k = k.view(B, T, n_head, d).transpose(1, 2)
+    v = v.view(B, T, n_head, d).transpose(1, 2)
+    scores = (q @ k.mT / d**0.5).masked_fill(~causal_mask(T), float("-inf"))
+    weights = torch.softmax(scores, dim=-1).mean(dim=1, keepdim=True)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "calls a new nn.MultiheadAttention, whose own random layers change q, k and v again")
+def many_heads_by_a_new_layer(q, k, v, n_head):
+    layer = nn.MultiheadAttention(q.shape[-1], n_head, bias=False, batch_first=True)
+    out, _ = layer(q, k, v, attn_mask=~causal_mask(q.shape[1]))
+    return out
+
+
+@wrong("06.2", "takes the mask's size from axis 1 after the split, where the heads are by then")
+def many_heads_with_a_mask_for_heads(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    mask = causal_mask(q.shape[1])
+    weights = torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.3", "returns the key first, in the order in which the lecture makes its layers")
+def cut_key_first(fused):
+    query, key, value = fused.chunk(3, dim=0)
+    return key, query, value
+
+
+@wrong("06.3", "cuts the columns into three instead of the rows")
+def cut_columns(fused):
+    n = fused.shape[-1] // 3
+    return fused[:, :n], fused[:, n : 2 * n], fused[:, 2 * n :]
+
+
+@wrong("06.3", "takes every third row, as if the rows of query, key and value took turns")
+def cut_every_third_row(fused):
+    query, key, value = fused[0::3], fused[1::3], fused[2::3]
+    return query, key, value
+
+
+@wrong("06.3", "ends each slice one row early, as if the end of a slice were included")
+def cut_one_row_short(fused):
+    n = fused.shape[1]
+    return fused[0 : n - 1], fused[n : 2 * n - 1], fused[2 * n : 3 * n - 1]
+
+
+@wrong("06.3", "cuts by the notebook's own C of 32 instead of the size of the weight it gets")
+def cut_by_the_notebooks_c(fused):
+    return fused[:C], fused[C : 2 * C], fused[2 * C :]

@@ -529,3 +529,171 @@ def attention_of_sequence_0(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(norm_1(x))[0]
     x = x + feed_forward(norm_2(x))
     return x
+
+
+# ------------------------------------------------------- a third set, opened last
+
+
+@wrong("07.1", "adds the first bias after the ReLU, not before it")
+def bias_after_the_relu(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T) + b_1
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "uses relu6, which cuts off hidden numbers above 6")
+def hidden_at_most_six(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.relu6(F.linear(x, W_1, b_1)), W_2, b_2)
+
+
+@wrong("07.1", "projects back with W_1, so W_2 is not used")
+def back_through_the_first_matrix(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T + b_1)
+    return hidden @ W_1 + b_2
+
+
+@wrong("07.1", "applies dropout to the output, so it is random")
+def dropout_at_the_end(x, W_1, b_1, W_2, b_2):
+    x = F.relu(F.linear(x, W_1, b_1))
+    x = F.linear(x, W_2, b_2)
+    return F.dropout(x, 0.1)
+
+
+@wrong("07.2", "does not pass eps on, so it is always 0.00001")
+def library_norm_with_its_own_eps(x, eps=1e-5):
+    return F.layer_norm(x, (x.shape[-1],))
+
+
+@wrong("07.2", "takes mean and variance over all axes but the first, so over the tokens, too")
+def norm_over_tokens_too(x, eps=1e-5):
+    return F.layer_norm(x, x.shape[1:], eps=eps)
+
+
+@wrong("07.2", "does not subtract the mean; it divides by the root of the mean square")
+def root_mean_square_only(x, eps=1e-5):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+
+
+@wrong("07.3", "both branches read the old x, so the second does not see what attention added")
+def parallel_branches(x, attention, feed_forward, norm_1, norm_2):
+    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
+
+
+@wrong("07.3", "adds the second branch to the old x, so what the attention added is lost")
+def second_sum_starts_from_the_input(x, attention, feed_forward, norm_1, norm_2):
+    h = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(h))
+
+
+@wrong("07.3", "runs the feed-forward network first and the attention second")
+def network_before_attention(x, attention, feed_forward, norm_1, norm_2):
+    x = x + feed_forward(norm_2(x))
+    x = x + attention(norm_1(x))
+    return x
+
+
+@wrong("07.3", "adds in place, so it changes the caller's x")
+def adds_in_place(x, attention, feed_forward, norm_1, norm_2):
+    x += attention(norm_1(x))
+    x += feed_forward(norm_2(x))
+    return x
+
+
+# ------------------------------------------------------- a fourth set, opened last
+
+
+@wrong("07.1", "uses relu6, which also cuts off everything above 6")
+def feed_forward_with_relu6(x, W_1, b_1, W_2, b_2):
+    hidden = F.relu6(F.linear(x, W_1, b_1))
+    return F.linear(hidden, W_2, b_2)
+
+
+@wrong("07.1", "multiplies by W_2 first and by W_1 second, because these shapes fit without .T")
+def feed_forward_with_exchanged_matrices(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_2 + b_1)
+    return hidden @ W_1 + b_2
+
+
+@wrong("07.1", "adds the first bias after the ReLU")
+def feed_forward_with_late_bias(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T) + b_1
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", "keeps a dropout from a GPT that it copied, and F.dropout drops at every call")
+def feed_forward_with_dropout(x, W_1, b_1, W_2, b_2):
+    x = F.relu(F.linear(x, W_1, b_1))
+    x = F.linear(x, W_2, b_2)
+    return F.dropout(x, 0.2)
+
+
+@wrong("07.1", "makes the tokens columns by x.T, which works only for a matrix of tokens")
+def feed_forward_on_columns(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(W_1 @ x.T + b_1[:, None])
+    return (W_2 @ hidden + b_2[:, None]).T
+
+
+@wrong("07.2", "takes mean of squares minus squared mean, which loses its digits far from 0")
+def layer_norm_with_fast_variance(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = (x * x).mean(dim=-1, keepdim=True) - mean * mean
+    return (x - mean) * torch.rsqrt(var + eps)
+
+
+@wrong("07.2", "adds ε to the standard deviation, outside the root")
+def layer_norm_with_eps_outside(x, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    std = x.std(-1, keepdim=True, unbiased=False)
+    return (x - mean) / (std + eps)
+
+
+@wrong("07.2", "copied a norm for (B, C), so it takes axis 1, and its variance divides by n - 1")
+def layer_norm_copied_for_two_axes(x, eps=1e-5):
+    xmean = x.mean(1, keepdim=True)
+    xvar = x.var(1, keepdim=True)
+    return (x - xmean) / torch.sqrt(xvar + eps)
+
+
+@wrong("07.2", "has no brackets around x - mean, so only the mean is divided")
+def layer_norm_without_brackets(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = x.var(dim=-1, keepdim=True, unbiased=False)
+    return x - mean / (var + eps).sqrt()
+
+
+@wrong("07.2", "leaves eps at PyTorch's default, whatever the caller passes")
+def layer_norm_that_ignores_eps(x, eps=1e-5):
+    return F.layer_norm(x, x.shape[-1:])
+
+
+@wrong("07.3", "takes [0] of attention's output, which is sequence 0 and not the first of a pair")
+def block_with_sequence_zero(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))[0]
+    return x + feed_forward(norm_2(x))
+
+
+@wrong("07.3", "adds with +=, which overwrites the tokens of the caller")
+def block_in_place(x, attention, feed_forward, norm_1, norm_2):
+    x += attention(norm_1(x))
+    x += feed_forward(norm_2(x))
+    return x
+
+
+@wrong("07.3", "gives the feed-forward network the old x, so it does not see what attention found")
+def block_in_parallel(x, attention, feed_forward, norm_1, norm_2):
+    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
+
+
+@wrong("07.3", "overwrites x with its norm, so the norms stand on the residual stream")
+def block_that_adds_to_the_norm(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(x)
+    x = x + attention(x)
+    x = norm_2(x)
+    x = x + feed_forward(x)
+    return x
+
+
+@wrong("07.3", "copied the first line with norm_1, so norm_2 is never used")
+def block_with_one_norm(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    x = x + feed_forward(norm_1(x))
+    return x

@@ -16,6 +16,7 @@ ERRORS_THAT_SAY_IT = {
     "mm_with_a_batch": "a @ b (torch.matmul) takes a batch, too.",
     "row_zero_counts_no_token": "Positions count from 0: is the divisor 0 for the first one?",
     "whole_number_scores": "Whole numbers have no infinity.",
+    "product_with_64_bit_weights": "The two hold other types of numbers.",
     "integer_scores": "Whole numbers have no infinity.",
     "printed_not_returned": "Your function returned None. Is its `return` missing?",
     "bias_added": "So is the bias of a layer with bias=False",

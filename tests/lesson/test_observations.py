@@ -109,10 +109,6 @@ def as_dict(fused):
     return dict(zip("qkv", fused.chunk(3), strict=True))
 
 
-def clipped(a):
-    return (2 * a).clamp(-1, 1)
-
-
 def row_wise(a):
     return 2 * a * torch.arange(1, len(a) + 1)[:, None] ** 1.3
 
@@ -174,10 +170,8 @@ FACTS = [
     (MATRIX, lambda a: 3 * a, "Every number is 1.5 times what it should be"),
     (MATRIX, lambda a: 2 * a - a.exp(), "When `a` is doubled, the right result doubles as well"),
     (SOFT, lambda s, t: soften(s, t).log(), "Your numbers are the logarithms of the right ones."),
-    (MATRIX, lambda a: (2 * a).square(), "Your numbers are the right ones squared."),
     (MATRIX, lambda a: (2 * a).round(decimals=1), "the right ones rounded to 1 decimal."),
     (MATRIX, lambda a: (2 * a).floor(), "rounded down to whole numbers."),
-    (MATRIX, clipped, "Your numbers are the right ones, cut off at -1 and 1."),
     (MEAN, lambda x: running_mean(x) + x, "Your result is the right one plus `x`."),
     (MATRIX, lambda a: (2 * a).double(), "right, but they are torch.float64, not torch.float32."),
     # the right numbers elsewhere
@@ -209,11 +203,6 @@ FACTS = [
     (SOFT, lambda s, t: (s / t).exp(), "the proportions are right, but the sums are not: row 0"),
     (SOFT, lambda s, t: soften(3.7 * s, t), "those of the right scores multiplied by 3.7."),
     (SOFT, shifted_columns, "scores that were shifted by another amount in each column."),
-    (
-        MEAN,
-        lambda x: running_mean(x)[:, -1:].sin().expand_as(x),
-        "outputs of your result are alike",
-    ),
     # right for other inputs
     (
         HEAD,

@@ -25,6 +25,7 @@ from helpers.lesson.observations.factors import every_number
 from helpers.lesson.observations.forms import what_form_it_has, where_it_runs
 from helpers.lesson.observations.places import (
     a_row_of_weights,
+    right_for_positive_numbers,
     rows_by_size,
     where_it_is_wrong,
     which_sums_hold,
@@ -32,7 +33,6 @@ from helpers.lesson.observations.places import (
 )
 from helpers.lesson.observations.rearranged import heads_elsewhere, other_places, same_numbers
 from helpers.lesson.observations.rows import (
-    alike,
     columns_shifted,
     each_row,
     row_factors,
@@ -53,7 +53,6 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     scores_multiplied,
     columns_shifted,
     heads_elsewhere,
-    alike,
     symmetric,
     same_numbers,
     right_for_other_inputs,
@@ -61,6 +60,7 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     what_it_adds_up,
     how_it_follows,
     where_it_is_wrong,
+    right_for_positive_numbers,
     rows_by_size,
     zeros_missing,
     which_sums_hold,

@@ -11,16 +11,10 @@ from helpers.lesson.observations.trial import ORDINALS, Observation, Trial, writ
 from helpers.numbers import joined, listed
 
 UNARY: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
-    ("the right ones squared", torch.square),
-    ("the square roots of the right ones", torch.sqrt),
     ("1 divided by the right ones", torch.reciprocal),
-    ("the exponentials of the right ones", torch.exp),
-    ("the right ones without their signs", torch.abs),
-    ("the right ones with every negative number set to 0 (a ReLU)", lambda e: e.clamp(min=0)),
     ("the right ones rounded to whole numbers", torch.round),
     ("the right ones rounded down to whole numbers", torch.floor),
     ("the right ones rounded towards 0", torch.trunc),
-    ("1 minus the right ones", lambda e: 1 - e),
     *(
         (
             f"the right ones rounded to {n} decimal{'s' if n > 1 else ''}",
@@ -48,7 +42,6 @@ def every_number(trial: Trial) -> Iterator[Observation]:
     if all((v <= 0).all() and trial.same(v.exp(), e) for v, e in trial.pairs):
         yield Observation(5, "Your numbers are the logarithms of the right ones.")
     yield from _argument_added(trial)
-    yield from _cut_off(trial)
 
 
 def _factor(trial: Trial) -> str:
@@ -203,28 +196,6 @@ def _offset(trial: Trial) -> str:
     if len(set(told)) == 1:
         return f"Every number is {told[0]} too {'large' if offsets[0] > 0 else 'small'}."
     return f"In each input all numbers are off by the same amount: {joined(told)}."
-
-
-def _cut_off(trial: Trial) -> Iterator[Observation]:
-    """The right numbers, cut off at a smallest and a largest one."""
-    limits = []
-    for value, expected in trial.pairs:
-        if not value.isfinite().all() or value.numel() < 4:
-            return
-        low, high = value.min(), value.max()
-        if not trial.same(value, expected.clamp(low, high)):
-            return
-        if not ((low < expected) & (expected < high)).any():
-            return  # nothing was left as it is
-        limits.append((low.item(), high.item(), expected.min() < low, expected.max() > high))
-    low, high = (written(z) for z in limits[0][:2])
-    both = {(below, above) for _, _, below, above in limits}
-    if all(below and above for below, above in both):
-        yield Observation(6, f"Your numbers are the right ones, cut off at {low} and {high}.")
-    elif any(above for _, above in both):
-        yield Observation(6, f"Your numbers are the right ones, cut off above {high}.")
-    elif any(below for below, _ in both):
-        yield Observation(6, f"Your numbers are the right ones, cut off below {low}.")
 
 
 def _argument_added(trial: Trial) -> Iterator[Observation]:

@@ -17,6 +17,7 @@ from helpers.lesson.contracts import other_fronts
 from helpers.lesson.observations.trial import ORDINALS, Observation, Trial
 from helpers.numbers import joined
 
+TAKEN = ": is one taken for the other?"
 EXAMPLES = (8, 32, 16, 64, 10, 4)  # sizes that the notebooks' examples have
 
 
@@ -205,7 +206,7 @@ def where_it_runs(trial: Trial) -> tuple[str, Trial, str] | None:
         for there in trials:
             # A size of 1 hides many a mistake.
             if not there.got[0].error and 1 not in there.sizes[0].values():
-                return f"With {told}", there, guess if "taken for" in guess else ""
+                return f"With {told}", there, guess if guess == TAKEN else ""
     return None
 
 
@@ -218,7 +219,10 @@ def _gentler(trial: Trial) -> Iterator[tuple[str, str, list[tuple]]]:
         yield told, "", [arguments]
     for a, b in itertools.combinations(letters, 2):
         both = [_with_sizes(trial, {a: size, b: size}) for size in sorted((sizes[a], sizes[b]))]
-        yield f"{a} = {b}", ": is one taken for the other?", both
+        yield f"{a} = {b}", TAKEN, both
+    others = [k for k in sizes if k not in own]  # such as the number of heads
+    for a, b in itertools.product([k for k in letters if k in ("B", "T")], others):
+        yield f"{a} = {b}", TAKEN, [_with_sizes(trial, {a: sizes[b]})]
     for a in letters:
         for size in (*EXAMPLES, 1):
             guess = ": is this size written into your code?" if size > 1 else ""

@@ -141,28 +141,6 @@ def symmetric(trial: Trial) -> Iterator[Observation]:
         yield Observation(8, f"Your result {text}.")
 
 
-def alike(trial: Trial) -> Iterator[Observation]:
-    """The result does not differ along an axis along which the right one does."""
-    if not trial.pairs:
-        return
-    dim = min(v.dim() for v, _ in trial.pairs)
-    for axis in range(dim):
-        if all(
-            v.isfinite().all()
-            and v.shape[axis] > 1
-            and _constant(trial, v, axis)
-            and not _constant(trial, e, axis)
-            for v, e in trial.pairs
-        ):
-            word = place_word(trial, axis, dim)
-            count = trial.pairs[0][0].shape[axis]
-            yield Observation(8, f"All {count} {plural(word)} of your result are alike.")
-
-
-def _constant(trial: Trial, z: Tensor, axis: int) -> bool:
-    return bool(trial.close(z, z.narrow(axis, 0, 1).expand_as(z)).all())
-
-
 # ---------------------------------------------------------------- weights of other scores
 
 
