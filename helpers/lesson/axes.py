@@ -107,7 +107,11 @@ def _of_length(tensor: Tensor, axis: int, length: int) -> Tensor:
     return longer * factors.reshape(-1, *[1] * (-axis - 1))
 
 
-def spelled(shapes: Sequence[Sequence[int]], known: Sequence[Mapping[str, int]]) -> str:
+def spelled(
+    shapes: Sequence[Sequence[int]],
+    known: Sequence[Mapping[str, int]],
+    likely: Sequence[str] = (),
+) -> str:
     """Write a shape in letters, where they fit in each of several calls; "" where none do.
 
     Parameters
@@ -116,6 +120,8 @@ def spelled(shapes: Sequence[Sequence[int]], known: Sequence[Mapping[str, int]])
         One shape for each call.
     known
         The sizes of the letters in each call.
+    likely
+        What the axes should be called, where there are as many.
 
     Examples
     --------
@@ -125,20 +131,23 @@ def spelled(shapes: Sequence[Sequence[int]], known: Sequence[Mapping[str, int]])
     if len({len(shape) for shape in shapes}) != 1:
         return ""
     words = []
-    for column in zip(*shapes, strict=True):
-        word = _name_of(column, known)
+    likely = likely if len(likely) == len(shapes[0]) else [""] * len(shapes[0])
+    for column, first in zip(zip(*shapes, strict=True), likely, strict=True):
+        word = _name_of(column, known, first)
         if not word:
             return ""
         words.append(word)
     return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
 
 
-def _name_of(values: Sequence[int], known: Sequence[Mapping[str, int]]) -> str:
+def _name_of(values: Sequence[int], known: Sequence[Mapping[str, int]], first: str) -> str:
     """What is so large in each call: a letter, one with a factor, a product, or a number."""
     common = [letter for letter in known[0] if all(letter in one for one in known)]
-    for letter in common:
-        if all(one[letter] == n for one, n in zip(known, values, strict=True)):
-            return letter
+    fitting = [k for k in common if all(one[k] == n for one, n in zip(known, values, strict=True))]
+    if first in fitting:
+        return first
+    if fitting and (len(known) > 1 or len(fitting) == 1):
+        return fitting[0]
     if len(set(values)) == 1:
         return str(values[0])
     for letter in common:

@@ -142,7 +142,7 @@ def predict(id: str, answer: str | None = None) -> Question:
         raise NotAChoice(
             f"{given!r} is no choice of {prediction.id}. "
             f"Choose one of {_quoted(prediction.choices)}: "
-            f'predict("{prediction.id}", "…"), with the letter for …'
+            f'predict("{prediction.id}", "…"), with a letter in the place of …'
         )
     return Question(prediction, answer)
 

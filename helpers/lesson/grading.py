@@ -230,7 +230,9 @@ class Exercise:
             )
         observations = observe(self._trial(candidate, outcomes))
         value, expected = outcomes[case].value, self.remembered(self.reference)[case].value
-        holds = self._what_holds(case, value, expected, told=bool(observations))
+        holds = ""
+        if not outcomes[case].changed_input:
+            holds = self._what_holds(case, value, expected, told=bool(observations))
         parts = [" ".join(observations), problem, forbidden, shown_input, holds]
         return Verdict("failed", None, "\n".join(filter(None, parts)), observations=observations)
 
@@ -330,7 +332,10 @@ class Exercise:
         arguments = self._full_inputs[0]
         pairs = zip(self._argument_names(), arguments, strict=True)
         floats = [n for n, a in pairs if isinstance(a, Tensor) and a.is_floating_point()]
-        mine = gradients(candidate, arguments, self.several)
+        try:
+            mine = gradients(candidate, arguments, self.several)
+        except Exception as error:
+            return messages.raised_with_gradients(error, candidate)
         right = gradients(self.reference, arguments, self.several)
         for name, got, wanted in zip(floats, mine, right, strict=True):
             if wanted is None:
@@ -411,6 +416,8 @@ class Exercise:
         if value.shape != expected.shape:
             if self.several and value.dim() == expected.dim():
                 return messages.wrong_number_of_tensors(value, expected)
+            if self.several:
+                return messages.one_tensor(value, expected)
             return messages.wrong_shape(value, expected)
         if messages.kind(value) != messages.kind(expected):
             return messages.wrong_kind(value, expected)

@@ -37,14 +37,28 @@ REMEDIES = {
     "the .shape of both sides.",
     "Boolean value of Tensor": "Python's `if`, `and`, `or`, `not`, max(), min() and chains such "
     "as 0 <= a < b want one True or False. For tensors there are & | ~ (with brackets around each "
-    "comparison), torch.where, and the methods max, min and amax.",
+    "comparison), torch.where, z.amax(dim), and for max(z, 0) torch.relu(z) or z.clamp(min=0).",
     "operator.invert": "~ wants True and False. A comparison, such as == 1, makes them.",
     "only supports boolean masks": "A mask is True and False. A comparison, such as == 0, makes "
     "them.",
-    "return_types": "max, min and others return two tensors when they get a dim: take .values.",
+    "return_types": "max, min and others return two tensors when they get a dim: take .values. "
+    "(The 0 of torch.max(z, 0) is a dim; z.clamp(min=0) compares with 0.)",
     "'int' object is not iterable": "To count from 0 to n - 1, write range(n).",
-    "must be Tensor, not": "This function takes a tensor. For a number, write n ** 0.5 for its "
-    "square root, or use Python's math.",
+    "sqrt(): argument": "This function takes a tensor. For a number, write n ** 0.5.",
+    "must be Tensor, not": "This function takes tensors. For a number there are n ** 0.5, Python's "
+    "math, or, to cut off below 0, z.clamp(min=0).",
+    "to Python scalars": "A function of Python's math takes one number. torch has the same for "
+    "tensors: torch.sqrt, torch.exp.",
+    "converted to Scalar": "A function of Python's math takes one number. torch has the same for "
+    "tensors: torch.sqrt, torch.exp.",
+    "'float' object cannot be interpreted": "n / m is a float; n // m divides whole numbers.",
+    "slice indices must be integers": "n / m is a float; n // m divides whole numbers.",
+    "'tuple' object has no attribute": "The function that was called returned several values: take "
+    "them apart, as in out, weights = attention(…).",
+    "@: 'ReLU' and": "nn.ReLU(…) makes a module; torch.relu(z) computes.",
+    "mixed dtype": TYPES,
+    "numpy() on Tensor that requires grad": "NumPy knows no gradients. torch has the same "
+    "functions for tensors, such as torch.sqrt, torch.exp and torch.relu.",
     "without overflow": "Whole numbers have no infinity. Start from floats: torch.zeros(T, T).",
     "expected scalar type": TYPES,
     "to have the same dtype": TYPES,
@@ -53,6 +67,9 @@ REMEDIES = {
     "positional arguments but": "The function was called with more arguments than it takes.",
     "division by zero": "A Python number was divided by 0. Positions count from 0: is the divisor "
     "0 for the first one?",
+    "'Tensor' object is not callable": "Brackets ( ) after a tensor call it. A matrix multiplies: "
+    "x @ W; entries are taken with [ ].",
+    "'torch.Size' object is not callable": "shape is no function: x.shape[1].",
     "must be a matrix": "torch.mm takes two matrices. a @ b (torch.matmul) takes a batch, too.",
     "stack expects each tensor": "The tensors of the list have different shapes. Print the .shape "
     "of each.",
@@ -64,8 +81,8 @@ REMEDIES = {
     "reshape copies them where view refuses.",
     "is invalid for input of size": "The new shape has another number of entries than the tensor. "
     "Print the .shape before this line.",
-    "values to unpack": "If this is a shape: it has one number for each axis, as in "
-    "B, T, C = x.shape.",
+    "values to unpack": "If this is a shape: it has one number for each axis, so B, T, C = x.shape "
+    "needs three axes. x.shape[-1] is the last of any number.",
 }
 
 
@@ -88,15 +105,19 @@ def not_callable(candidate: Any, reference: Callable, arguments: tuple) -> str:
     except (TypeError, ValueError):  # built-in functions have none
         return ""
     wanted = inspect.signature(reference)
+    mine, names = list(signature.parameters), list(wanted.parameters)
     try:
         signature.bind(*arguments)
+        fits = sorted(mine) != sorted(names) or mine == names
     except TypeError:
-        names = ", ".join(list(wanted.parameters)[: len(arguments)])
-        return (
-            f"Your function takes {signature}, but it is called as {name}({names}).\n"
-            f"Its first line should read: def {name}{wanted}:"
-        )
-    return ""
+        fits = False
+    if fits:
+        return ""
+    called = ", ".join(names[: len(arguments)])
+    return (
+        f"Your function takes {signature}, but it is called as {name}({called}).\n"
+        f"Its first line should read: def {name}{wanted}:"
+    )
 
 
 def not_attempted(candidate: Callable) -> str:
@@ -134,8 +155,8 @@ def changed_input(name: str) -> str:
     """Say that an argument was written into."""
     return (
         f"Your function changed its input `{name}`, which its caller still needs.\n"
-        f"Make a new tensor: write nothing into `{name}` or what it holds, call no "
-        "method that ends in _ on it, or work on a .clone()."
+        f"{name} += y, {name}[…] = y and methods that end in _ write into it, as pop and append do "
+        f"into a list. {name} = {name} + y makes a new tensor; .clone() makes a copy."
     )
 
 
@@ -154,6 +175,8 @@ def not_a_tensor(value: Any, expected: Tensor, several: bool) -> str:
     """Say what came back in the place of a tensor, and how to make one of it."""
     message = f"Expected {_describe_expected(expected, several)}, got {_describe(value)}."
     name = type(value).__name__
+    if callable(value) and not isinstance(value, nn.Module):
+        return f"{message} Are the brackets of a call missing?"
     if several:
         return message
     if isinstance(value, tuple | list) and tensor_shapes(value):
@@ -170,6 +193,12 @@ def wrong_number_of_tensors(value: Tensor, expected: Tensor) -> str:
     """Compare tensors that came as one stack: how many there are, and their shape."""
     got = f"{len(value)} of shape {_shape(value)[1:]}"
     return f"Expected {_describe_expected(expected, several=True)}, got {got}."
+
+
+def one_tensor(value: Tensor, expected: Tensor) -> str:
+    """Say that one tensor came where several were wanted."""
+    wanted = _describe_expected(expected, several=True)
+    return f"Expected {wanted}, got one of shape {_shape(value)}."
 
 
 def wrong_shape(value: Tensor, expected: Tensor) -> str:
@@ -218,10 +247,11 @@ def wrong_numbers(value: Tensor, expected: Tensor, close: Callable[..., Tensor])
     message = f"{where}xpected {wanted}, got {got}."
     lost = ~value.isfinite() & expected.isfinite()
     if lost.any():
-        message += f"\n{int(lost.sum())} of {value.numel()} numbers are nan or inf."
+        if value.numel() > 1:
+            message += f"\n{int(lost.sum())} of {value.numel()} numbers are nan or inf."
         if value.isnan().any():
-            message += " nan comes of 0 / 0, inf - inf or 0 * inf, and then spreads."
-        return message
+            message += " nan comes of 0 / 0, inf / inf, inf - inf, 0 * inf, or of the root or the "
+            message += "logarithm of a negative number, and then spreads."
     return message
 
 
@@ -230,7 +260,10 @@ def wrong_numbers(value: Tensor, expected: Tensor, close: Callable[..., Tensor])
 
 def right_but(told: str, problem: str, shown_input: str) -> str:
     """Say for which other input a right answer turns out to be wrong."""
-    return f"Right for the first inputs, but not for {told}.\n{problem}\n{shown_input}"
+    message = f"Right for the first inputs, but not for {told}.\n{problem}\n{shown_input}"
+    if " ax" in told:
+        message += "\nThe ... in the docstring stands for any number of axes in front."
+    return message
 
 
 def property_missing(name: str, atol: float) -> str:
@@ -241,8 +274,8 @@ def property_missing(name: str, atol: float) -> str:
 def missing_call(what: str, names: Sequence[str]) -> str:
     """Say that a step that the task asks for is not there."""
     return (
-        f"The numbers are right, but your function makes no {what}, and the task asks for one.\n"
-        f"(It calls none of these: {', '.join(names[:4])}.)"
+        f"The numbers are right, but the task asks for a {what}, and your function calls none of "
+        f"{', '.join(names[:4])}."
     )
 
 
@@ -251,12 +284,18 @@ def loops(noun: str, letter: str, counts: Sequence[tuple[int, int]]) -> str:
     (few, a), (many, b) = counts
     return (
         f"The numbers are right, but your function loops over the {noun}s in Python, and the "
-        "task asks for a way without this loop.\n"
-        f"For {letter} = {few} Python takes {a} steps in it, for {letter} = {many} it takes {b}."
+        f"task asks for a way without a loop. (With {letter} = {many} in the place of {few}, "
+        f"{b / a:.1f} times as many lines of Python run.)"
     )
 
 
 CUTS = (".detach(", ".data", "no_grad", ".item(", ".tolist(", ".numpy(", "torch.tensor(")
+
+
+def raised_with_gradients(error: Exception, candidate: Callable) -> str:
+    """Say that the numbers are right, and that it raises where gradients are wanted."""
+    told = raised(error, candidate).replace("Your function raised", "there your function raised", 1)
+    return f"The numbers are right, but in training the inputs ask for gradients, and {told}"
 
 
 def wrong_gradient(name: str, none: bool, candidate: Callable) -> str:
@@ -278,12 +317,13 @@ def _source(function: Callable) -> str:
 
 
 def inputs(names: Sequence[str], arguments: tuple) -> str:
-    """Write the arguments of a call: tensors by their shapes, all else as it is."""
+    """Write the arguments of a call: tensors by shape, all else as it is; modules only alone."""
     texts = [
         f"{name} of shape {_shape(argument)}"
         if isinstance(argument, Tensor)
         else f"{name} = {_write(argument)}"
         for name, argument in zip(names, arguments, strict=False)
+        if not isinstance(argument, nn.Module) or len(arguments) == 1
     ]
     return f"Input: {', '.join(texts)}."
 

@@ -164,13 +164,12 @@ def test_several_tensors_may_come_as_tuple_list_or_stack():
     none = exercise.check(lambda z: z.view(3, -1, z.shape[1])[:0]).message
     assert "got 0 of shape (6, 6)." in none
     whole = exercise.check(lambda z: z).message
-    assert whole.startswith("Your result is `fused` itself, unchanged.\nWrong shape: expected (3,")
+    assert whole.startswith("Your result is `fused` itself, unchanged.\nExpected 3 tensors of")
 
 
 def test_modules_among_the_inputs_are_told_in_a_line():
     text = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
-    assert "Input: x of shape (3, 5, 8), attention = MultiHeadAttention(…), feed" in text
-    assert "norm_1 = LayerNorm(…), norm_2 = LayerNorm(…)." in text
+    assert "Input: x of shape (3, 5, 8).\n" in text, "the four parts are plain"
     text = EXERCISES["04.2"].check(lambda layer: layer.weight).details
     assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in text
     text = EXERCISES["06.1"].check(lambda heads, x: x).message

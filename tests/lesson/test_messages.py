@@ -4,9 +4,11 @@ import inspect
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from helpers.lesson.exercises import EXERCISES
 from helpers.lesson.grading import Exercise
 from tests.lesson.examples import EXERCISE, failure, in_place, running_sum
 
@@ -191,3 +193,39 @@ def test_a_long_exception_is_shortened():
         raise ValueError("long " * 500)
 
     assert len(failure(mine)) < 600
+
+
+def test_parameters_in_another_order_are_told_before_anything_runs():
+    def swapped(x, heads):
+        raise AssertionError("not called")
+
+    message = failure(swapped, EXERCISES["06.1"])
+    assert message.startswith("Your function takes (x, heads), but it is called as")
+    assert message.endswith("Its first line should read: def side_by_side_heads(heads, x):")
+
+
+def test_numpy_where_gradients_are_needed_is_no_crash():
+    def by_numpy(x, eps=1e-5):
+        centred = x - x.mean(-1, keepdim=True)
+        return centred / np.sqrt(x.var(-1, unbiased=False, keepdim=True) + eps)
+
+    message = failure(by_numpy, EXERCISES["07.2"])
+    assert "in training the inputs ask for gradients, and there your function raised" in message
+    assert "NumPy knows no gradients." in message
+
+
+def test_what_is_kept_between_calls_is_told():
+    kept = []
+
+    def collecting(x):
+        kept.append(x.cumsum(dim=1))
+        return sum(kept[-2:])
+
+    assert failure(collecting).startswith("Called again with the same input, your function returns")
+
+
+def test_one_tensor_in_the_place_of_several():
+    text = failure(lambda fused: fused[:6], EXERCISES["06.3"])
+    assert "Expected 3 tensors of shape (6, 6), got one of shape (6, 6)." in text
+    text = failure(lambda fused: fused.chunk, EXERCISES["06.3"])
+    assert "Are the brackets of a call missing?" in text

@@ -27,7 +27,7 @@ def _batches():
     generator = torch.Generator().manual_seed(0)
     return [
         (torch.randn(3, 5, 2, generator=generator),),
-        (torch.randn(2, 4, 3, generator=generator),),
+        (torch.randn(2, 7, 4, generator=generator),),
     ]
 
 
@@ -47,7 +47,10 @@ CAUSAL_MEAN_MATMUL = Exercise(
     axes={"x": "B T C", "return": "B T C"},
     intermediates=(
         ("the (T, T) weights, not yet multiplied by x", _causal_weights),
-        ("the running sums: the weights are ones, not yet divided", lambda x: x.cumsum(dim=1)),
+        (
+            "the running sums, as the weights are ones and not yet divided",
+            lambda x: x.cumsum(dim=1),
+        ),
     ),
     needs=(("matrix product", _PRODUCTS),),
     no_loop_over="B T",
@@ -81,8 +84,8 @@ CAUSAL_MEAN_MATMUL = Exercise(
         Mistake(
             "no keepdim",
             change=(", keepdim=True", ""),
-            message="Column s of the weights was divided by s + 1, in silence: sums of shape (T,) are lined up with the columns. Row t has to be divided by "
-            "t + 1. As a column, of shape (T, 1), the sums divide the rows: keepdim=True.",
+            message="Column s of the weights was divided by s + 1, in silence: divisors of shape (T,) are lined up with the columns. Row t has to be "
+            "divided by t + 1. As a column, of shape (T, 1), they divide the rows: keepdim=True, or [:, None].",
         ),
         Mistake(
             "weights transposed",
@@ -110,6 +113,12 @@ CAUSAL_MEAN_MATMUL = Exercise(
             "divided by T",
             change=("ones.sum(dim=-1, keepdim=True)", "T"),
             message="All weights are 1/T. Row t has t + 1 of them, so only the last row sums to 1: divide each row by its own sum.",
+        ),
+        Mistake(
+            "divided by the sum of everything",
+            change=("ones.sum(dim=-1, keepdim=True)", "ones.sum()"),
+            message="All weights are divided by one number, the sum of the whole matrix, so all rows together sum to 1. Each row has to be divided by its own sum: "
+            "dim=-1 and keepdim=True.",
         ),
         Mistake(
             "* instead of @",
@@ -182,7 +191,7 @@ WINDOW_WEIGHTS = Exercise(
     id="02.2",
     title="A sliding window",
     reference=window_weights,
-    cases=lambda: [(6, 3), (5, 2)],
+    cases=lambda: [(7, 3), (5, 2)],
     axes={"return": "T T"},
     intermediates=(
         ("the table of t - s, how far back each token lies", lambda T, width: _ages(T)),
@@ -191,7 +200,7 @@ WINDOW_WEIGHTS = Exercise(
     ),
     accepted=(_window_by_loop,),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
-    checked="T=6 with width 3 and T=5 with width 2, the short rows at the start included",
+    checked="T=7 with width 3 and T=5 with width 2, the short rows at the start included",
     mistakes=(
         Mistake(
             "window on both sides",
@@ -335,6 +344,24 @@ DECAY_WEIGHTS = Exercise(
             "columns normalised",
             change=("dim=-1", "dim=0"),
             message="Columns sum to 1 here. Each output is a row: sum over dim=-1 with keepdim=True.",
+        ),
+        Mistake(
+            "itself left out",
+            change=(
+                "torch.tril(decay ** age.clamp(min=0).float())",
+                "torch.tril(decay ** age.clamp(min=0).float(), diagonal=-1)",
+            ),
+            message="The diagonal is empty: token t does not count itself, and row 0 has no token left (0/0 is nan). Token t itself counts decay**0 = 1.",
+        ),
+        Mistake(
+            "base and exponent exchanged",
+            change=("decay ** age.clamp(min=0).float()", "age.clamp(min=0).float() ** decay"),
+            message="The number of steps is the base here, and decay the exponent, so far tokens count more. It is decay ** age: decay · decay · …, age times.",
+        ),
+        Mistake(
+            "multiplied instead of a power",
+            change=("decay ** age.clamp(min=0).float()", "decay * age.clamp(min=0).float()"),
+            message="decay is multiplied by the number of steps, so far tokens count more. Each step back multiplies once more: decay ** age.",
         ),
         Mistake(
             "fades linearly",

@@ -316,6 +316,31 @@ HEAD = Exercise(
     mistakes=(
         *(as_mistake(bug, _with_bug(bug)) for bug in ATTENTION_BUGS.values()),
         Mistake(
+            "keys not transposed",
+            change=("q @ k.mT", "q @ k"),
+            message="The keys are not transposed, so the shapes do not fit: (T, d) @ (T, d). The scores are q @ k.mT: (T, d) @ (d, T) -> (T, T).",
+        ),
+        Mistake(
+            "values times weights",
+            change=("torch.softmax(scores, dim=-1) @ v", "v @ torch.softmax(scores, dim=-1)"),
+            message="The weights belong on the left of the values: (T, T) @ (T, d_v) -> (T, d_v).",
+        ),
+        Mistake(
+            "divided by d / 2",
+            change=("q.shape[-1] ** 0.5", "(q.shape[-1] / 2)"),
+            message="The scores are divided by half of d. If you wrote d ** 1 / 2: Python reads (d ** 1) / 2. The root is d ** 0.5.",
+        ),
+        Mistake(
+            "divided by 2 d",
+            change=("q.shape[-1] ** 0.5", "(2 * q.shape[-1])"),
+            message="The scores are divided by 2 · d. If you wrote scores / d ** 1 / 2: Python divides by d ** 1 and then by 2. The root is d ** 0.5.",
+        ),
+        Mistake(
+            "filled with plus infinity",
+            change=('float("-inf")', 'float("inf")'),
+            message="The future is +inf, the largest score there is, and inf - inf is nan. The minus is missing: float('-inf').",
+        ),
+        Mistake(
             "keys made with W_query",
             change=("x @ W_key", "x @ W_query"),
             message="W_key makes no difference: keys are made with W_query, so each score is a dot product of two queries. The keys are x @ W_key.",

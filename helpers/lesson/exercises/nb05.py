@@ -131,6 +131,16 @@ SCORE_VARIANCE = Exercise(
             message="The scores are divided by d itself. Divide by its square root, d ** 0.5.",
         ),
         Mistake(
+            "divided by d / 2",
+            change=("q.shape[-1] ** 0.5", "(q.shape[-1] / 2)"),
+            message="The scores are divided by half of d. If you wrote d ** 1 / 2: Python reads (d ** 1) / 2. The root is d ** 0.5.",
+        ),
+        Mistake(
+            "divided by 2 d",
+            change=("q.shape[-1] ** 0.5", "(2 * q.shape[-1])"),
+            message="The scores are divided by 2 · d. If you wrote scores / d ** 1 / 2: Python divides by d ** 1 and then by 2. The root is d ** 0.5.",
+        ),
+        Mistake(
             "multiplied by √d",
             change=("/ q.shape", "* q.shape"),
             message="The scores are multiplied by √d (or divided by its inverse). Divide by it.",
@@ -272,6 +282,16 @@ SCALED_WEIGHTS = Exercise(
             "divided by d",
             change=("d**0.5", "d"),
             message="The scores are divided by d itself, so all rows are nearly uniform. The size of a score grows with √d.",
+        ),
+        Mistake(
+            "divided by d / 2",
+            change=("d**0.5", "(d / 2)"),
+            message="The scores are divided by half of d. If you wrote d ** 1 / 2: Python reads (d ** 1) / 2. The root is d ** 0.5.",
+        ),
+        Mistake(
+            "divided by 2 d",
+            change=("d**0.5", "(2 * d)"),
+            message="The scores are divided by 2 · d. If you wrote scores / d ** 1 / 2: Python divides by d ** 1 and then by 2. The root is d ** 0.5.",
         ),
         Mistake(
             "divided by √16 always",

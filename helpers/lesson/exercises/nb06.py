@@ -362,9 +362,10 @@ MANY_HEADS = Exercise(
             "view(B, T, n_head, head_size), in this order, and the same way back.",
         ),
         Mistake(
-            "keys transposed with transpose(1, 2)",
+            "keys transposed on other axes",
             change=("q @ k.mT", "q @ k.transpose(1, 2)"),
-            message="After the split the keys are (B, n_head, T, head_size), and transpose(1, 2) swaps heads and tokens. The scores need their last two axes swapped: k.mT.",
+            message="After the split the keys are (B, n_head, T, head_size), and the scores need their last two axes swapped: k.mT. "
+            "transpose(1, 2) swaps heads and tokens here, and .T reverses all four axes.",
         ),
         Mistake(
             "mask added as 1 and 0",
@@ -392,6 +393,26 @@ MANY_HEADS = Exercise(
             "divided by √C",
             change=("head_size**0.5", "C**0.5"),
             message="The scores are divided by √C. A head's score adds up head_size = C / n_head products.",
+        ),
+        Mistake(
+            "keys not transposed",
+            change=("q @ k.mT", "q @ k"),
+            message="The keys are not transposed, so the shapes do not fit. In each head the scores are q @ k.mT: (T, head_size) @ (head_size, T) -> (T, T).",
+        ),
+        Mistake(
+            "divided by head_size / 2",
+            change=("head_size**0.5", "(head_size / 2)"),
+            message="The scores are divided by half of head_size. If you wrote head_size ** 1 / 2: Python reads (head_size ** 1) / 2. The root is head_size ** 0.5.",
+        ),
+        Mistake(
+            "divided by 2 head_size",
+            change=("head_size**0.5", "(2 * head_size)"),
+            message="The scores are divided by 2 · head_size. If you wrote scores / head_size ** 1 / 2: Python divides by head_size ** 1 and then by 2. The root is head_size ** 0.5.",
+        ),
+        Mistake(
+            "no softmax",
+            change=("torch.softmax(scores, dim=-1)", "scores"),
+            message="The scores themselves mix the values, with -inf for the future. Make them weights first: softmax with dim=-1.",
         ),
         Mistake(
             "divided by √n_head",

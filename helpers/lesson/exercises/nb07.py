@@ -88,7 +88,7 @@ FEED_FORWARD = Exercise(
             "no ReLU",
             change=("torch.relu", ""),
             message="Nothing cuts off the negative numbers between the two layers, and two matrices in a row are one matrix: nothing new can be computed. "
-            "The ReLU is missing.",
+            "The ReLU is missing, or its result was not kept: torch.relu returns a new tensor.",
         ),
         Mistake(
             "GELU instead of ReLU",
@@ -324,7 +324,7 @@ LAYER_NORM = Exercise(
                 ("mean(dim=-1, keepdim=True)", "mean(dim=-1)"),
                 ("unbiased=False, keepdim=True", "unbiased=False"),
             ),
-            message="Mean and variance are (B, T): one number for each token, and the axis of channels is gone. Sizes line up from the right, so T meets C. "
+            message="Mean, variance or both are (B, T): one number for each token, and the axis of channels is gone. Sizes line up from the right, so T meets C. "
             "keepdim=True keeps the axis, (B, T, 1), in the mean and in the variance.",
         ),
         Mistake(
@@ -473,6 +473,33 @@ BLOCK = Exercise(
             message="The first line is right. In the second the norm replaced x on the residual stream: only the feed-forward reads norm_2(x), and x itself is added.",
         ),
         Mistake(
+            "x added before the branch",
+            change=(
+                ("x + attention(norm_1(x))", "attention(x + norm_1(x))"),
+                ("x + feed_forward(norm_2(x))", "feed_forward(x + norm_2(x))"),
+            ),
+            message="x is added to the norm, before the attention and the feed-forward, and not to what they return. "
+            "It is x + attention(norm_1(x)): around the branch, so that x itself goes on.",
+        ),
+        Mistake(
+            "x added before the attention",
+            change=("x + attention(norm_1(x))", "attention(x + norm_1(x))"),
+            message="x is added to the norm, before the attention, and not to what it returns. It is x + attention(norm_1(x)): around the branch.",
+        ),
+        Mistake(
+            "pre-norm and post-norm mixed",
+            change=("x + feed_forward(norm_2(x))", "norm_2(x + feed_forward(x))"),
+            message="The first half is pre-norm, the second post-norm: norm_2 stands on the residual stream. It is x + feed_forward(norm_2(x)).",
+        ),
+        Mistake(
+            "the feed-forward reads the attention alone",
+            change=(
+                ("x = x + attention(norm_1(x))", "z = attention(norm_1(x))"),
+                ("x + feed_forward(norm_2(x))", "x + z + feed_forward(norm_2(z))"),
+            ),
+            message="The feed-forward reads what the attention returned, without x. It reads the residual stream, norm_2(x + attention(…)).",
+        ),
+        Mistake(
             "a norm at the end",
             change=("x + feed_forward(norm_2(x))", "norm_2(x + feed_forward(norm_2(x)))"),
             message="The block is right, and then goes through a norm once more. The residual stream keeps x as it is: no norm after the last sum.",
@@ -528,7 +555,7 @@ PREDICTIONS = (
             "c": Choice(
                 "more than 100 000",
                 "Two vectors of equal size at right angles have a sum that is √2 = 1.4 times as large. With 0.7 times the size it is 1.2 times as large. "
-                "The factors of all 48 branches are multiplied: (1.4 · 1.2) to the power of 24 is about 250 000.",
+                "The factors of all 48 branches are multiplied. Those of one block make √2 · √1.5 = √3, and 24 blocks √3 to the power of 24, which is 531 000. The notebook measures 250 000.",
             ),
         },
         answer="c",

@@ -20,6 +20,7 @@ from helpers.lesson.observations.dependence import (
     how_it_follows,
     what_it_adds_up,
     what_it_depends_on,
+    what_it_keeps,
 )
 from helpers.lesson.observations.factors import every_number
 from helpers.lesson.observations.forms import what_form_it_has, where_it_runs
@@ -43,6 +44,7 @@ from helpers.lesson.observations.steps import step_with_factors, what_it_is
 from helpers.lesson.observations.trial import Observation, Trial
 
 KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
+    what_it_keeps,
     what_it_is,
     what_form_it_has,
     every_number,
@@ -67,6 +69,7 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     a_row_of_weights,
 )
 CERTAIN = 4  # nothing explains more than a fact of at most this rank: the search ends
+STRONG = 8  # a fact of at most this rank points to a cause by itself
 COMPLETE = 6  # a fact of at most this rank says all; another sentence would only distract
 
 
@@ -136,8 +139,7 @@ def _where_it_runs(trial: Trial) -> Iterator[tuple[int, int, str]]:
         yield 13, len(KINDS), text
         return
     seen = _search(there)
-    if seen:
+    # Less would say little of an input that was made for this.
+    if seen and (seen[0][0] <= STRONG or told.startswith("For")):
         text = seen[0][2]
         yield 14, len(KINDS), f"{told} your function runs. There, {text[0].lower()}{text[1:]}"
-    elif guess:
-        yield 18, len(KINDS), f"{told} your function runs, but it is wrong there, too{guess}"

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.observations.factors import named_factors
 from helpers.lesson.observations.trial import Observation, Trial
+from helpers.numbers import joined
 
 FEW = 20_000  # numbers: with more, each run of the reference takes its time
 
@@ -21,6 +22,8 @@ FEW = 20_000  # numbers: with more, each run of the reference takes its time
 def right_for_other_inputs(trial: Trial) -> Iterator[Observation]:
     """Changes of the inputs for which the wrong result is the right one."""
     if any(v is None for v in trial.values) or all(trial.right):
+        return
+    if not any(v.isfinite().any() for v in trial.values):
         return
     cases = sorted(range(len(trial.inputs)), key=lambda i: trial.right[i])  # wrong ones first
     if "changes" not in trial.remembered:
@@ -57,6 +60,7 @@ def _changes(trial: Trial) -> Iterator[tuple[str, Callable]]:
             yield from _of_axes(trial, name, argument)
             yield from _of_numbers(name, argument)
     yield from _multiplied(trial, first)
+    yield from _transposed(trial, first)
 
 
 def _with(name: str, change: Callable[[Any], Any]) -> Callable:
@@ -231,6 +235,16 @@ def _of_numbers(name: str, tensor: Tensor) -> Iterator[tuple[str, Callable]]:
             changes.append((f"for `{name}` transposed", lambda z: z.mT))
     for told, change in changes:
         yield told, _with(name, change)
+
+
+def _transposed(trial: Trial, first: dict) -> Iterator[tuple[str, Callable]]:
+    """All matrices of weights transposed, where they are square."""
+    names = [n for n in trial.tensors() if "T" not in names_of_axes.letters(trial.axes.get(n, ""))]
+    if len(names) > 1 and all(first[name].dim() == 2 for name in names):
+        yield (
+            f"for {joined([f'`{name}`' for name in names])} transposed",
+            lambda args, _: args | {name: args[name].mT for name in names},
+        )
 
 
 def _multiplied(trial: Trial, first: dict) -> Iterator[tuple[str, Callable]]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from helpers.lesson.observations.trial import ORDINALS, Observation, Trial, written
 from helpers.numbers import joined, listed
 
+SIZES = (*range(2, 11), 16, 32, 64)  # that an example may have
 UNARY: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
     ("1 divided by the right ones", torch.reciprocal),
     ("the right ones rounded to whole numbers", torch.round),
@@ -51,6 +52,8 @@ def _factor(trial: Trial) -> str:
     if any(ratio is None for ratio in ratios) or numbers < 2:
         return ""
     name = factor_name(ratios, trial)
+    if name and all(e.numel() < 2 for _, e in trial.pairs):
+        return f"Your result is {name} times what it should be."
     if name:
         return f"Every number is {name} times what it should be."
     wrong = [i for i, right in enumerate(trial.right) if not right]
@@ -115,7 +118,7 @@ def factor_name(
                     ([n * f for n, f in pairs], f"{{}}/{name}"),
                 ):
                     k = round(fixed[0])
-                    if k > 1 and all(math.isclose(f, k, rel_tol=rel_tol) for f in fixed):
+                    if k in SIZES and all(math.isclose(f, k, rel_tol=rel_tol) for f in fixed):
                         return sign + form.format(text.format(k))
     return ""
 
@@ -159,6 +162,8 @@ def _functions_of(name: str, sizes: list[float]) -> Iterator[tuple[str, list[flo
         yield f"({name} − 1)/{name}", [(n - 1) / n for n in sizes]
         yield f"√(({name} − 1)/{name})", [((n - 1) / n) ** 0.5 for n in sizes]
         yield f"{name}/({name} − 1)", [n / (n - 1) for n in sizes]
+    if max(sizes) < 1:
+        yield f"(1 − {name})", [1 - n for n in sizes]
     yield f"1/({name} + 1)", [1 / (n + 1) for n in sizes]
     yield f"2/{name}", [2 / n for n in sizes]
     yield f"2/√{name}", [2 / n**0.5 for n in sizes]

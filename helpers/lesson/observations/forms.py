@@ -18,7 +18,7 @@ from helpers.lesson.observations.trial import ORDINALS, Observation, Trial
 from helpers.numbers import joined
 
 TAKEN = ": is one taken for the other?"
-EXAMPLES = (8, 32, 16, 64, 10, 4)  # sizes that the notebooks' examples have
+EXAMPLES = (8, 32, 16, 64, 10, 3, 4, 5, 6)  # sizes that the notebooks' examples have
 
 
 def what_form_it_has(trial: Trial) -> Iterator[Observation]:
@@ -74,8 +74,9 @@ def _shape_in_letters(trial: Trial) -> Iterator[Observation]:
     gone = [axis for axis in range(4) if all(_without(b, axis) == a for a, b in shapes)]
     if len(gone) == 1:
         yield Observation(13, f"Axis {gone[0]} is missing in your result.")
-    got = names_of_axes.spelled([tuple(a) for a, _ in shapes], known)
     right = trial.axes.get("return", "")
+    likely = names_of_axes.letters(right)
+    got = names_of_axes.spelled([tuple(a) for a, _ in shapes], known, likely)
     if got and not trial.wanted[0].dim():
         yield Observation(12, f"In letters, your result is {got}; it should be one number.")
     elif got and right and "..." not in right:
@@ -119,7 +120,8 @@ def _inside(trial: Trial) -> Iterator[Observation]:
             yield Observation(4, text)
             return
     if _all_make(trial, values, lambda parts: torch.tensor(parts, dtype=torch.double)):
-        text = f"The numbers are right, but your result is a {kind} of numbers, not a tensor."
+        of = "NumPy arrays" if isinstance(values[0][0], np.ndarray) else "numbers"
+        text = f"The numbers are right, but your result is a {kind} of {of}, not a tensor."
         yield Observation(4, text)
 
 
@@ -202,17 +204,17 @@ def where_it_runs(trial: Trial) -> tuple[str, Trial, str] | None:
     for told, guess, trials in tried:
         if trials and all(all(there.right) for there in trials):
             return f"With {told}", trials[0], guess
-    for told, guess, trials in tried:
+    for told, _, trials in tried:
         for there in trials:
             # A size of 1 hides many a mistake.
             if not there.got[0].error and 1 not in there.sizes[0].values():
-                return f"With {told}", there, guess if guess == TAKEN else ""
+                return f"With {told}", there, ""
     return None
 
 
 def _gentler(trial: Trial) -> Iterator[tuple[str, str, list[tuple]]]:
     """Inputs for which mixed-up axes or sizes do not raise, and what they would show."""
-    case, sizes = trial.inputs[0], trial.sizes[0]
+    case, sizes, written_in = trial.inputs[0], trial.sizes[0], _numbers_in_the_source(trial)
     own = names_of_axes.all_letters(trial.axes)
     letters = [k for k, n in sizes.items() if n > 1 and k in own]
     for told, arguments in other_fronts(case, trial.axes, trial.names):
@@ -224,8 +226,8 @@ def _gentler(trial: Trial) -> Iterator[tuple[str, str, list[tuple]]]:
     for a, b in itertools.product([k for k in letters if k in ("B", "T")], others):
         yield f"{a} = {b}", TAKEN, [_with_sizes(trial, {a: sizes[b]})]
     for a in letters:
-        for size in (*EXAMPLES, 1):
-            guess = ": is this size written into your code?" if size > 1 else ""
+        for size in EXAMPLES:
+            guess = ": is this size written into your code?" if size in written_in else ""
             yield f"{a} = {size}", guess, [_with_sizes(trial, {a: size})]
 
 
@@ -241,17 +243,18 @@ def _with_sizes(trial: Trial, sizes: dict[str, int]) -> tuple:
 
 def _sizes_in_the_source(trial: Trial) -> Iterator[Observation]:
     """Whole numbers in the candidate's source that look like the size of one example."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(trial.candidate)))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return
     used = {n for sizes in trial.sizes for n in sizes.values()}
-    found = {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and type(node.value) is int
-    } & set(EXAMPLES) - used
+    found = _numbers_in_the_source(trial) & set(EXAMPLES) - used - set(range(7))
     for value in sorted(found):
         text = f"The number {value} stands in your code. Is it the size of one example?"
         yield Observation(17, text)
         return
+
+
+def _numbers_in_the_source(trial: Trial) -> set[int]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(trial.candidate)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return set()
+    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return {value for value in constants if type(value) is int}

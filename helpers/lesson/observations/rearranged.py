@@ -96,7 +96,7 @@ def heads_elsewhere(trial: Trial) -> Iterator[Observation]:
     mine, right = (z.unflatten(-1, (n_head, -1)) for z in (value, expected))
     places = _sources(trial, mine, right, mine.dim() - 2)
     if places and None not in places and places != list(range(n_head)):
-        yield Observation(4, _moved(places, "head").replace("head ", "the part of head "))
+        yield Observation(4, _moved(places, "head"))
         return
     good = [i for i in range(n_head) if trial.same(mine[..., i, :], right[..., i, :])]
     if good and len(good) < n_head:
@@ -124,7 +124,10 @@ def _moved(places: list[int | None], word: str) -> str:
             f"The order of the {word}s is reversed: {word} 0 is what {word} {count - 1} should be."
         )
     moved = [i for i, p in enumerate(places) if p != i]
-    told = joined([f"{word} {i} is what {word} {places[i]} should be" for i in moved[:3]])
+    if len(moved) > 1 and len({places[i] for i in moved}) == 1:
+        told = f"{plural(word)} {listed(moved)} are what {word} {places[moved[0]]} should be"
+    else:
+        told = joined([f"{word} {i} is what {word} {places[i]} should be" for i in moved[:3]])
     return f"The parts are right, but in other places: {told}."
 
 
@@ -157,7 +160,10 @@ def _reduced(trial: Trial) -> Iterator[Observation]:
     for axis, (name, reduce) in itertools.product(range(dim), REDUCTIONS):
         if any(e.shape[axis] == 0 for e in trial.wanted):
             continue
-        if trial.is_everywhere([reduce(e, axis) for e in trial.wanted]):
+        parts = [reduce(e, axis) for e in trial.wanted]
+        if "{0}" in name and all(trial.same(z, z.flatten()[:1].expand_as(z)) for z in parts):
+            continue  # a mean or sum of weights that is 1 / T, whatever they are
+        if trial.is_everywhere(parts):
             yield Observation(4, f"Your result is {name.format(place_word(trial, axis, dim))}.")
             return
     if all(v.dim() == dim + 1 for v in trial.values):

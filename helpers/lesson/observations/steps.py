@@ -1,11 +1,19 @@
 """What a wrong result is: an argument, a step on the way, one of them multiplied."""
 
+import re
 from collections.abc import Iterator
 
 from torch import Tensor
 
 from helpers.lesson.observations.factors import factor_name, factors_along, ratio_of
-from helpers.lesson.observations.trial import Observation, Pair, Trial, place_word, written
+from helpers.lesson.observations.trial import (
+    ORDINALS,
+    Observation,
+    Pair,
+    Trial,
+    place_word,
+    written,
+)
 from helpers.numbers import joined
 
 
@@ -19,7 +27,7 @@ def what_it_is(trial: Trial) -> Iterator[Observation]:
                 yield Observation(3, f"Your result is `{name}` itself, unchanged.")
             elif trial.is_everywhere([a.mT if a.dim() > 1 else None for a in given]):
                 yield Observation(4, f"Your result is `{name}` with its last two axes swapped.")
-            elif _same_reading_order(trial, given):
+            elif not trial.several and _same_reading_order(trial, given):
                 yield Observation(
                     4,
                     f"Your result holds the numbers of `{name}` in their old reading order: its "
@@ -56,9 +64,12 @@ def step_with_factors(trial: Trial) -> Iterator[Observation]:
         if None not in ratios:
             told = factor_name(ratios, trial)
             if not told and pairs[0][0].numel() > 1 and all(1e-3 < abs(r) < 1e3 for r in ratios):
-                told = f"{joined([written(r) for r in ratios])}"
+                told = written(ratios[0])
+                if len({written(r) for r in ratios}) > 1:
+                    pairs_told = zip(ratios, ORDINALS, strict=False)
+                    told = joined([f"{written(r)} (in the {nth} input)" for r, nth in pairs_told])
             if told:
-                yield Observation(8, f"Your result is {told} times {name}.")
+                yield Observation(8, f"Your result is {told} times {_plain(name)}.")
                 return
         value, step = pairs[trial.shown]
         for axis in range(value.dim()):
@@ -67,8 +78,13 @@ def step_with_factors(trial: Trial) -> Iterator[Observation]:
                 word = place_word(trial, axis, value.dim())
                 told = joined([f"{written(f)} in {word} {i}" for i, f in enumerate(factors[:3])])
                 more = ", and so on." if len(factors) > 3 else "."
-                yield Observation(12, f"Your result is {name}, times {told}{more}")
+                yield Observation(12, f"Your result is {_plain(name)}, times {told}{more}")
                 return
+
+
+def _plain(name: str) -> str:
+    """The name of a step without what it still lacks: "the scores, not yet divided"."""
+    return re.split("[,:]", name)[0]
 
 
 def _factors_in_all(trial: Trial, pairs: list[Pair], axis: int) -> bool:
