@@ -204,6 +204,7 @@ def test_parameters_in_another_order_are_told_before_anything_runs():
     assert message.endswith("Its first line should read: def side_by_side_heads(heads, x):")
 
 
+@pytest.mark.filterwarnings("ignore")  # of NumPy, which it makes on purpose
 def test_numpy_where_gradients_are_needed_is_no_crash():
     def by_numpy(x, eps=1e-5):
         centred = x - x.mean(-1, keepdim=True)

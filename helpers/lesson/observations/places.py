@@ -91,7 +91,9 @@ def _scale_where_it_fails(trial: Trial, good: int) -> str:
         arguments = tuple(factor * a if n in names else a for n, a in pairs)
         right = trial.reference_on(("scaled", good, factor), arguments)
         mine = trial.run(trial.candidate, arguments)
-        if right is not None and right.isfinite().all() and not trial.same(mine, right):
+        if mine is None or right is None or not right.isfinite().all():
+            continue
+        if not trial.same(mine, right):
             return f"and is wrong for {written(factor)} times these numbers"
     return ""
 
