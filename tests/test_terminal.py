@@ -1,0 +1,41 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tools import notebooks
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+LATIN = {"PYTHONIOENCODING": "latin-1"}
+
+
+def printed(text, package, settings):
+    """What a new Python prints after importing a package, on stdout and stderr alike."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, {package}\nprint({text!a})\n"
+         f"print({text!a}, file=sys.stderr)"],
+        cwd=notebooks.ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "", **settings},
+        capture_output=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, done.stderr), done.stderr.decode(
+        "ascii", "replace"
+    )
+    return done.stdout.rstrip(b"\n")
+
+
+@pytest.mark.parametrize("package", ["helpers", "tools"])
+@pytest.mark.parametrize(
+    ("settings", "encoding", "name"), [(ASCII, "ascii", "Andre"), (LATIN, "latin-1", "André")]
+)
+def test_a_print_says_in_plain_signs_what_the_terminal_cannot_show(
+    package, settings, encoding, name
+):
+    told = printed("✓ 03.1 … √d → 10⁻⁵, André 猫", package, settings).decode(encoding)
+    assert told == f"[ok] 03.1 ... sqrt d -> 10-5, {name} ?"
+
+
+def test_a_terminal_that_shows_everything_gets_everything():
+    text = "✓ 03.1 … √d → 10⁻⁵, André 猫"
+    assert printed(text, "helpers", {"PYTHONIOENCODING": "utf-8"}).decode() == text
