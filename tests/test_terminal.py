@@ -12,16 +12,15 @@ LATIN = {"PYTHONIOENCODING": "latin-1"}
 
 def printed(text, package, settings):
     """What a new Python prints after importing a package, on stdout and stderr alike."""
+    code = f"import sys, {package}\nfor s in sys.stdout, sys.stderr: print({text!a}, file=s)"
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys, {package}\nprint({text!a})\n"
-         f"print({text!a}, file=sys.stderr)"],
+        [sys.executable, "-c", code],
         cwd=notebooks.ROOT,
         env={**os.environ, "PYTHONIOENCODING": "", **settings},
         capture_output=True,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, done.stderr), done.stderr.decode(
-        "ascii", "replace"
     )
+    assert done.returncode == 0, ascii(done.stderr.decode("latin-1"))
+    assert done.stdout == done.stderr
     return done.stdout.rstrip(b"\n")
 
 

@@ -64,9 +64,9 @@ def read(path: Path) -> dict:
     except OSError as error:
         raise Unreadable(f"{name} cannot be read ({error.strerror})") from None
     except json.JSONDecodeError as error:
-        raise Unreadable(f"{name} is damaged: line {error.lineno} is no JSON") from None
+        raise Unreadable(f"{name} is damaged (line {error.lineno} is no JSON)") from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise Unreadable(f"{name} is damaged: it is not a notebook") from None
+        raise Unreadable(f"{name} is damaged (it is not a notebook)") from None
     return nb
 
 

@@ -68,7 +68,7 @@ def test_a_file_named_work_is_told(folder, refused):
 def test_a_damaged_notebook_is_told(folder, refused):
     (folder.source / "01_bag.ipynb").write_text("<<<<<<< HEAD")
     said = refused(copies, folder)
-    assert "notebooks/01_bag.ipynb is damaged: line 1" in said and "restore that file" in said
+    assert "notebooks/01_bag.ipynb is damaged (line 1" in said and "restore that file" in said
 
 
 def predict(nb):
