@@ -7,7 +7,7 @@ import unicodedata
 # What is written for a sign that has no plain form in Unicode's own tables.
 PLAIN = str.maketrans(
     {"✓": "[ok]", "✗": "[wrong]", "○": "[open]", "√": "sqrt ", "×": "x", "·": "-", "→": "->"}
-    | {"←": "<-", "–": "-", "—": "-", "−": "-", "⁻": "-", "≤": "<=", "≥": ">=", "≈": "~"}
+    | {"←": "<-", "–": "-", "—": "-", "−": "-", "≤": "<=", "≥": ">=", "≈": "~"}
     | {"“": '"', "”": '"', "‘": "'", "’": "'", "∞": "inf"}
 )
 
@@ -16,7 +16,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     """Stand in for the characters that an encoding does not have."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    text = error.object[error.start : error.end].translate(PLAIN)
+    text = error.object[error.start : error.end]
     parts = unicodedata.normalize("NFKD", text).translate(PLAIN)  # … is ..., ² is 2, é is e and ´
     letters = "".join(part for part in parts if not unicodedata.combining(part))
     return letters.encode("ascii", "replace").decode("ascii"), error.end

@@ -1,5 +1,4 @@
 """What make calls: install, lab, fresh, refresh, lint_notebooks; notebooks is what they share."""
 
-from helpers.terminal import print_anywhere
-
-print_anywhere()
+# It lets no print fail, in any terminal.
+import helpers  # noqa: F401

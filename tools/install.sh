@@ -142,7 +142,7 @@ if [ -n "$python" ]; then
     { "$python" -m venv .venv >"$log" 2>&1; } 2>/dev/null || {
         reason=$(grep -v '^ *$' "$log" 2>/dev/null | tail -1)
         empty
-        remove .venv
+        rm -rf .venv 2>/dev/null
         stop "$python could not make .venv (${reason:-it said nothing}): install its venv module (Debian, Ubuntu: apt install python3-venv) or free disk space, $again."
     }
 fi

@@ -328,6 +328,18 @@ def test_who_cannot_write_here_is_told_before_anything_is_touched(project, targe
 
 
 @needs_make
+def test_format_by_who_cannot_write_here_is_told(project):
+    project.make("lint")
+    project.calls()
+    project.folder.chmod(0o555)
+    project.before_start = bound_by_rights
+    code, _, err = project.make("format")
+    project.folder.chmod(0o755)
+    assert code and one_sentence(err, "You cannot write in")
+    assert project.calls("ruff") == []
+
+
+@needs_make
 @pytest.mark.parametrize("target", ["lab", "clean"])
 def test_a_part_of_venv_that_cannot_be_removed_is_told_once(project, target):
     project.make("lab")
@@ -362,7 +374,8 @@ def test_a_full_disk_is_told_and_what_was_ready_stays(project, target):
 @pytest.mark.parametrize("target", ["lab", "lint"])
 def test_a_disk_that_is_full_at_the_end_does_not_count_as_installed(project, target):
     project.make("lab")
-    (project.folder / "requirements.txt").touch()
+    if target == "lab":
+        (project.folder / "requirements.txt").touch()
     blocked = project.folder / ".venv/here"
     blocked.mkdir()  # the last file of an install cannot be written
     code, _, err = project.make(target)
