@@ -45,15 +45,16 @@ test-all: test ## the same, then every slow repetition: all known mistakes, and 
 	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) notebooks
 
 lint: $(READY_DEV) ## check style and spelling of code and notebooks
-	@$(RUN) -m ruff check .
-	@$(RUN) -m ruff format --check .
+	@$(RUN) -m ruff check --no-cache .
+	@$(RUN) -m ruff format --no-cache --check .
 	@$(RUN) -m codespell_lib
 	@$(RUN) .venv/bin/lint-imports --no-cache --no-logo
 	@$(RUN) -m tools.lint_notebooks
 
 format: $(READY_DEV) ## let ruff mend what it can in code and notebooks
-	@$(RUN) -m ruff check --fix-only .
-	@$(RUN) -m ruff format .
+	@bash tools/install.sh may-write
+	@$(RUN) -m ruff check --no-cache --fix-only .
+	@$(RUN) -m ruff format --no-cache .
 
 refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03 for one, REFRESH_ARGS=--all)
 	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(NB)
@@ -65,8 +66,7 @@ browser: $(READY_DEV) ## run the notebooks in real JupyterLab (needs Chromium)
 	@$(RUN) -m pytest --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
 
 clean: ## remove .venv and caches, never work/
-	@rm -rf .venv build .pytest_cache .ruff_cache *.egg-info
-	@find . -name __pycache__ -not -path './work/*' -prune -exec rm -rf {} +
+	@bash tools/install.sh clean
 
 $(READY): requirements.txt pyproject.toml tools/install.sh
 	@bash tools/install.sh

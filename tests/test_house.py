@@ -16,12 +16,12 @@ PIN = re.compile(r"([A-Za-z0-9_.-]+)==\d+(\.\d+)+")
 
 
 def requirements():
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
 def pyproject():
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def test_requirements_are_exact_and_say_who_needs_them():
@@ -82,7 +82,7 @@ def test_the_tests_of_a_package_stand_in_a_folder_of_its_name(package):
 
 
 def test_conda_and_binder_read_the_same_list():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     *plain, last = environment["dependencies"]
     assert [re.split("[=<>]", name)[0] for name in plain] == ["python", "pip"]
     assert last == {"pip": ["-r requirements.txt", "-e ."]}
@@ -92,7 +92,7 @@ def test_conda_and_binder_read_the_same_list():
 def test_the_readme_lists_every_notebook_with_its_question_and_minutes(path):
     row = re.search(
         rf"^\|[^|]*\]\(notebooks/{path.name}\)[^|]*\| *([^|]+\?) *\| *[^|]+\. *\| *(\d+) *\|$",
-        (ROOT / "README.md").read_text(),
+        (ROOT / "README.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
     assert row, f"README has no row | [00](notebooks/{path.name}) | question? | answer. | minutes |"
@@ -102,18 +102,24 @@ def test_the_readme_lists_every_notebook_with_its_question_and_minutes(path):
 
 
 def test_the_readme_lists_no_notebook_that_is_not_there():
-    for name in re.findall(r"\(notebooks/([^)]+)\)", (ROOT / "README.md").read_text()):
+    for name in re.findall(
+        r"\(notebooks/([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")
+    ):
         assert (notebooks.SOURCE / name).exists(), name
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_every_make_command_in_the_texts_exists(name):
-    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    for target in re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / name).read_text(), re.M):
+    targets = re.findall(
+        r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    for target in re.findall(
+        r"(?:`|^)make ([a-z-]+)", (ROOT / name).read_text(encoding="utf-8"), re.M
+    ):
         assert target in targets, target
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_every_link_to_a_file_leads_somewhere(name):
-    for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text()):
+    for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text(encoding="utf-8")):
         assert link.startswith("http") or (ROOT / link).exists(), link

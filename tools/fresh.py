@@ -1,23 +1,25 @@
 """Set the learner's copy of one notebook aside and take a new one: ``python -m tools.fresh 03``."""
 
+import os
 import sys
 import time
 from pathlib import Path
 
 from tools import notebooks
-from tools.lab import copy_missing
+from tools.lab import for_learner
 
 
 def set_aside(path: Path) -> Path:
     """Move a notebook to old/ beside it, under a name with the time that no other file has."""
     old = path.parent / "old"
-    old.mkdir(exist_ok=True)
     stem = f"{path.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     target, count = old / f"{stem}{path.suffix}", 1
-    while target.exists():
+    while os.path.lexists(target):
         count += 1
         target = old / f"{stem}-{count}{path.suffix}"
-    return path.rename(target)
+    with notebooks.writing(old):
+        old.mkdir(exist_ok=True)
+        return path.rename(target)
 
 
 def main(nb: str) -> None:
@@ -27,10 +29,14 @@ def main(nb: str) -> None:
         notebooks.stop(f"Say which notebook: make fresh NB=03, from {there}.")
     (source,) = notebooks.chosen(nb)
     copy = notebooks.WORK / source.name
-    if copy.exists():
-        print(f"Your copy is now {set_aside(copy).relative_to(notebooks.ROOT)}")
-    copy_missing(notebooks.SOURCE, notebooks.WORK)
-    print(f"New: {copy.relative_to(notebooks.ROOT)}")
+    notebooks.need_room(notebooks.WORK)
+
+    def make_room() -> None:
+        if os.path.lexists(copy):
+            print(f"Your copy is now {notebooks.shown(set_aside(copy))}")
+
+    notebooks.write_whole(copy, for_learner(source), make_room)
+    print(f"New: {notebooks.shown(copy)}")
 
 
 if __name__ == "__main__":

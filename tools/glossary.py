@@ -28,7 +28,7 @@ def text() -> str:
 
 def main() -> None:
     """Write the file."""
-    PATH.write_text(text(), encoding="utf-8", newline="\n")
+    notebooks.write_whole(PATH, text())
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Make or mend .venv, from the project's folder: `bash tools/install.sh [dev]`. Make calls it.
+# Make or mend .venv, from the project's folder: `bash tools/install.sh [dev]`; or remove it, with all
+# caches: `bash tools/install.sh clean`; or only ask whether both could be: `may-write`. Make calls it.
 #
 # Three files in .venv say how things stand:
 #   installing   an install is under way, or was interrupted: the next one starts from nothing
@@ -19,6 +20,14 @@ stop() {
     exit 1
 }
 
+no_room() {
+    stop "Nothing can be written to .venv: free some disk space or get the right to write there, $again."
+}
+
+remove() { # all that is named, or one sentence instead of a line for each file
+    rm -rf "$@" 2>/dev/null || stop "Not everything in $here/.venv and the caches beside it can be removed: get the right to write there, or copy the project to a folder of your own, $again."
+}
+
 is_installing() { # is the shell that wrote the mark, or the pip that it left behind, still at it?
     local pid
     pid=$(cat .venv/installing 2>/dev/null)
@@ -28,8 +37,15 @@ is_installing() { # is the shell that wrote the mark, or the pip that it left be
 }
 
 empty() { # start anew; the mark goes last, so that an interruption here is known as one too
-    touch .venv/installing
-    find .venv -mindepth 1 -maxdepth 1 ! -name installing -exec rm -rf {} +
+    local entry
+    touch .venv/installing 2>/dev/null
+    for entry in .venv/* .venv/.[!.]*; do
+        [ "$entry" = .venv/installing ] || remove "$entry"
+    done
+}
+
+write() { # a text to a file, silently: whoever calls says what it means when that fails
+    { printf '%s\n' "$1" >"$2"; } 2>/dev/null
 }
 
 give_up() { # the install failed in an orderly way: keep what is there for the next try
@@ -65,7 +81,7 @@ sys.exit(sys.version_info < (3, 11))' 2>/dev/null) && {
 pip_install() {
     "$here/.venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off "$@" 2>&1 |
         while IFS= read -r line; do
-            printf '%s\n' "$line" >>"$log"
+            { printf '%s\n' "$line" >>"$log"; } 2>/dev/null # a full disk is told once, at the end
             case $line in # the downloads that take a while, and the last step
             *Downloading*" MB)" | *Downloading*" GB)" | *"Using cached"*" MB)") echo "  ${line#"${line%%[! ]*}"}" ;;
             "Installing collected packages"*) echo "  Unpacking (a minute or two)" ;;
@@ -75,6 +91,21 @@ pip_install() {
 }
 
 trap 'echo >&2; stop "The install was interrupted: run the same make command again, it starts anew."' INT TERM HUP
+
+# Before anything is touched.
+for folder in "$here" "$here/.venv"; do # a read-only disk says no to root, too
+    [ ! -e "$folder" ] || [ -w "$folder" ] ||
+        stop "You cannot write in $folder: get the right to write there, or copy the project to a folder of your own, $again."
+done
+[ "$mode" = may-write ] && exit
+
+if [ "$mode" = clean ]; then
+    [ -d .venv ] && [ ! -L .venv ] && empty
+    remove .venv build .pytest_cache .ruff_cache *.egg-info
+    find . -name __pycache__ -not -path './work/*' -prune -print0 2>/dev/null |
+        while IFS= read -r -d '' cache; do remove "$cache"; done
+    exit "${PIPESTATUS[1]}"
+fi
 
 # What is there?
 if [ -e .venv ]; then
@@ -98,22 +129,25 @@ if [ ! -f .venv/incomplete ] && [ ! -f .venv/ready ]; then
     python=$(find_python) || stop "$python"
 fi
 
-mkdir -p .venv || stop "The folder .venv cannot be made in $here: get the right to write there, $again."
-echo $$ >.venv/installing || stop "Nothing can be written to .venv: free some disk space or get the right to write there, $again."
+mkdir -p .venv 2>/dev/null || no_room
+write $$ .venv/installing || {
+    rm -f .venv/installing # without it, what was ready stays ready
+    no_room
+}
 [ "$mode" = dev ] && [ -f .venv/ready ] && mv .venv/ready .venv/was-ready
 rm -f .venv/ready .venv/ready-dev .venv/incomplete
 
 if [ -n "$python" ]; then
     echo "Making .venv with $python"
-    "$python" -m venv .venv >"$log" 2>&1 || {
-        reason=$(grep -v '^ *$' "$log" | tail -1)
+    { "$python" -m venv .venv >"$log" 2>&1; } 2>/dev/null || {
+        reason=$(grep -v '^ *$' "$log" 2>/dev/null | tail -1)
         empty
-        rm -rf .venv
-        stop "$python could not make .venv ($reason): install its venv module (Debian, Ubuntu: apt install python3-venv) or free disk space, $again."
+        rm -rf .venv 2>/dev/null
+        stop "$python could not make .venv (${reason:-it said nothing}): install its venv module (Debian, Ubuntu: apt install python3-venv) or free disk space, $again."
     }
 fi
 
-: >"$log"
+{ : >"$log"; } 2>/dev/null
 extra=""
 if [ "$mode" = dev ]; then
     extra="[dev]"
@@ -128,16 +162,17 @@ export PIP_USER=0 # a user's own pip setting that does not go with a .venv
         pip_install --no-deps --index-url "$TORCH_INDEX" "$(sed -n 's/^\(torch==[^ #]*\).*/\1/p' requirements.txt)"; } &&
         pip_install -r requirements.txt -e ".$extra"
 } || {
-    reason=$(sed -n 's/^ *\(ERROR.*\)/\1/p' "$log" | tail -1)
+    reason=$(sed -n 's/^ *\(ERROR.*\)/\1/p' "$log" 2>/dev/null | tail -1)
     give_up "The install failed (${reason:-see the log}): check the network and the free disk space, $again; all that pip said is in $log."
 }
 
 if [ "$mode" = dev ]; then
+    write "$here" .venv/here || give_up "The disk is full: free some disk space, $again."
     mv .venv/was-ready .venv/ready
-    echo "$here" >.venv/ready-dev
+    mv .venv/here .venv/ready-dev
     rm -f .venv/installing
 else
-    echo "$here" >.venv/here
+    write "$here" .venv/here || give_up "The disk is full: free some disk space, $again."
     touch -r .venv/installing .venv/here
     mv .venv/here .venv/ready
     rm -f .venv/installing

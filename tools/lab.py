@@ -1,5 +1,6 @@
 """Open JupyterLab on the learner's own copies: ``python -m tools.lab [JupyterLab arguments]``."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -9,26 +10,111 @@ from pathlib import Path
 from tools import notebooks
 
 SETTINGS = Path(__file__).parent / "lab_settings"
+MADE_FROM = "made_from"  # in a copy's metadata: the fingerprint of the notebook it was made from
+
+
+class Unreadable(Exception):
+    """A file that is no notebook, or that cannot be opened; the message says which, in words."""
 
 
 def copy_missing(source: Path, work: Path) -> list[Path]:
     """Copy every notebook that ``work`` does not have yet; a copy that is there stays untouched."""
-    work.mkdir(exist_ok=True)
-    made = [work / path.name for path in notebooks.names(source) if not (work / path.name).exists()]
+    notebooks.need_room(work)
+    made = [
+        work / path.name
+        for path in notebooks.names(source)
+        if not os.path.lexists(work / path.name)
+    ]
     for copy in made:
-        partial = copy.with_suffix(".part")  # an interrupted copy must not pass for the learner's
-        partial.write_text(without_outputs(source / copy.name), encoding="utf-8")
-        partial.rename(copy)
+        notebooks.write_whole(copy, for_learner(source / copy.name))
     return made
 
 
-def without_outputs(path: Path) -> str:
-    """Return a notebook's text as a learner should meet it: the question before the answer."""
-    nb = json.loads(path.read_text(encoding="utf-8"))
+def for_learner(path: Path) -> str:
+    """Return a notebook's text as a learner should meet it: the question before the answer.
+
+    It notes what it was made from, so that `notices` can tell when that has changed.
+    """
+    try:
+        nb = read(path)
+    except Unreadable as error:
+        notebooks.stop(f"{error}: clone the repository again, or restore that file with git.")
+    nb["metadata"][MADE_FROM] = fingerprint(nb)
     for cell in nb["cells"]:
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}
     return json.dumps(nb, ensure_ascii=False, indent=1) + "\n"
+
+
+def read(path: Path) -> dict:
+    """Return a notebook as JSON has it.
+
+    Raises
+    ------
+    Unreadable
+        Where that is not possible.
+    """
+    name = notebooks.shown(path)
+    try:
+        nb = json.loads(path.read_text(encoding="utf-8"))
+        nb["metadata"] = dict(nb.get("metadata", {}))
+        fingerprint(nb)  # fails where this is other JSON
+    except PermissionError:
+        raise Unreadable(f"{name} cannot be read, because you have no right to") from None
+    except OSError as error:
+        raise Unreadable(f"{name} cannot be read ({error.strerror})") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"{name} is damaged (line {error.lineno} is no JSON)") from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise Unreadable(f"{name} is damaged (it is not a notebook)") from None
+    return nb
+
+
+def fingerprint(nb: dict) -> str:
+    """A short text that changes with the cells of a notebook, not with their outputs."""
+    cells = [[cell["cell_type"], "".join(cell["source"])] for cell in nb["cells"]]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:16]
+
+
+def notices(source: Path, work: Path) -> list[str]:
+    """One sentence for each copy whose notebook has changed, and for each that cannot be read."""
+    said = []
+    for original in notebooks.names(source):
+        copy = work / original.name
+        nb = original.name[:2]
+        renew = f"`make fresh NB={nb}` keeps your copy in work/old/ and makes a new one."
+        try:
+            if why := _outdated(copy, original):
+                said.append(f"{why}: {renew}")
+        except Unreadable as error:
+            said.append(f"{error}: {renew}")
+    return said
+
+
+def _outdated(copy: Path, original: Path) -> str:
+    """Why a copy seems older than its notebook; "" where nothing says so."""
+    mine, new = read(copy), read(original)
+    yours, theirs = notebooks.shown(copy), notebooks.shown(original)
+    if MADE_FROM in mine["metadata"]:
+        if mine["metadata"][MADE_FROM] == fingerprint(new):
+            return ""
+        return f"{theirs} has changed since {yours} was made"
+    # A copy without that note was made before copies had one. Learners change code, write beside
+    # the text and delete cells, but hardly rewrite the text: only that counts, id by id.
+    texts, now = _texts(mine), _texts(new)
+    everything = "\n".join(texts.values())
+    if all(now[id] in everything for id in now.keys() & texts.keys()):
+        return ""
+    return f"{yours} may be older than {theirs}, because its text differs"
+
+
+def _texts(nb: dict) -> dict[str, str]:
+    """The markdown cells of a notebook by their ids."""
+    return {
+        cell.get("id", ""): "".join(cell["source"])
+        for cell in nb["cells"]
+        if cell["cell_type"] == "markdown"
+    }
 
 
 def arguments(work: Path, start: str) -> list[str]:
@@ -58,6 +144,8 @@ def main() -> None:
         notebooks.stop("There are no notebooks in notebooks/: clone the repository again.")
     if made:
         print(f"Copied to work/: {', '.join(p.name for p in made)}")
+    for notice in notices(notebooks.SOURCE, notebooks.WORK):
+        print(notice)
     notebooks.one_thread_unless_told()
     print("Opening JupyterLab. It runs until you press Ctrl-C here.", flush=True)
     command = [sys.executable, "-m", "jupyterlab", *arguments(notebooks.WORK, start), *sys.argv[1:]]

@@ -1,8 +1,12 @@
 """What the tools share: where the notebooks are, how they are named, how they are run."""
 
+import errno
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "notebooks"
@@ -15,6 +19,9 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CELL_METADATA = ("slideshow", "tags")
+
+ROOM = 300_000  # bytes that a folder must have left: one notebook with its outputs
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def names(folder: Path | None = None) -> list[Path]:
@@ -63,7 +70,74 @@ def one_thread_unless_told() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-def stop(message: str) -> None:
+def write_whole(path: Path, text: str, make_room: Callable[[], object] = lambda: None) -> None:
+    """Write a file whole or not at all: under another name first, then into its place.
+
+    ``make_room`` is called between the two, when nothing but the move is left to do.
+
+    Raises
+    ------
+    SystemExit
+        In one sentence, where the file cannot be written.
+    """
+    partial = path.with_suffix(".part")
+    with writing(path):
+        try:
+            partial.write_text(text, encoding="utf-8", newline="\n")
+            make_room()
+            partial.replace(path)
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+def need_room(folder: Path) -> None:
+    """Make the folder where it is missing, and end in one sentence where it takes no files.
+
+    JupyterLab and a kernel would say so only after minutes of work.
+    """
+    probe = folder / ".room"
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+        try:
+            probe.write_bytes(bytes(ROOM))
+        finally:
+            with suppress(OSError):
+                probe.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Let a failure to write ``path`` end in one sentence: what is wrong, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            stop(
+                f"{shown(path)} has to be a folder, but something else has that name: "
+                "move it away, then run the same command again."
+            )
+        if error.errno in FULL:
+            reason, todo = "the disk is full", "free some disk space"
+        elif error.errno == errno.EROFS:
+            reason, todo = "its disk is read-only", "copy the project to a folder of your own"
+        elif isinstance(error, PermissionError):
+            reason = "you have no right to write there"
+            todo = "get that right, or copy the project to a folder of your own"
+        else:
+            reason, todo = f'the system says "{error.strerror}"', "mend that"
+        stop(
+            f"{shown(path)} cannot be written, because {reason}: "
+            f"{todo}, then run the same command again."
+        )
+
+
+def shown(path: Path) -> str:
+    """How a path is named in a message: from the project's folder, as in work/old."""
+    return (path.relative_to(ROOT) if path.is_relative_to(ROOT) else path).as_posix()
+
+
+def stop(message: str) -> NoReturn:
     """End with one sentence on stderr."""
     print(message, file=sys.stderr)
     raise SystemExit(1)

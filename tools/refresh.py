@@ -121,7 +121,7 @@ def refresh(path: Path, *, everything: bool = False) -> bool:
     after = nbformat.writes(normalise(new, path.stem[:2])).rstrip("\n") + "\n"
     if after == before:
         return False
-    path.write_text(after, encoding="utf-8", newline="\n")
+    notebooks.write_whole(path, after)
     return True
 
 
@@ -147,9 +147,10 @@ def main() -> None:
     parser.add_argument("nb", nargs="*", help="which ones: 03, or nothing for all")
     options = parser.parse_args()
     notebooks.one_environment()
+    notebooks.need_room(notebooks.SOURCE)
     failed = False
     for path in [p for nb in options.nb or [""] for p in notebooks.chosen(nb)]:
-        print(f"{path.name} … ", end="", flush=True)
+        print(f"{path.name} ... ", end="", flush=True)
         try:
             print("changed" if refresh(path, everything=options.all) else "unchanged")
         except CellFailed as error:

@@ -245,8 +245,8 @@ def test_an_answer_in_code_and_a_wanted_error_are_no_findings():
 
 def test_the_lint_reads_a_file_as_refresh_writes_it(tmp_path):
     path = tmp_path / "03_softmax_masking.ipynb"
-    path.write_text(nbformat.writes(good().nb))
-    (tmp_path / "nb03.py").write_text(EXERCISES)
+    path.write_text(nbformat.writes(good().nb), encoding="utf-8")
+    (tmp_path / "nb03.py").write_text(EXERCISES, encoding="utf-8")
     assert lint_notebooks.lint(lint_notebooks.read(path, exercises=tmp_path)) == []
 
 

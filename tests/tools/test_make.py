@@ -4,22 +4,21 @@ The pretended Python makes a .venv and "installs" at once, and writes down what 
 real install is tried by tools/try_install.sh, which takes minutes.
 """
 
+import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import stat
 import subprocess
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-import nbformat
 import pytest
-from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
-from traitlets import import_item
 
-from tools import fresh, lab, notebooks
+from tools import notebooks
 
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 
@@ -43,6 +42,7 @@ class Project:
 
     def __init__(self, folder: Path):
         self.folder, self.pretend = folder / "the project", folder / "pretend"
+        self.before_start: Callable[[], object] | None = None  # runs in make's process
         self.folder.mkdir(parents=True)
         self.pretend.mkdir()
         for name in ("Makefile", "requirements.txt", "pyproject.toml"):
@@ -80,9 +80,14 @@ class Project:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            # A test run in the background ignores Ctrl-C, and would hand that on.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=self._before_start,
         )
+
+    def _before_start(self) -> None:
+        # A test run in the background ignores Ctrl-C, and would hand that on.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if self.before_start:
+            self.before_start()
 
     def make(self, *arguments: str, **settings: str) -> tuple[int, str, list[str]]:
         """Run make; returns its exit code, its stdout, and its stderr without make's own line."""
@@ -288,58 +293,95 @@ def test_clean_keeps_the_learners_work(project):
     assert not (project.folder / ".venv").exists()
 
 
-def write_notebook(path, source):
-    """Write a notebook of one cell that has run."""
-    output = nbformat.v4.new_output("stream", text="told")
-    cell = nbformat.v4.new_code_cell(source, outputs=[output], execution_count=1)
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+def bound_by_rights():
+    """Root may write anywhere. Take that from the process that is about to start (Linux)."""
+    if os.geteuid() == 0:
+        for capability in (1, 2):  # DAC_OVERRIDE, DAC_READ_SEARCH
+            ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
-def test_a_learners_copy_is_never_overwritten(tmp_path):
-    source, work = tmp_path / "notebooks", tmp_path / "work"
-    source.mkdir()
-    write_notebook(source / "00_a.ipynb", "new 00")
-    write_notebook(source / "01_b.ipynb", "new 01")
-    work.mkdir()
-    (work / "00_a.ipynb").write_text("mine")
-    assert lab.copy_missing(source, work) == [work / "01_b.ipynb"]
-    assert (work / "00_a.ipynb").read_text() == "mine"
-    (cell,) = nbformat.read(work / "01_b.ipynb", as_version=4).cells
-    assert (cell.source, cell.outputs, cell.execution_count) == ("new 01", [], None)
-    assert [path.name for path in work.iterdir() if path.suffix == ".part"] == []
+def no_room():
+    """Let every write to a file fail, as on a full disk, in the process that is about to start."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def test_fresh_sets_every_old_copy_aside(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
-    monkeypatch.setattr(notebooks, "SOURCE", tmp_path / "notebooks")
-    monkeypatch.setattr(notebooks, "WORK", tmp_path / "work")
-    monkeypatch.setattr(fresh.time, "strftime", lambda _: "20260101-120000")  # always the same
-    (tmp_path / "notebooks").mkdir()
-    write_notebook(tmp_path / "notebooks/03_c.ipynb", "new")
-    fresh.main("03")
-    for text in ("first", "second"):
-        (tmp_path / "work/03_c.ipynb").write_text(text)
-        fresh.main("3")
-        assert nbformat.read(tmp_path / "work/03_c.ipynb", as_version=4).cells[0].source == "new"
-    old = sorted((tmp_path / "work/old").iterdir())
-    assert sorted(path.read_text() for path in old) == ["first", "second"]
-    assert "03_c-20260101-120000" in capsys.readouterr().out
+@needs_make
+@pytest.mark.parametrize(
+    "target",
+    ["lab", "format", "clean"]
+    + [pytest.param(t, marks=pytest.mark.slow) for t in ("fresh", "test", "lint", "refresh")],
+)
+def test_who_cannot_write_here_is_told_before_anything_is_touched(project, target):
+    project.make("lint")
+    (project.folder / ".venv/ready").write_text("/another/folder")  # make would start .venv anew
+    before = sorted((project.folder / ".venv").rglob("*"))
+    folders = [project.folder, *(path for path in project.folder.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    project.before_start = bound_by_rights
+    code, _, err = project.make(target)
+    for folder in folders:
+        folder.chmod(0o755)
+    assert code and one_sentence(err, "You cannot write in", str(project.folder), "folder of your")
+    assert sorted((project.folder / ".venv").rglob("*")) == before
 
 
-@pytest.mark.parametrize("nb", ["", "77", "x"])
-def test_fresh_of_no_notebook_gives_the_list(nb):
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.fresh", nb],
-        cwd=notebooks.ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert one_sentence(done.stderr.splitlines(), *(path.stem for path in notebooks.names()))
+@needs_make
+def test_format_by_who_cannot_write_here_is_told(project):
+    project.make("lint")
+    project.calls()
+    project.folder.chmod(0o555)
+    project.before_start = bound_by_rights
+    code, _, err = project.make("format")
+    project.folder.chmod(0o755)
+    assert code and one_sentence(err, "You cannot write in")
+    assert project.calls("ruff") == []
 
 
-def test_the_lab_finds_its_connection(tmp_path):
-    """Its effect, a live picture that follows at once, is measured by benchmarks/live.py."""
-    flag = "--ServerApp.kernel_websocket_connection_class="
-    named = [a.removeprefix(flag) for a in lab.arguments(tmp_path, "") if a.startswith(flag)]
-    assert issubclass(import_item(named[0]), ZMQChannelsWebsocketConnection)
+@needs_make
+@pytest.mark.parametrize("target", ["lab", "clean"])
+def test_a_part_of_venv_that_cannot_be_removed_is_told_once(project, target):
+    project.make("lab")
+    (project.folder / ".venv/ready").write_text("/another/folder")
+    theirs = project.folder / ".venv/lib"
+    theirs.mkdir()
+    for name in "abc":
+        (theirs / name).touch()
+    theirs.chmod(0o555)
+    project.before_start = bound_by_rights
+    code, _, err = project.make(target)
+    theirs.chmod(0o755)
+    assert code and one_sentence(err, "can be removed", "get the right to write there")
+    assert project.make("lab")[0] == 0
+
+
+@needs_make
+@pytest.mark.parametrize("target", ["lab", "lint"])
+def test_a_full_disk_is_told_and_what_was_ready_stays(project, target):
+    project.make("lab")
+    (project.folder / "requirements.txt").touch()
+    project.before_start = no_room
+    code, _, err = project.make(target)
+    assert code and one_sentence(err, "Nothing can be written to .venv", "free some disk space")
+    project.before_start = None
+    project.calls()
+    assert project.make(target)[0] == 0
+    assert project.calls("-m venv") == []
+
+
+@needs_make
+@pytest.mark.parametrize("target", ["lab", "lint"])
+def test_a_disk_that_is_full_at_the_end_does_not_count_as_installed(project, target):
+    project.make("lab")
+    if target == "lab":
+        (project.folder / "requirements.txt").touch()
+    blocked = project.folder / ".venv/here"
+    blocked.mkdir()  # the last file of an install cannot be written
+    code, _, err = project.make(target)
+    assert code and one_sentence(err, "disk is full", "run the same make command again")
+    blocked.rmdir()
+    project.calls()
+    assert project.make(target)[0] == 0
+    calls = " ".join(project.calls())
+    assert "-m pip" in calls and "-m venv" not in calls
