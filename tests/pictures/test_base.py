@@ -4,6 +4,7 @@ import base64
 import io
 import itertools
 import os
+import re
 import subprocess
 import sys
 
@@ -58,6 +59,8 @@ def test_no_text_is_cut_off_or_covered(name, monkeypatch):
         box = text.get_window_extent()
         inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
         assert inside, f"cut off: {text.get_text()!r}"
+        is_number = re.fullmatch(r"[−⁻-]?[\d.⁻⁰¹²³⁴-⁹]+", text.get_text())
+        assert is_number or not text.get_parse_math(), f"{text.get_text()!r} would lose its $"
         if text.get_rotation() in (0, 90):
             level.append((text.get_text(), box.padded(-1)))
     for (one, first), (other, second) in itertools.combinations(level, 2):
@@ -193,6 +196,13 @@ def test_reference(name, snapshot):
     figure = shown.figure()
     png_of(figure)  # texts have no place before
     assert "\n".join([shown.alt, "", str(shown), "", reading.listing(figure)]) == snapshot
+
+
+def test_reference_sizes(snapshot):
+    """How large each example is: least widths, and what is broken into lines or made smaller."""
+    sizes = {name: reading.size_of(EXAMPLES[name]().figure()) for name in EXAMPLES}
+    told = [f"{name}: {wide:.1f} x {high:.1f}" for name, (wide, high) in sizes.items()]
+    assert "\n".join(told) == snapshot
 
 
 def test_lines_are_broken_between_words():

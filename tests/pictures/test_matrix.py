@@ -135,7 +135,8 @@ def test_above_twelve_a_colour_bar_stands_for_the_numbers():
 def test_into_an_axes_of_your_own():
     figure = Figure()
     left, right = figure.subplots(1, 2)
-    shown = heatmap(WEIGHTS, ax=right, title="Right")
+    shown = heatmap(WEIGHTS, ax=right, title="Right", rows="$q$", cols="$k$")
+    assert not right.yaxis.label.get_parse_math() and not right.xaxis.label.get_parse_math()
     assert right.get_title(loc="left") == "Right"
     assert len(right.texts) == 36
     assert not left.texts
@@ -302,7 +303,12 @@ def test_heads_are_named_and_broken_into_even_lines():
         (WEIGHTS, {"vmin": 1, "vmax": 1}, ValueError, "vmin must be smaller than vmax.*1 and 1"),
         (WEIGHTS, {"vmin": 3}, ValueError, "limits 3 and 1"),
         (WEIGHTS, {"vmax": np.nan}, ValueError, "vmax must be a finite"),
-        (WEIGHTS, {"center": 2, "vmin": 0, "vmax": 1}, ValueError, "between vmin and vmax, got 2"),
+        (
+            WEIGHTS,
+            {"center": 2, "vmin": 0, "vmax": 1},
+            ValueError,
+            r"between vmin and vmax, got 2, limits 0…1$",
+        ),
         (WEIGHTS, {"fmt": "d"}, ValueError, "fmt must be"),
         (WEIGHTS, {"outline": [(6, 0)]}, ValueError, r"\(6, 0\)"),
     ],
