@@ -58,7 +58,7 @@ def test_legend_lines_and_tables_belong_together(x, data, options):
         looks[text.get_text()] = (line.get_color(), line.get_marker(), line.get_linestyle())
     assert len(set(looks.values())) == len(looks)
     tables = reading.read_html(shown.html())
-    told = reading.in_words(tables, str(shown)) if "columns" not in options else None
+    told = reading.in_words(tables, str(shown))
     for i, (ax, (panel, lines), table) in enumerate(zip(axes, data.items(), tables, strict=True)):
         assert ax.get_title(loc="left").split() == table.caption.split()
         assert table.caption.removesuffix(" (logarithmic)") == panel
@@ -74,8 +74,7 @@ def test_legend_lines_and_tables_belong_together(x, data, options):
         for name, row in zip(table.names, table.numbers, strict=True):
             assert np.allclose(row, drawn[name].get_ydata(), rtol=0.05)
         assert [float(column) for column in table.columns] == list(x)
-        if told:
-            assert told[i].said() == table.said()
+        assert told[i].said() == table.said()
         for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
             for place, label in zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True):
                 if limits[0] <= place <= limits[1]:

@@ -58,7 +58,7 @@ def test_each_panel_holds_the_arrow_the_name_and_the_score_of_one_key(query, key
     scores = {}
     for i, (name, key) in enumerate(keys.items()):
         panel = notes[2 * i : 2 * i + 2]
-        vectors = [np.subtract(note.xy, note.xyann) * [1, -1] for note in panel]  # y down: up
+        vectors = [np.subtract(note.xy, note.xyann) * [1, -1] for note in panel]  # y up
         assert all(np.allclose(note.xyann, dots[i]) for note in panel)
         pixels = np.linalg.norm(vectors[0]) / np.linalg.norm(query)
         assert np.allclose(vectors, np.multiply([query, key], pixels), atol=1e-4)
