@@ -156,8 +156,8 @@ def _draw_curves(
     heading, y = base.heading(title, width - 2 * base.PAD)
     # Names stand side by side as long as there is room for the widest.
     abreast = int(width // (max(map(base.text_width, names)) + 60)) or 1
-    legend = base.PAD + y
-    top = legend + (20 * -(-len(names) // abreast) + 10 if len(names) > 1 else 0)
+    legend_top = base.PAD + y
+    top = legend_top + (20 * -(-len(names) // abreast) + 10 if len(names) > 1 else 0)
     high = over + tall + 26
     n_line = -(-len(data) // columns)
     figure, page = base.empty_page(width, top + n_line * high + 20)
@@ -188,11 +188,13 @@ def _draw_curves(
             ax.set_xlabel(xlabel, **base.TEXT_STYLE | {"color": QUIET})
     if len(names) > 1:
         marks = [page.plot([], [], **style)[0] for style in styles.values()]
-        page.legend(
-            handles=marks, loc="upper left", bbox_to_anchor=(base.PAD, legend), ncols=abreast,
+        legend = page.legend(
+            handles=marks, loc="upper left", bbox_to_anchor=(base.PAD, legend_top), ncols=abreast,
             bbox_transform=page.transData, frameon=False, borderpad=0, borderaxespad=0,
             prop={"family": base.FONT, "size": base.BODY},
         )  # fmt: skip
+        for name in legend.get_texts():
+            name.set_parse_math(False)
     return figure
 
 

@@ -627,7 +627,8 @@ def _label_axes(ax: Axes, d: Content, size: Size | None) -> None:
         top=True, labeltop=True, bottom=False, labelbottom=False,
     )  # fmt: skip
     ax.xaxis.set_label_position("top")
-    ax.set(xlabel=d.names[1], ylabel=d.names[0])
+    ax.set_xlabel(d.names[1], parse_math=False)
+    ax.set_ylabel(d.names[0], parse_math=False)
     ax.set_title(d.title, loc="left", size=base.TITLE, color=INK, parse_math=False)
     ax.spines[:].set_visible(False)
 

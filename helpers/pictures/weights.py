@@ -262,7 +262,7 @@ def why_this_weight(
     scaled = scores / math.sqrt(d)
     weights = np.exp(scaled - scaled.max())
     weights /= weights.sum()
-    score, weight = number(scores[j]), number(weights[j])
+    score, weight = texts(scores)[j], texts(weights)[j]  # as the table writes them
     products = {"query": q, f"key of {who}": k[j], "product": q * k[j]}
     softmax = {"score": scores, f"÷ √{d}": scaled, "weight": weights}
     shares = {

@@ -60,6 +60,9 @@ OTHERS = {
         [[1, 0, 0], [1, 1, 0]], [[8, 6], [2, 4], [7, 4]], 1, 0, names=("L", "a"), title="A sum"
     ),
     "wide rows": lambda: row_times_column(torch.full((1, 8), 0.125), torch.ones(8, 8), 0, 7),
+    "one product": lambda: row_times_column([[2]], [[3]], 0, 0),
+    "one number": lambda: sheets([[[1]]]),
+    "one score": lambda: softmax_steps([0.5]),
     "ribbon": lambda: ribbon(4, 2, 2, title="Whose channels?"),
     "large ribbon": lambda: ribbon(8, 4, 2),
     "narrow ribbon": lambda: ribbon(1, 1, 1),

@@ -4,17 +4,33 @@ import base64
 import io
 import itertools
 import os
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from PIL import Image
 
-from helpers.pictures import base, heatmap
+from helpers.pictures import (
+    base,
+    block_diagram,
+    curves,
+    gpt_map,
+    head_diagram,
+    heatmap,
+    heatmaps,
+    lookup_diagram,
+    multi_head_diagram,
+    ribbon,
+    series_map,
+    sheets,
+)
 from helpers.pictures.base import break_lines, png_of, text_width
-from tests.pictures.examples import EXAMPLES, MAY, SCORES, WEIGHTS
+from tests.pictures import reading
+from tests.pictures.examples import BIG, EXAMPLES, HEATMAPS, LONG, MAY, SCORES, WEIGHTS, WORDS
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -43,10 +59,60 @@ def test_no_text_is_cut_off_or_covered(name, monkeypatch):
         box = text.get_window_extent()
         inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
         assert inside, f"cut off: {text.get_text()!r}"
+        is_number = re.fullmatch(r"[−⁻-]?[\d.⁻⁰¹²³⁴-⁹]+", text.get_text())
+        assert is_number or not text.get_parse_math(), f"{text.get_text()!r} would lose its $"
         if text.get_rotation() in (0, 90):
             level.append((text.get_text(), box.padded(-1)))
     for (one, first), (other, second) in itertools.combinations(level, 2):
         assert not first.overlaps(second), f"{one!r} lies on {other!r}"
+
+
+@pytest.mark.parametrize("name", HEATMAPS)
+def test_a_heatmap_says_the_same_drawn_in_its_table_and_in_words(name):
+    shown = EXAMPLES[name]()
+    figure, tables = shown.figure(), reading.read_html(shown.html())
+    maps = [reading.read_heatmap(ax) for ax in figure.axes if not ax.get_images()]
+    if maps[0].texts:
+        told = reading.in_words(tables, str(shown))
+        drawn = [heatmap.table() for heatmap in maps]
+        for faces in zip(drawn, tables, told, strict=True):
+            assert faces[0].said() == faces[1].said() == faces[2].said()
+    for drawn, table in zip(maps, tables, strict=True):
+        title = drawn.title or "".join(text.get_text() for text in figure.texts)
+        assert table.caption.split() == title.split()
+        assert (table.corner, table.over) == drawn.names
+        assert f"row = {table.corner}, column = {table.over}" in str(shown)
+        cells = [*np.ndindex(drawn.colours.shape[:2])]
+        assert drawn.masked == {(r, c) for r, c in cells if table.notes[r][c] == "masked"}
+        assert drawn.outlined == {(r, c) for r, c in cells if "outline" in table.styles[r][c]}
+        free = [at for at in cells if at not in drawn.masked]
+        fills = [reading.rgb(table.styles[r][c]["background"]) for r, c in free]
+        assert np.abs(np.array([drawn.colours[at] for at in free]) - fills).max() < 0.002
+        for r, c in drawn.texts:
+            assert drawn.inks[r, c] == to_hex(table.styles[r][c]["color"])
+
+
+@pytest.mark.parametrize("name", ["sheets", "many sheets", "why", "large why", "one token"])
+def test_tables_say_the_same_drawn_in_html_and_in_words(name):
+    shown = EXAMPLES[name]()
+    (page,) = shown.figure().axes
+    drawn, tables = reading.read_page(page), reading.read_html(shown.html())
+    for grid, table, told in zip(
+        drawn, tables, reading.in_words(tables, str(shown)), strict=name.endswith("sheets")
+    ):
+        assert grid.said() == table.said() == told.said()
+
+
+@pytest.mark.parametrize("name", ["row times column", "wide rows"])
+def test_factors_and_product_say_the_same_drawn_in_html_and_in_words(name):
+    shown = EXAMPLES[name]()
+    (page,) = shown.figure().axes
+    drawn, tables = reading.read_page(page), reading.read_html(shown.html())
+    assert [grid.said() for grid in drawn] == [table.said() for table in tables]
+    for table in tables:
+        told = reading.read_bare_text(str(shown), table.caption, len(table.names))
+        assert told == table.cells
+        assert table.caption in [text.get_text() for text in page.texts]
 
 
 def test_output_carries_text_version_picture_and_alt():
@@ -93,6 +159,50 @@ def test_the_few_colours_of_the_file_are_the_right_ones():
         x, y = figure.axes[0].transData.transform((col - 0.4, row - 0.4))
         colour = np.array(dots.getpixel((round(x), dots.height - round(y)))) / 255
         assert np.abs(colour - shown.content.colours[row, col]).max() < 0.02
+
+
+# One of each kind, with all that can be in it.
+REFERENCES = {
+    "heatmap": lambda: heatmap(
+        SCORES[:3, :4], rows=WORDS[:3], cols={"read": LONG[:4]}, mask=MAY[:3, 2:],
+        outline=[(1, 0), (2, 3)], title="Scores and a title of two lines",
+    ),
+    "heatmap, colours": lambda: heatmap(BIG[:13] - 0.2, title="Twenty"),
+    "heatmaps": lambda: heatmaps(
+        {"a": MAY[:1], "the second one": SCORES[:2], "c": SCORES[:1], "d": MAY[:1], "e": MAY[3:4]},
+        title="Five in two lines",
+    ),
+    "sheets": lambda: sheets(np.arange(12).reshape(2, 3, 2) - 100.5, title="Sheets"),
+    "ribbon": lambda: ribbon(7, 2, 2, title="Ribbon"),
+    "curves": lambda: curves(
+        [1, 4, 16], {"size": {"a": [1, 4, 16], "b": [1, 1, 1.01]}, "share": {"a": [0.2, 0.1, 0]}},
+        xlabel="d", logx=True, logy=["size"], columns=1, title="Two quantities",
+    ),
+    "head": lambda: head_diagram(B=None),
+    "many heads": multi_head_diagram,
+    "series": lambda: series_map("05"),
+    "gpt": gpt_map,
+    "lookup": lookup_diagram,
+    "block": block_diagram,
+} | {name: EXAMPLES[name] for name in (
+    "row times column", "staircase", "arrows", "softmax", "why"
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_reference(name, snapshot):
+    """Every place, colour and size, and all words. If a change is wanted: make refresh."""
+    shown = REFERENCES[name]()
+    figure = shown.figure()
+    png_of(figure)  # texts have no place before
+    assert "\n".join([shown.alt, "", str(shown), "", reading.listing(figure)]) == snapshot
+
+
+def test_reference_sizes(snapshot):
+    """How large each example is: least widths, and what is broken into lines or made smaller."""
+    sizes = {name: reading.size_of(EXAMPLES[name]().figure()) for name in EXAMPLES}
+    told = [f"{name}: {wide:.1f} x {high:.1f}" for name, (wide, high) in sizes.items()]
+    assert "\n".join(told) == snapshot
 
 
 def test_lines_are_broken_between_words():

@@ -2,6 +2,7 @@ import functools
 import itertools
 import re
 
+import numpy as np
 import pytest
 import torch
 from matplotlib.colors import to_hex
@@ -20,6 +21,7 @@ from helpers.pictures import (
 )
 from helpers.pictures.base import png_of, size_of
 from helpers.pictures.colours import CELL, INK, LINE, MARKED_CELL, ORANGE, PALE, QUIET
+from tests.pictures import reading
 
 NUMBERS = {"B": None, "T": 6, "C": 3, "head_size": 2, "value_size": 4}
 ALL = {
@@ -152,6 +154,43 @@ def test_arrows_lead_straight_from_edge_to_edge_and_cross_no_box(name):
         assert all(apart(arrow, box, slack=0.1) for _, box in drawn.boxes), gid
     for (a, one), (b, two) in itertools.combinations(drawn.arrows, 2):
         assert apart(one, two), f"{a} crosses {b}"
+
+
+@every
+def test_an_arrow_points_from_its_start_to_its_end(name):
+    drawn = drawn_as(name)
+    arrows = [p for p in drawn.ax.patches if type(p) is Polygon]
+    for arrow, (gid, _) in zip(arrows, drawn.arrows, strict=True):
+        corners = arrow.get_xy()[:-1]
+        tail, tip = (corners[0] + corners[-1]) / 2, corners[3]
+        touched = [
+            [box for box, at in drawn.boxes if not apart((*end, *end), at, slack=-0.1)]
+            for end in (tail, tip)
+        ]
+        ((start,), (end,)) = [[box.removeprefix("box ") for box in boxes] for boxes in touched]
+        assert gid == f"arrow {start} {end}"
+        wide = [np.ptp(corners[[i, -1 - i]], axis=0).sum() for i in range(3)]
+        assert wide[0] == pytest.approx(wide[1]), "a shaft is as thick at its end"
+        is_point = end.startswith("branch")
+        assert (wide[2] == pytest.approx(wide[1])) == is_point, "a tip, but at a branching point"
+
+
+@every
+def test_the_steps_in_words_are_the_rows_of_the_tables(name):
+    picture = ALL[name]()
+    unwrapped = str(picture).replace("\n    ->", " ->").splitlines()
+    told = [line.split(" -> ") for line in unwrapped if " -> " in line]
+    rows = []
+    for table in reading.read_html(picture.html()):
+        assert table.corner in ("operation", "notebook") and table.columns[-1] != ""
+        for does, cells in zip(table.names, table.cells, strict=True):
+            step = dict(zip(table.columns, cells, strict=True))
+            note = step.get("explained in") or step.get("place")
+            gives = f"{step.get('gives', '')} {step.get('shape', '')}".strip()
+            parts = [step.get("takes", ""), f"{does} [{note}]" if note else does, gives]
+            rows.append([part for part in parts if part])
+    assert [row for row in rows if len(row) > 1] == told
+    assert all(row[0] in unwrapped for row in rows if len(row) == 1)
 
 
 @every

@@ -6,6 +6,7 @@ from matplotlib.colors import same_color
 from helpers.pictures import curves
 from helpers.pictures.colours import CURVES
 from helpers.pictures.lines import decades
+from tests.pictures import reading
 
 X = [1, 4, 16, 64]
 PANELS = {
@@ -32,6 +33,60 @@ def test_every_line_is_drawn_through_its_numbers():
             assert np.array_equal(line.get_xydata(), np.column_stack([X, values]))
         colours = [line.get_color() for line in ax.lines]
         assert colours == [colour for colour, *_ in CURVES[:2]]  # the same in every panel
+
+
+OTHER = {
+    "loss": {"short": [3.0, 2.0, 1.5], "long": [4.0, 3.5, 0.5]},
+    "grad": {"long": [0.1, -0.2, 0.3], "wide": [-0.5, 0.25, 0.75]},
+    "norm": {"wide": [10.0, 20.0, 50.0], "short": [7.0, 1.0, 2.0]},
+    "rank": {"short": [1.0, 2.0, 5.0]},
+}
+
+
+@pytest.mark.parametrize(
+    ("x", "data", "options"),
+    [(X, PANELS, TWO), ([0, 5, 10], OTHER, {"xlabel": "step", "columns": 2})],
+)
+def test_legend_lines_and_tables_belong_together(x, data, options):
+    shown = curves(x, data, **options, title="All")
+    page, *axes = shown.figure().axes
+    assert reading.texts_on(page)[0][0] == "All"
+    looks = {}
+    for line, text in zip(
+        page.get_legend().get_lines(), page.get_legend().get_texts(), strict=True
+    ):
+        looks[text.get_text()] = (line.get_color(), line.get_marker(), line.get_linestyle())
+    assert len(set(looks.values())) == len(looks)
+    tables = reading.read_html(shown.html())
+    told = reading.in_words(tables, str(shown))
+    for i, (ax, (panel, lines), table) in enumerate(zip(axes, data.items(), tables, strict=True)):
+        assert ax.get_title(loc="left").split() == table.caption.split()
+        assert table.caption.removesuffix(" (logarithmic)") == panel
+        assert table.caption.endswith("(logarithmic)") == (ax.get_yscale() == "log")
+        assert table.names == list(lines) and table.over == options["xlabel"]
+        drawn = {line.get_label(): line for line in ax.lines}
+        assert {
+            name: (line.get_color(), line.get_marker(), line.get_linestyle())
+            for name, line in drawn.items()
+        } == {name: looks[name] for name in lines}
+        for name, values in lines.items():
+            assert drawn[name].get_xydata().T.tolist() == [list(map(float, x)), list(values)]
+        for name, row in zip(table.names, table.numbers, strict=True):
+            assert np.allclose(row, drawn[name].get_ydata(), rtol=0.05)
+        assert [float(column) for column in table.columns] == list(x)
+        assert told[i].said() == table.said()
+        for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            for place, label in zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True):
+                if limits[0] <= place <= limits[1]:
+                    assert float(label.get_text().replace("−", "-")) == pytest.approx(place)
+    # Panels stand as a text is read, and only the lowest of each column name the x axis.
+    columns = options.get("columns", 2)
+    corners = [(-round(ax.get_position().y1, 4), round(ax.get_position().x0, 4)) for ax in axes]
+    assert corners == sorted(corners)
+    assert len({left for _, left in corners}) == columns
+    assert [ax.get_xlabel() for ax in axes] == [""] * (len(axes) - columns) + [
+        options["xlabel"]
+    ] * columns
 
 
 def test_the_legend_names_the_lines_of_all_panels():

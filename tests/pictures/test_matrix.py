@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from helpers.pictures import heatmap, heatmaps
 from helpers.pictures.colours import INFINITE, MASKED, NAN
+from tests.pictures import reading
 from tests.pictures.examples import BIG, MAY, SCORES, WEIGHTS, WORDS
 
 # --- Content ----------------------------------------------------------------------------------
@@ -72,6 +73,57 @@ def test_the_artists_show_their_content():
     assert len(hatched.get_paths()) == 15
 
 
+UNLIKE = np.random.default_rng(1).uniform(0, 1, (13, 15))  # no two rows, columns or cells alike
+HEADS = np.random.default_rng(2).uniform(-3, 2, (3, 2, 4))  # (n_head, T_q, T_k)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "ends"),
+    [
+        (UNLIKE, {}, {0: "0", 1: "1"}),
+        (-3 * UNLIKE.T, {"vmin": -3, "vmax": 1}, {-3: "-3", 0: "0", 1: "1"}),
+        (UNLIKE, {"center": 0.25, "vmin": -0.5}, {-0.5: "-0.50", 0.25: "0.25", 1: "1"}),
+        (UNLIKE, {"vmax": 2}, {0: "0", 2: "2"}),
+    ],
+)
+def test_the_colours_mean_the_values_by_the_colour_bar(matrix, options, ends):
+    ax, bar = heatmap(matrix, **options).figure().axes
+    drawn, scale = reading.read_heatmap(ax), reading.read_bar(bar)
+    assert scale[2] == ends
+    step = (max(ends) - min(ends)) / 100
+    assert np.abs(reading.values_by(scale, drawn.colours) - matrix).max() < step
+    assert not drawn.texts and not drawn.masked
+
+
+@pytest.mark.parametrize("head", range(3))
+def test_every_head_is_drawn_under_its_name_with_its_own_cells(head):
+    names = {"rows": ["q a", "q b"], "cols": {"read": list("wxyz")}}
+    hidden = np.zeros((2, 4), bool)
+    hidden[1, head] = True
+    shown = heatmaps(
+        {f"n{h}": HEADS[h] for h in range(3)}, **names, titles=["first", "second", "third"],
+        mask={f"n{head}": ~hidden}, outline={f"n{head}": [(0, 3), (1, 2)]}, title="All heads",
+    )  # fmt: skip
+    figure = shown.figure()
+    assert [text.get_text() for text in figure.texts] == ["All heads"]
+    maps = [reading.read_heatmap(ax) for ax in figure.axes]
+    assert [drawn.title for drawn in maps] == ["first", "second", "third"]
+    drawn = maps[head]
+    assert drawn.names == ("query (who reads)", "read")
+    assert drawn.labels == ({0: "q a", 1: "q b"}, dict(enumerate("wxyz")))
+    assert drawn.masked == {(1, head)}
+    assert drawn.outlined == {(0, 3), (1, 2)}
+    assert not maps[head - 1].masked and not maps[head - 1].outlined
+    for (r, c), text in drawn.texts.items():
+        assert float(text) == pytest.approx(HEADS[head][r, c], abs=0.006)
+        assert reading.contrast(drawn.inks[r, c], drawn.colours[r, c]) >= 4.5
+        # Blue below zero, red above it, stronger where it is farther away.
+        red, _, blue = drawn.colours[r, c]
+        assert (red > blue) == (HEADS[head][r, c] > 0)
+    lefts = [ax.get_position().x0 for ax in figure.axes]
+    assert lefts == sorted(lefts)
+
+
 def test_above_twelve_a_colour_bar_stands_for_the_numbers():
     ax, bar = heatmap(BIG).figure().axes
     assert not ax.texts
@@ -83,7 +135,8 @@ def test_above_twelve_a_colour_bar_stands_for_the_numbers():
 def test_into_an_axes_of_your_own():
     figure = Figure()
     left, right = figure.subplots(1, 2)
-    shown = heatmap(WEIGHTS, ax=right, title="Right")
+    shown = heatmap(WEIGHTS, ax=right, title="Right", rows="$q$", cols="$k$")
+    assert not right.yaxis.label.get_parse_math() and not right.xaxis.label.get_parse_math()
     assert right.get_title(loc="left") == "Right"
     assert len(right.texts) == 36
     assert not left.texts
@@ -250,7 +303,12 @@ def test_heads_are_named_and_broken_into_even_lines():
         (WEIGHTS, {"vmin": 1, "vmax": 1}, ValueError, "vmin must be smaller than vmax.*1 and 1"),
         (WEIGHTS, {"vmin": 3}, ValueError, "limits 3 and 1"),
         (WEIGHTS, {"vmax": np.nan}, ValueError, "vmax must be a finite"),
-        (WEIGHTS, {"center": 2, "vmin": 0, "vmax": 1}, ValueError, "between vmin and vmax, got 2"),
+        (
+            WEIGHTS,
+            {"center": 2, "vmin": 0, "vmax": 1},
+            ValueError,
+            r"between vmin and vmax, got 2, limits 0…1$",
+        ),
         (WEIGHTS, {"fmt": "d"}, ValueError, "fmt must be"),
         (WEIGHTS, {"outline": [(6, 0)]}, ValueError, r"\(6, 0\)"),
     ],

@@ -70,6 +70,19 @@ def test_classes_and_styles_describe_the_same_looks(size):
             assert declarations in STYLESHEET
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_reference(size, snapshot):
+    """How each kind of cell looks. If a change is wanted: make refresh."""
+    rows = [("plain", [Cell("a", "plain")]), ("marked", [Cell("b", "marked")])]
+    rows += [
+        ("masked", [Cell("–", "masked framed", note="masked")]),
+        ("faint", [Cell("c", "faint bold")]),
+    ]
+    rows += [("bar", [Cell("d", "best", bar=0.3)])]
+    table = Table(["over"], rows, "caption", "corner", "columns", size, framed_row=1)
+    assert table.html().replace("><", ">\n<") == snapshot
+
+
 def test_the_grid_draws_the_cells_of_the_table():
     _, ax = base.empty_page(200, 100)
     cells = plain_cells([["1", "2"], ["3", "4"]], marked=[(1, 0)])

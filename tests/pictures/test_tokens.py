@@ -1,10 +1,13 @@
+import re
+
 import numpy as np
 import pytest
 import torch
 from matplotlib.colors import to_hex
 
 from helpers.pictures import staircase
-from helpers.pictures.colours import ORANGE
+from helpers.pictures.colours import FAINT, ORANGE
+from tests.pictures import reading
 
 X = torch.tensor([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0], [4.0, 1.0]])  # (4, 2)
 WINDOW = np.tri(5, dtype=bool) & ~np.tri(5, k=-2, dtype=bool)
@@ -29,6 +32,56 @@ def test_the_staircase_has_one_arrow_for_each_pair(mask):
     assert arrows(staircase(5, mask=mask)) == {
         (j, t): bool(j == t) for t, j in np.argwhere(may).tolist()
     }
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_arrows_table_and_words_name_the_same_pairs(seed):
+    may = np.random.default_rng(seed).random((6, 6)) < 0.4
+    shown = staircase(6, mask=may, title="Who")
+    pairs = {(j, t) for t, j in np.argwhere(may).tolist()}
+    assert set(arrows(shown)) == pairs
+    (table,) = reading.read_html(shown.html())
+    assert (table.caption, table.corner, table.over) == ("Who", "output", "input")
+    in_table = {
+        (int(table.columns[c]), int(name)): text
+        for name, row in zip(table.names, table.cells, strict=True)
+        for c, text in enumerate(row)
+        if text
+    }
+    assert in_table == {(j, t): "self" if j == t else "yes" for j, t in pairs}
+    in_words = set()
+    for line in str(shown).splitlines()[1:]:
+        output, inputs = (re.findall(r"\d+|itself", part) for part in line.split("reads"))
+        in_words |= {(int(output[0] if j == "itself" else j), int(output[0])) for j in inputs}
+    assert in_words == pairs
+    assert f"{may.sum()} arrows" in shown.alt
+
+
+def test_inputs_stand_in_a_row_and_each_output_above_its_input_and_higher():
+    (page,) = staircase(4, title="Who").figure().axes
+    circles = [(patch.center, patch.get_radius()) for patch in page.patches]
+    for t in range(4):
+        places = [at for text, at in reading.texts_on(page) if text == str(t)]
+        assert [place in [center for center, _ in circles] for place in places] == [True, True]
+    spots = [[at for text, at in reading.texts_on(page) if text == str(t)] for t in range(4)]
+    inputs, outputs = (
+        [max(s, key=lambda at: at[1]) for s in spots],
+        [min(s, key=lambda at: at[1]) for s in spots],
+    )
+    assert len({y for _, y in inputs}) == 1
+    assert [x for x, _ in inputs] == [x for x, _ in outputs] == sorted(x for x, _ in inputs)
+    heights = [y for _, y in outputs]
+    assert heights == sorted(heights, reverse=True) and len(set(heights)) == 4
+    found = dict(reading.texts_on(page))
+    assert found["inputs"][1] == inputs[0][1] and found["outputs"][1] == outputs[0][1]
+    for note in page.texts:
+        if getattr(note, "arrow_patch", None):
+            own = note.xyann[0] == note.xy[0]
+            style = note.arrow_patch.get_linewidth(), to_hex(note.arrow_patch.get_edgecolor())
+            assert style == ((2, ORANGE) if own else (1, FAINT))
+            # The head lies at the output: it points upwards.
+            assert note.xy[1] < note.xyann[1]
+            assert note.arrow_patch.get_arrowstyle().__class__.__name__ == "CurveFilledB"
 
 
 def test_the_staircase_says_what_each_output_reads():

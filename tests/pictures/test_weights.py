@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from matplotlib.colors import to_hex
 from helpers.numbers import number
 from helpers.pictures import score_arrows, softmax_steps, why_this_weight
 from helpers.pictures.colours import BLUE, ORANGE, PALE
+from tests.pictures import reading
 
 WORDS = ["Life", "is", "short"]
 QUERY = torch.tensor([1.0, 2.0])
@@ -38,6 +40,95 @@ def test_arrows_point_as_their_vectors_and_tell_the_dot_product():
         "  a          1       0.50   2.00",
         "  b         -2       0.25  -1.50",
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ([1.0, 2.0], {"up": [0.5, 3.0], "left": [-2.0, 0.25], "down": [-1.0, -1.5]}),
+        ([-3.0, 0.5], {"far": [4.0, 1.0], "near": [0.2, -0.1]}),
+    ],
+)
+def test_each_panel_holds_the_arrow_the_name_and_the_score_of_one_key(query, keys):
+    shown = score_arrows(query, keys)
+    (page,) = shown.figure().axes
+    places = dict(reading.texts_on(page))
+    notes = [note for note in page.texts if getattr(note, "arrow_patch", None)]
+    dots = [line.get_xydata()[0] for line in page.lines]
+    scores = {}
+    for i, (name, key) in enumerate(keys.items()):
+        panel = notes[2 * i : 2 * i + 2]
+        vectors = [np.subtract(note.xy, note.xyann) * [1, -1] for note in panel]  # y up
+        assert all(np.allclose(note.xyann, dots[i]) for note in panel)
+        pixels = np.linalg.norm(vectors[0]) / np.linalg.norm(query)
+        assert np.allclose(vectors, np.multiply([query, key], pixels), atol=1e-4)
+        x, y = places[name]
+        assert all(y < end[1] for note in panel for end in (note.xy, note.xyann))
+        (score,) = [t for t, at in places.items() if at[0] == x and at[1] > y and t != name]
+        scores[name] = float(score.removeprefix("score "))
+    assert scores == pytest.approx(
+        {name: np.dot(query, key) for name, key in keys.items()}, abs=0.01
+    )
+    (table,) = reading.read_html(shown.html())
+    (told,) = reading.in_words([table], str(shown))
+    assert table.said() == told.said()
+    assert table.columns == ["channel 0", "channel 1", "score"]
+    assert np.allclose(table.numbers[:, :2], [*keys.values()], atol=0.01)
+    assert dict(zip(table.names, table.numbers[:, 2], strict=True)) == scores
+    for row in table.styles:
+        assert ["outline" in style for style in row] == [False, False, True]
+    asked = str(shown).splitlines()[1]
+    assert np.allclose([float(q) for q in re.findall(r"-?[\d.]+", asked)], query, atol=0.01)
+    assert asked.startswith("query: (") and asked in shown.html()
+
+
+@pytest.mark.parametrize(
+    ("scores", "allowed"),
+    [(SCORES, ALLOWED), ([0.5, -1.0, 12.0, 11.0, 3.0], [True, True, True, True, False])],
+)
+def test_every_step_of_the_softmax_stands_under_its_key(scores, allowed):
+    keys = [f"k{i}" for i in range(len(scores))]
+    shown = softmax_steps(scores, allowed, labels=keys, title="One row")
+    (page,) = shown.figure().axes
+    (table,) = reading.read_html(shown.html())
+    lines = [re.split(r"\s{2,}", line.strip()) for line in str(shown).splitlines()[1:]]
+    grids = reading.grids_on(page)
+    masked = torch.tensor(scores).masked_fill(~torch.tensor(allowed), -torch.inf)
+    top = masked.max() if masked.max() > 10 else 0
+    grown = (masked - top).exp()
+    steps = torch.stack([torch.tensor(scores), masked, grown, masked.softmax(-1)])
+    for r, (grid, values) in enumerate(zip(grids, steps, strict=True)):
+        (row,) = grid
+        assert [float(box.text) for box in row] == pytest.approx(values.tolist(), abs=0.0051)
+        assert table.cells[r][:-1] == [box.text for box in row] == lines[r + 1][1 : 1 + len(row)]
+        fills = [to_hex(style["background"]) for style in table.styles[r][:-1]]
+        assert fills == [box.fill for box in row]
+        total = table.cells[r][-1]
+        beside = [
+            t
+            for t, (x, y) in reading.texts_on(page)
+            if y == row[0].y + row[0].height / 2 and x > row[-1].x + row[-1].width
+        ]
+        assert "".join(beside) == total == "".join(lines[r + 1][1 + len(row) :])
+        assert (total != "") == (r >= 2)
+        if total:
+            assert float(total.removeprefix("sum ")) == pytest.approx(
+                values.sum().item(), abs=0.0051
+            )
+    assert table.columns == [*keys, ""] and lines[0] == keys
+    assert [line[0] for line in lines[1:]] == table.names
+    assert (table.caption, table.over) == ("One row", "key (who is read)")
+    middles = [box.x + box.width / 2 for box in grids[0][0]]
+    for key, x in zip(keys, middles, strict=True):
+        above, below = sorted(at for text, at in reading.texts_on(page) if text == key)
+        assert above[0] == below[0] == pytest.approx(x)
+        assert above[1] < grids[0][0][0].y < grids[-1][0][0].y < below[1]
+    bars = page.containers[0]
+    assert [bar.get_x() + bar.get_width() / 2 for bar in bars] == pytest.approx(middles)
+    heights = np.array([bar.get_height() for bar in bars])
+    assert np.allclose(heights / heights.sum(), steps[-1], atol=1e-6)
+    (line,) = page.lines
+    assert {bar.get_y() for bar in bars} == set(line.get_ydata())  # they stand on it
 
 
 def test_softmax_steps_end_in_the_softmax():
@@ -90,6 +181,40 @@ def test_the_weight_that_is_explained_is_marked():
     frames = [patch for patch in ax.patches if not patch.get_fill()]
     assert len(frames) == 3 + 4 + 1  # a row of scores, the shares, and the sum of the products
     assert shown.html().count("outline:2px") == 3 + 4
+
+
+@pytest.mark.parametrize("j", [0, 2])
+def test_arrows_lead_from_the_score_to_its_key_and_from_its_weight_to_the_shares(j):
+    (page,) = why_this_weight(QUERY, KEYS, VALUES, j, words=WORDS).figure().axes
+    products, weights, shares, (((score,),)) = reading.grids_on(page)
+    row = weights[j]
+    assert score.text == row[0].text and score.marked
+    assert score.x == products[-1][2].x and score.y > products[-1][2].y  # below the products
+    assert [[box.marked for box in line] for line in weights] == [[r == j] * 3 for r in range(3)]
+    assert [[box.marked for box in line] for line in shares] == [[False, True, False]] * 4
+    first, second = [line.get_xydata() for line in page.lines]
+    bar = page.containers[0][j]
+    middle = row[0].y + row[0].height / 2
+    assert bar.get_y() + bar.get_height() / 2 == pytest.approx(middle)
+    assert first[0, 0] > score.x + score.width and first[0, 1] == score.y + score.height / 2
+    assert score.x + score.width < first[-1, 0] < weights[0][0].x and first[-1, 1] == middle
+    assert row[-1].x + row[-1].width < bar.get_x() < second[0, 0] and second[0, 1] == middle
+    assert bar.get_x() + bar.get_width() < second[0, 0]
+    assert second[-1, 0] < shares[0][0].x
+    assert shares[0][0].y < second[-1, 1] < shares[-1][0].y + shares[-1][0].height
+    for elbow, tip in zip((first, second), page.patches[-2:], strict=True):
+        for (a, b), (c, d) in pairwise(elbow):
+            assert a == c or b == d  # level or upright
+        (x, y) = tip.get_xy()[2]
+        assert y == elbow[-1, 1] and x > elbow[-1, 0]
+
+
+def test_whole_scores_are_written_alike_everywhere():
+    shown = why_this_weight([1.0, 2.0], [[3.0, 4.0], [0.0, 1.0]], [[1.0], [2.0]], 0)
+    assert "add up to the score: 11." in str(shown)
+    (page,) = shown.figure().axes
+    *_, (((score,),)) = reading.grids_on(page)
+    assert score.text == reading.read_html(shown.html())[1].cells[0][0] == "11"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,188 @@
+"""The pictures that a notebook stores are those that its code draws.
+
+nbval compares the text version of a picture only. Here the cells run in this process, and each
+picture's dots, size, alt text and text version are compared with the stored ones.
+"""
+
+import base64
+import copy
+import io
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from helpers.pictures import base, heatmap
+from tests.cells import fresh_shell
+from tools import notebooks
+from tools.refresh import code_cells, is_ignored
+
+TILE = 16  # dots: a picture is compared tile by tile, since one cell of many is a small part
+# How far a tile may lie off on average, of 255. Drawn twice, or on two threads, a picture has the
+# same dots; numbers that are all off by 0.0001 make 0.8; 0.05 in one of 64 x 64 cells makes 7.7.
+MOST = 4.0
+
+
+def faces(shown):
+    """What a cell stores of its value, {"image/png": …, "text/plain": …, "metadata": …}."""
+    made = shown._repr_mimebundle_()
+    data, metadata = made if isinstance(made, tuple) else (made, {})
+    return {kind: part for kind, part in data.items() if "widget" not in kind}, metadata
+
+
+def redrawn(book):
+    """Run the cells of a notebook, and give the faces of each value that has a picture, by cell."""
+    drawn = {}
+    with fresh_shell() as shell, torch.random.fork_rng(devices=[]):
+        for cell in code_cells(book):
+            value = shell.run(cell.source).value
+            if isinstance(value, base.Picture):
+                drawn[cell.id] = faces(value)
+    return drawn
+
+
+def stored(book):
+    return {
+        cell.id: (dict(output.data), dict(output.metadata))
+        for cell in code_cells(book)
+        for output in cell.outputs
+        if set(output.get("data", {})) & {"image/png", "text/html"}
+    }
+
+
+def distance(png, other):
+    """How far two pictures lie apart where they differ most: the mean over one tile, 0 to 255."""
+    one, two = (
+        np.asarray(Image.open(io.BytesIO(base64.b64decode(p))).convert("RGB"), float)
+        for p in (png, other)
+    )
+    if one.shape != two.shape:
+        return 255.0
+    apart = np.abs(one - two).mean(2)
+    high, wide = (-(-n // TILE) * TILE for n in apart.shape)
+    apart = np.pad(apart, [(0, high - apart.shape[0]), (0, wide - apart.shape[1])])
+    return apart.reshape(high // TILE, TILE, wide // TILE, TILE).mean((1, 3)).max()
+
+
+def stale(book, drawn):
+    """What is stored and is no longer drawn so, in words."""
+    kept = stored(book)
+    for name in [*kept, *(name for name in drawn if name not in kept)]:
+        if name not in drawn or name not in kept:
+            yield f"{name}: a picture is {'not drawn any more' if name in kept else 'not stored'}"
+            continue
+        (old, old_about), (new, new_about) = kept[name], drawn[name]
+        if set(old) != set(new):
+            yield f"{name}: stored are {sorted(old)}, made are {sorted(new)}"
+            continue
+        for kind in new:
+            if kind == "image/png":
+                if (apart := distance(old[kind], new[kind])) > MOST:
+                    yield f"{name}: another picture, {apart:.0f} of 255 away"
+            elif old[kind] != new[kind]:
+                yield f"{name}: another {kind}:\n{old[kind]}\n--- now:\n{new[kind]}"
+        if old_about != new_about:
+            yield f"{name}: stored is {old_about}, now it is {new_about}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
+def test_stored_pictures_are_what_the_code_draws(path):
+    book = nbformat.read(path, as_version=4)
+    drawn = redrawn(book)
+    for cell in code_cells(book):
+        if is_ignored(cell) and cell.id in drawn:
+            drawn[cell.id][0]["image/png"] = stored(book)[cell.id][0]["image/png"]
+    found = "\n".join(stale(book, drawn))
+    assert not found, f"{found}\nIf the new ones are right: make refresh NB={path.stem[:2]}"
+    assert len(drawn) >= 4
+
+
+# --- The comparison itself ---------------------------------------------------------------------
+
+CODE = (
+    "from helpers.pictures import heatmap",
+    "heatmap([[0.1, 0.9], [0.4, 0.6]], title='One')",
+    "heatmap([[0.1, 0.9], [0.6, 0.4]], title='Two')",
+)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A notebook of two pictures, and what its code draws."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CODE])
+    drawn = redrawn(book)
+    for cell in code_cells(book):
+        if cell.id in drawn:
+            data, metadata = copy.deepcopy(drawn[cell.id])
+            cell.outputs = [nbformat.v4.new_output("execute_result", data, metadata=metadata)]
+    return book, drawn
+
+
+def test_a_sound_notebook_is_found_sound(small):
+    book, drawn = small
+    assert len(drawn) == 2
+    assert list(stale(book, drawn)) == []
+
+
+def swap_pngs(one, two):
+    one.data["image/png"], two.data["image/png"] = two.data["image/png"], one.data["image/png"]
+
+
+def edit_alt(one, two):
+    described = two.metadata["image/png"]
+    described["alt"] = described["alt"].replace("2 by 2", "2 by 3")
+
+
+def edit_width(one, two):
+    one.metadata["image/png"]["width"] += 1
+
+
+def edit_table(one, two):
+    two.data["text/plain"] = two.data["text/plain"].replace("0.60", "0.61")
+
+
+def store_a_table_for_a_picture(one, two):
+    one.data["text/html"] = "<table></table>"
+
+
+def store_another_size(one, two):
+    dots = Image.open(io.BytesIO(base64.b64decode(one.data["image/png"])))
+    file = io.BytesIO()
+    dots.crop((0, 0, dots.width - 1, dots.height)).save(file, "PNG")
+    one.data["image/png"] = base64.b64encode(file.getvalue()).decode()
+
+
+def drop(one, two):
+    del two.data["image/png"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (swap_pngs, "another picture"),
+        (edit_alt, "2 by 3"),
+        (edit_width, "width"),
+        (edit_table, "another text/plain"),
+        (store_a_table_for_a_picture, "text/html"),
+        (store_another_size, "another picture, 255"),
+        (drop, "not stored"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_an_edited_output_is_found(small, edit, words):
+    book, drawn = copy.deepcopy(small)
+    edit(*(cell.outputs[0] for cell in code_cells(book) if cell.outputs))
+    assert words in "\n".join(stale(book, drawn))
+
+
+@pytest.mark.parametrize("cells", [1, 30])
+def test_one_changed_cell_of_many_is_found(cells):
+    before = np.random.default_rng(0).uniform(0, 0.9, (cells, cells))
+    after = before.copy()
+    after[-1, 0] += 0.05
+    pngs = [base64.b64encode(base.png_of(heatmap(m).figure())) for m in (before, before, after)]
+    assert distance(*pngs[:2]) == 0
+    assert distance(*pngs[1:]) > MOST
