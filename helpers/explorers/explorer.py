@@ -22,7 +22,23 @@ from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import STYLESHEET, Cell, text_html
 
 CLASS = "attention-explorer"
-STYLES = f"""{STYLESHEET}<style>
+# ipywidgets leaves the handle of a slider without a name for screen readers, and as its value it
+# tells 0.7999999999999998, or the place of an option in its list. No trait changes that: the page
+# itself copies what stands beside the slider, again at every step.
+NAME_SLIDERS = f"""
+const box = this.closest('.{CLASS}-box');
+const name = () => {{
+  for (const slider of box.querySelectorAll('.widget-slider')) {{
+    const [label, handle, readout] = ['.widget-label', '.noUi-handle', '.widget-readout']
+      .map(part => slider.querySelector(part));
+    handle?.setAttribute('aria-label', label.textContent);
+    handle?.setAttribute('aria-valuetext', readout.textContent);
+  }}
+}};
+new MutationObserver(name).observe(box, {{childList: true, subtree: true}});
+name();
+"""
+STYLES = f"""{STYLESHEET}<style onload="{NAME_SLIDERS}">
 .{CLASS} p {{margin: 4px 0; line-height: 1.4}}
 .{CLASS} svg {{font: 12px sans-serif; fill: currentColor; display: block}}
 .{CLASS}.tall-rows td {{height: 20px}}
@@ -60,6 +76,7 @@ class Explorer:
         self.view.add_class(CLASS)
         styles = widgets.HTML(STYLES, layout={"display": "none"})
         self.box = widgets.VBox([styles, self.arrange()])
+        self.box.add_class(f"{CLASS}-box")
         for control in controls.values():
             control.observe(self._redraw, names="value")
         self._redraw()

@@ -1,5 +1,7 @@
 """The notebooks in real JupyterLab: make browser (not part of make test)."""
 
+import re
+
 import nbformat
 import pytest
 
@@ -41,6 +43,16 @@ def test_it_starts_at_notebook_00_asks_nothing_and_stays_on_this_machine(lab, pa
     assert lab.hosts_asked() == []
 
 
+def nameless(page):
+    """Controls of widgets that a screen reader would announce without a name, by their role."""
+    cells = page.locator(".jp-Notebook .jp-OutputArea-output")
+    counts = {}
+    for role in ("slider", "combobox", "checkbox", "button"):
+        named = cells.get_by_role(role, name=re.compile(r"\S"))
+        counts[role] = cells.get_by_role(role).count() - named.count()
+    return {role: count for role, count in counts.items() if count}
+
+
 @pytest.mark.parametrize("name", [path.name for path in notebooks.names()])
 def test_a_notebook_runs_through(lab, page, name):
     browser.open_notebook(page, f"{lab.url}/lab/tree/{name}?token={browser.TOKEN}&reset")
@@ -52,6 +64,10 @@ def test_a_notebook_runs_through(lab, page, name):
         here = shown.nth(number)
         wanted = "raises-exception" in cell.metadata.get("tags", [])
         assert (here.locator(STDERR).count() > 0) == wanted, f"cell {number + 1}"
+    assert nameless(page) == {}
+    for slider in page.locator(".jp-Notebook .widget-slider").all():
+        told = slider.get_by_role("slider").get_attribute("aria-valuetext")
+        assert told == slider.locator(".widget-readout").inner_text()
     assert "Box(" not in page.locator(".jp-Notebook").inner_text()
     for cell in page.locator(".attention-explorer td.plain").all():
         padding = cell.evaluate("cell => getComputedStyle(cell).padding")

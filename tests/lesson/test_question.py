@@ -1,5 +1,11 @@
 """A prediction on the screen: in text, with buttons, and answered in code."""
 
+from xml.etree import ElementTree
+
+import ipywidgets
+import pytest
+
+from helpers.lesson import PREDICTIONS
 from helpers.lesson.question import Question, as_html
 from tests.lesson.examples import PREDICTION
 
@@ -36,6 +42,43 @@ def test_buttons_answer_and_explain():
     assert "In decimals" not in question.shown_feedback.value
     assert [button.icon for button in question.buttons.values()] == ["", "check"]
     assert "Your answer: b)" in str(question)
+
+
+def shown(question):
+    """What stands on the screen: the question, the buttons, and the feedback as plain text."""
+    head, *buttons, feedback = question.box.children
+    told = ElementTree.fromstring(f"<div>{feedback.value}</div>")
+    assert [part.get("role") for part in told] in ([], ["alert"]), "read aloud when it appears"
+    return head.value, buttons, "".join(told.itertext())
+
+
+@pytest.mark.parametrize("prediction", [PREDICTION, *PREDICTIONS.values()], ids=lambda p: p.id)
+def test_a_click_shows_its_explanation_and_only_it(prediction):
+    question = Question(prediction)
+    head, buttons, feedback = shown(question)
+    assert prediction.id in head and feedback == "", "nothing is given away"
+    assert len(buttons) == len(prediction.choices)
+    wrong = [letter for letter in prediction.choices if letter != prediction.answer]
+    for letter in [*wrong, prediction.answer, *wrong]:
+        place = list(prediction.choices).index(letter)
+        assert buttons[place].description.startswith(f"{letter}) ")
+        buttons[place].click()
+        right = letter == prediction.answer
+        told = prediction.choices[letter].explanation.replace("`", "")
+        feedback = shown(question)[2]
+        assert feedback == (f"✓ {told}" if right else f"✗ {told} Try another answer.")
+        icons = [""] * len(buttons)
+        icons[place] = "check" if right else "times"
+        assert [button.icon for button in buttons] == icons
+
+
+def test_the_keyboard_reaches_every_choice_from_first_to_last():
+    _, buttons, _ = shown(Question(PREDICTION))
+    assert [button.description[0] for button in buttons] == ["a", "b"]
+    for button in buttons:
+        assert isinstance(button, ipywidgets.Button), "a button of the browser, for Tab and Enter"
+        assert not button.disabled and button.tabbable is not False
+        assert button.layout.display != "none"
 
 
 def test_a_question_answered_by_a_button_is_shown_so_again():
