@@ -19,6 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from tools import notebooks
+from tools.prose_numbers import Number, claims, marks, numbers, sentences
 from tools.refresh import WIDGET_VIEW
 
 Finding = tuple[int | None, str, str]
@@ -27,7 +28,8 @@ RULES: dict[str, Callable[["Book"], Iterator[Finding]]] = {}
 MAX_LINES = 25  # of code in a cell
 MAX_CODE_CELLS = 3  # in a row, without words
 MAX_OUTPUT_LINES = 40
-MAX_BYTES = 300_000
+NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
+MAX_BYTES = 300 * 1024
 PUBLIC = ("attention", "clinic", "explorers", "lesson", "pictures", "show", "stack", "toy")
 EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 
@@ -83,6 +85,12 @@ class Book:
     def outputs(self) -> list[tuple[int, NotebookNode]]:
         """Every output with the number of its cell."""
         return [(n, output) for n, cell in self.code for output in cell.outputs]
+
+    @cached_property
+    def numbers(self) -> dict[int, list[Number]]:
+        """All numbers in the code and in the outputs of each code cell."""
+        said = {n: [cell.source, *map(_said, cell.outputs)] for n, cell in self.code}
+        return {n: numbers(re.sub(r"</?[a-zA-Z][^>]*>", " ", "\n".join(parts))) for n, parts in said.items()}
 
     @cached_property
     def lessons(self) -> "Lessons":
@@ -169,7 +177,7 @@ def file_name(book: Book) -> Iterator[Finding]:
 def file_size(book: Book) -> Iterator[Finding]:
     """A notebook has at most 300 KB."""
     if book.size > MAX_BYTES:
-        yield None, f"has {book.size // 1000} KB", f"at most {MAX_BYTES // 1000}: smaller pictures"
+        yield None, f"has {book.size // 1024} KB", f"at most {MAX_BYTES // 1024}: smaller pictures"
 
 
 @rule
@@ -275,6 +283,61 @@ def markdown_images(book: Book) -> Iterator[Finding]:
         ]
         for found in re.findall(r"!\[\s*\]\([^)]*\)", text) + tags_without:
             yield n, f"has a picture without alt text: {found[:40]}", "say in it what it shows"
+
+
+@rule
+def prose_numbers(book: Book) -> Iterator[Finding]:
+    """A decimal, a signed number, a % or a power of ten in the text is computed by a cell nearby.
+
+    All those of a sentence stand together in the code and outputs of one cell, or have been said
+    in the text above. Any other has a mark, see ``tools.prose_numbers``.
+    """
+    told: list[Number] = []
+    for n, cell in book.cells:
+        if cell.cell_type != "markdown":
+            continue
+        before = [m for m in book.numbers if m < n][-NEAR_BEFORE:]
+        after = [m for m in book.numbers if m > n][:NEAR_AFTER]
+        sources = [*(book.numbers[m] for m in before + after), list(told)]
+        marked = [x for mark in marks(cell.source) for x in mark.accounted + mark.supposed]
+        for sentence in sentences(cell.source):
+            stated = claims(sentence)
+            told += stated
+            unmarked = [claim for claim in stated if not _stands_in(claim, marked)]
+            missing = min(
+                ([c for c in unmarked if not _stands_in(c, source)] for source in sources), key=len
+            )
+            for claim in missing:
+                yield (
+                    n,
+                    f"says {claim.text}, which no cell nearby computes"
+                    + (" with the rest of its sentence" if len(missing) < len(unmarked) else ""),
+                    f"correct it, or say where it comes from: <!-- {claim.text} = 1 - 0.27 -->"
+                    f" or <!-- {claim.text}: read off the live picture -->",
+                )
+
+
+def _stands_in(claim: Number, numbers: list[Number]) -> bool:
+    return any(claim.stands_for(number) for number in numbers)
+
+
+@rule
+def marked_numbers(book: Book) -> Iterator[Finding]:
+    """A mark such as ``<!-- 0.73 = 1 - 0.27 -->`` comes out, and its number stands in the text."""
+    for n, cell in book.cells:
+        if cell.cell_type != "markdown":
+            continue
+        for comment in re.findall(r"<!--(.*?)-->", cell.source, re.S):
+            if "--" in comment:
+                yield n, f"has -- in the mark{comment}", "GitHub would show it: write - -3"
+        if re.search(r"^ *<!--", cell.source, re.M):
+            yield n, "has a mark at the start of a line", "it ends the paragraph: put it after a sentence"
+        stated = {claim.text for text in sentences(cell.source) for claim in claims(text)}
+        for mark in marks(cell.source):
+            if fault := mark.fault():
+                yield n, f"has the mark {mark.left}, which {fault}", "correct the text or the mark"
+            if not mark.accounted or any(x.text not in stated for x in mark.accounted):
+                yield n, f"marks {mark.left}, which its text does not say", "correct the mark"
 
 
 # ---------------------------------------------------------------- the code
