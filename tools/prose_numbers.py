@@ -24,7 +24,7 @@ NUMBER = re.compile(
     (?P<digits>\d+(?:,\d{3})*(?:\.\d+)?)  # 0.50, 22,000
     (?:e(?P<e>[-+]?\d+)                   # 3e-11
       |\s?[·×]\s?10(?P<times>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)      # 3 · 10⁻¹¹
-      |(?P<power>(?<=(?<!\d)10)[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)   # 10⁻⁶
+      |(?P<power>⁻[⁰¹²³⁴⁵⁶⁷⁸⁹]+|(?<=(?<!\d)10)[⁰¹²³⁴⁵⁶⁷⁸⁹]+)  # 10⁻⁶, 10⁶, but not 4²
     )?
     (?P<percent>\s?%)?
     (?![\w⁻⁰¹²³⁴⁵⁶⁷⁸⁹]|\.\d)""",
@@ -70,7 +70,10 @@ def claims(text: str) -> list[Number]:
     return [
         _number(match)
         for match in NUMBER.finditer(text)
-        if ("." in match["digits"] or any(match[g] for g in ("sign", "e", "times", "power", "percent")))
+        if (
+            "." in match["digits"]
+            or any(match[g] for g in ("sign", "e", "times", "power", "percent"))
+        )
         and not EXERCISE.fullmatch(match[0])
         and not ORDINAL.search(text[: match.start()])
     ]
@@ -79,9 +82,10 @@ def claims(text: str) -> list[Number]:
 def _number(match: re.Match) -> Number:
     digits = match["digits"].replace(",", "")
     value, place = Decimal(digits), -len(digits.partition(".")[2])
-    exponent = int(match["e"] or (match["times"] or match["power"] or "").translate(RAISED) or 0)
-    if match["power"]:  # of 10⁻⁶, the 10 is no factor
-        value = Decimal(1)
+    exponent = int(match["e"] or (match["times"] or "").translate(RAISED) or 0)
+    if match["power"]:
+        value = value ** int(match["power"].translate(RAISED))
+        place += value.adjusted()
     if match["percent"]:
         exponent -= 2
     if match["sign"]:
@@ -147,6 +151,10 @@ OPERATORS = {
 FUNCTIONS = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "log2": math.log2, "round": round}
 
 
+class NoSum(Exception):
+    """Something in a sum that is neither number, operator nor function."""
+
+
 def worked_out(expression: str) -> float:
     """Give the value of a sum: numbers, ``+ - * / **``, sqrt, exp, log, log2, round.
 
@@ -156,10 +164,12 @@ def worked_out(expression: str) -> float:
         In words, where it is anything else, or cannot be computed.
     """
     try:
-        return _value(ast.parse(expression, mode="eval").body)
+        return float(_value(ast.parse(expression, mode="eval").body))
     except SyntaxError:
         raise ValueError(f"{expression!r} is no sum") from None
-    except (ArithmeticError, TypeError) as error:
+    except NoSum as error:
+        raise ValueError(str(error)) from None
+    except (ArithmeticError, TypeError, ValueError) as error:  # 1 / 0, sqrt(1, 2), log(0)
         raise ValueError(f"{expression!r} cannot be worked out: {error}") from None
 
 
@@ -173,5 +183,4 @@ def _value(node: ast.expr) -> float:
             return OPERATORS[type(op)](_value(left), _value(right))
         case ast.Call(func=ast.Name(id=name), args=[*arguments], keywords=[]) if name in FUNCTIONS:
             return FUNCTIONS[name](*map(_value, arguments))
-    raise ValueError(f"{ast.unparse(node)!r} is no part of a sum")
-
+    raise NoSum(f"{ast.unparse(node)!r} is no part of a sum")

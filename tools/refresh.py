@@ -13,10 +13,9 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools import glossary, notebooks
+from tools import glossary, ignored_cells, notebooks
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-IGNORED = "nbval-ignore-output"
 TIMEOUT = 60  # seconds a cell, as under make test
 
 
@@ -108,7 +107,7 @@ def code_cells(nb: NotebookNode) -> list[NotebookNode]:
 
 def is_ignored(cell: NotebookNode) -> bool:
     """Whether the outputs of this cell are not compared."""
-    return IGNORED in cell.metadata.get("tags", [])
+    return ignored_cells.TAG in cell.metadata.get("tags", [])
 
 
 def refresh(path: Path, *, everything: bool = False) -> bool:
@@ -143,7 +142,9 @@ def _names_file(part: str) -> bool:
 def main() -> None:
     """Refresh the notebooks that the command line names, all of them by default."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", action="store_true", help=f"{IGNORED} cells get new outputs too")
+    parser.add_argument(
+        "--all", action="store_true", help=f"{ignored_cells.TAG} cells get new outputs too"
+    )
     parser.add_argument("nb", nargs="*", help="which ones: 03, or nothing for all")
     options = parser.parse_args()
     notebooks.one_environment()
