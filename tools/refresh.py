@@ -1,7 +1,8 @@
 """Run notebooks and store their outputs: ``python -m tools.refresh [--all] [03 ...]``.
 
 Outputs get one normal form: twice in a row changes nothing. A cell tagged nbval-ignore-output
-(versions, times) keeps its stored output while its source is unchanged, unless ``--all`` is given.
+(versions, times) keeps its stored output while that says what the new one says but for its numbers,
+unless ``--all`` is given.
 A notebook with a failing cell stays as it is.
 """
 
@@ -32,21 +33,34 @@ def execute(nb: NotebookNode, folder: Path) -> NotebookNode:
     nb = copy.deepcopy(nb)
     for cell in code_cells(nb):
         cell.outputs, cell.execution_count = [], None
+    started = 0
+
+    def note(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal started
+        started = cell_index
+
     run = ExecutePreprocessor(
         kernel_name="python3",
         timeout=TIMEOUT,
         record_timing=False,
         store_widget_state=False,
+        on_cell_start=note,
         extra_arguments=["--log-level=ERROR"],  # ipykernel warns of every TCP port it opens
     )
     try:
-        return run.preprocess(nb, {"metadata": {"path": str(folder)}})[0]
+        done = run.preprocess(nb, {"metadata": {"path": str(folder)}})[0]
     except CellExecutionError as error:
-        raise CellFailed(f"{_last_run(nb)} raised {error.ename}: {error.evalue}") from None
+        raise CellFailed(f"{_name(nb, started)} raised {error.ename}: {error.evalue}") from None
     except CellTimeoutError:
-        raise CellFailed(f"{_last_run(nb)} took more than {TIMEOUT} s") from None
+        raise CellFailed(f"{_name(nb, started)} took more than {TIMEOUT} s") from None
     except DeadKernelError:
-        raise CellFailed(f"{_last_run(nb)} ended the kernel") from None
+        raise CellFailed(f"{_name(nb, started)} ended the kernel") from None
+    for index, cell in enumerate(done.cells):
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr":
+                said = output.text.strip().splitlines()[-1]
+                raise CellFailed(f"{_name(done, index)} wrote to stderr: {said}")
+    return done
 
 
 def normalise(nb: NotebookNode, number: str) -> NotebookNode:
@@ -92,12 +106,15 @@ def merge_streams(outputs: list) -> list:
     return merged
 
 
-def keep_ignored(new: NotebookNode, old: NotebookNode) -> None:
-    """Give cells tagged nbval-ignore-output their stored outputs, if the source is the same."""
+def keep_ignored(new: NotebookNode, old: NotebookNode, number: str) -> None:
+    """Give ignored cells their stored outputs, as far as these still say what the new ones say."""
     stored = {c.source: c.outputs for c in code_cells(old) if is_ignored(c) and c.outputs}
     for cell in code_cells(new):
         if is_ignored(cell) and cell.source in stored:
-            cell.outputs = copy.deepcopy(stored[cell.source])
+            entry = ignored_cells.listed(number, cell.source)
+            texts = [ignored_cells.text_of(o) for o in (stored[cell.source], cell.outputs)]
+            if not ignored_cells.differences(*texts, entry.share if entry else None):
+                cell.outputs = copy.deepcopy(stored[cell.source])
 
 
 def code_cells(nb: NotebookNode) -> list[NotebookNode]:
@@ -116,7 +133,7 @@ def refresh(path: Path, *, everything: bool = False) -> bool:
     old = nbformat.reads(before, as_version=4)
     new = execute(old, path.parent)
     if not everything:
-        keep_ignored(new, old)
+        keep_ignored(new, old, path.stem[:2])
     after = nbformat.writes(normalise(new, path.stem[:2])).rstrip("\n") + "\n"
     if after == before:
         return False
@@ -124,14 +141,9 @@ def refresh(path: Path, *, everything: bool = False) -> bool:
     return True
 
 
-def _last_run(nb: NotebookNode) -> str:
-    """Name the cell that ran last: "cell 7 (`x = 1`)"."""
-    position, cell = max(
-        ((i, c) for i, c in enumerate(nb.cells, 1) if c.get("execution_count") or c.get("outputs")),
-        default=(1, nb.cells[0]),
-    )
-    lines = [line for line in cell.source.splitlines() if line.strip()]
-    return f"cell {position} (`{lines[0].strip() if lines else ''}`)"
+def _name(nb: NotebookNode, index: int) -> str:
+    """Name a cell by its place, from 1, and its first line: "cell 7 (`x = 1`)"."""
+    return f"cell {index + 1} (`{ignored_cells.first_line(nb.cells[index].source)}`)"
 
 
 def _names_file(part: str) -> bool:

@@ -1,52 +1,12 @@
 """An output that nbval does not compare still says what its cell says, in words and in form."""
 
-import math
-import re
-
 import nbformat
 import pytest
 import torch
 
 from tests.cells import fresh_shell
 from tools import ignored_cells, notebooks
-
-NUMBER = re.compile(r"(?<![\w.])-?\d[\w.+-]*")
-MORE_OR_LESS = {"number": 0.02, "count": 10}  # beside the share, for what is close to 0
-
-
-def form(text):
-    """The text with # for each number, and each run of spaces as one: columns may be wider."""
-    return re.sub(r"[ \t]+", " ", NUMBER.sub("#", text)).strip()
-
-
-def numbers(text):
-    return [match for match in NUMBER.findall(text) if re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?", match)]
-
-
-def are_near(old, new, share):
-    """Whether the two could come from two machines."""
-    slack = MORE_OR_LESS["number" if "." in old + new else "count"]
-    slack = 0 if "e" in old + new else slack  # 3.2e-08 is no 0.01
-    return math.isclose(float(old), float(new), rel_tol=share, abs_tol=slack)
-
-
-def differences(old, new, share):
-    """What one output says otherwise than the other, in words; nothing where both are right."""
-    if form(old) != form(new):
-        return [f"the words differ:\n{form(old)}\n{form(new)}"]
-    if share is None:
-        return []
-    pairs = zip(numbers(old), numbers(new), strict=True)
-    return [f"{a} against {b}" for a, b in pairs if not are_near(a, b, share)]
-
-
-def text_of(cell):
-    """What is stored below a cell, as text."""
-    return "".join(
-        output.get("text", "") or output.get("data", {}).get("text/plain", "")
-        for output in cell.outputs
-    )
-
+from tools.ignored_cells import differences, text_of
 
 OLD = "scaled: 0.48\nrows 0 1351, at 3.2e-08"
 
@@ -80,5 +40,5 @@ def test_a_stored_output_says_what_its_cell_says(number):
         for cell in cells:
             ran = shell.run(cell.source)
             if entry := ignored_cells.listed(number, cell.source):
-                found = differences(text_of(cell), ran.printed + ran.text, entry.share)
+                found = differences(text_of(cell.outputs), ran.printed + ran.text, entry.share)
                 assert not found, f"{entry.first_line}\n{found}\nmake refresh REFRESH_ARGS=--all"
