@@ -18,7 +18,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools import notebooks
+from tools import ignored_cells, notebooks
+from tools.prose_numbers import Number, claims, marks, numbers, sentences
 from tools.refresh import WIDGET_VIEW
 
 Finding = tuple[int | None, str, str]
@@ -27,7 +28,8 @@ RULES: dict[str, Callable[["Book"], Iterator[Finding]]] = {}
 MAX_LINES = 25  # of code in a cell
 MAX_CODE_CELLS = 3  # in a row, without words
 MAX_OUTPUT_LINES = 40
-MAX_BYTES = 300_000
+NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
+MAX_BYTES = 300 * 1024
 PUBLIC = ("attention", "clinic", "explorers", "lesson", "pictures", "show", "stack", "toy")
 EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 
@@ -83,6 +85,15 @@ class Book:
     def outputs(self) -> list[tuple[int, NotebookNode]]:
         """Every output with the number of its cell."""
         return [(n, output) for n, cell in self.code for output in cell.outputs]
+
+    @cached_property
+    def numbers(self) -> dict[int, list[Number]]:
+        """All numbers in the code and in the outputs of each code cell."""
+        said = {n: [cell.source, *map(_said, cell.outputs)] for n, cell in self.code}
+        return {
+            n: numbers(re.sub(r"</?[a-zA-Z][^>]*>", " ", "\n".join(parts)))
+            for n, parts in said.items()
+        }
 
     @cached_property
     def lessons(self) -> "Lessons":
@@ -169,7 +180,7 @@ def file_name(book: Book) -> Iterator[Finding]:
 def file_size(book: Book) -> Iterator[Finding]:
     """A notebook has at most 300 KB."""
     if book.size > MAX_BYTES:
-        yield None, f"has {book.size // 1000} KB", f"at most {MAX_BYTES // 1000}: smaller pictures"
+        yield None, f"has {book.size // 1024} KB", f"at most {MAX_BYTES // 1024}: smaller pictures"
 
 
 @rule
@@ -277,6 +288,69 @@ def markdown_images(book: Book) -> Iterator[Finding]:
             yield n, f"has a picture without alt text: {found[:40]}", "say in it what it shows"
 
 
+@rule
+def prose_numbers(book: Book) -> Iterator[Finding]:
+    """A decimal, a signed number, a % or a power of ten in the text is computed by a cell nearby.
+
+    All those of a sentence stand together in the code and outputs of one cell, or in one text cell
+    above, which it repeats. Any other has a mark, see ``tools.prose_numbers``.
+    """
+    told: dict[int, list[Number]] = {}
+    for n, cell in book.cells:
+        if cell.cell_type != "markdown":
+            continue
+        before = [m for m in book.numbers if m < n][-NEAR_BEFORE:]
+        after = [m for m in book.numbers if m > n][:NEAR_AFTER]
+        sources = [*(book.numbers[m] for m in before + after), *told.values()]
+        marked = {
+            (number.value, number.place)
+            for mark in marks(cell.source)
+            for number in mark.accounted + mark.supposed
+        }
+        for sentence in sentences(cell.source):
+            stated = claims(sentence)
+            told.setdefault(n, []).extend(stated)
+            unmarked = [claim for claim in stated if (claim.value, claim.place) not in marked]
+            missing = min(
+                ([c for c in unmarked if not _stands_in(c, source)] for source in sources), key=len
+            )
+            for claim in missing:
+                yield (
+                    n,
+                    f"says {claim.text}, which no cell nearby computes"
+                    + (" with the rest of its sentence" if len(missing) < len(unmarked) else ""),
+                    f"correct it, or say where it comes from: <!-- {claim.text} = 1 - 0.27 -->"
+                    f" or <!-- {claim.text}: read off the live picture -->",
+                )
+
+
+def _stands_in(claim: Number, numbers: list[Number]) -> bool:
+    return any(claim.stands_for(number) for number in numbers)
+
+
+@rule
+def marked_numbers(book: Book) -> Iterator[Finding]:
+    """A mark such as ``<!-- 0.73 = 1 - 0.27 -->`` comes out, and its number stands in the text."""
+    for n, cell in book.cells:
+        if cell.cell_type != "markdown":
+            continue
+        for comment in re.findall(r"<!--(.*?)-->", cell.source, re.S):
+            if "--" in comment:
+                yield n, f"has -- in the mark{comment}", "GitHub would show it: write - -3"
+        if re.search(r"^ *<!--", cell.source, re.M):
+            yield (
+                n,
+                "has a mark at the start of a line",
+                "it ends the paragraph: put it after a sentence",
+            )
+        stated = {claim.text for text in sentences(cell.source) for claim in claims(text)}
+        for mark in marks(cell.source):
+            if fault := mark.fault():
+                yield n, f"has the mark {mark.left}, which {fault}", "correct the text or the mark"
+            if not mark.accounted or any(x.text not in stated for x in mark.accounted):
+                yield n, f"marks {mark.left}, which its text does not say", "correct the mark"
+
+
 # ---------------------------------------------------------------- the code
 
 
@@ -341,6 +415,22 @@ def softmax_axis(book: Book) -> Iterator[Finding]:
             given = [*call.args[:2], _argument(call, 2, "dim")]
             if any(isinstance(dim, ast.Constant) and dim.value == 1 for dim in given):
                 yield n, "has softmax with dim=1", "use dim=-1, or tag the cell break-it"
+
+
+@rule
+def broken_on_purpose(book: Book) -> Iterator[Finding]:
+    """What stands below a heading "Break it" is tagged break-it, and nothing else is."""
+    headings = dict((n, text) for n, _, text in book.headings)  # the last one of each cell
+    breaks = False
+    for n, cell in book.cells:
+        breaks = headings[n].startswith("Break it") if n in headings else breaks
+        if cell.cell_type == "markdown":
+            continue
+        is_tagged, tree = "break-it" in tags(cell), _parsed(cell.source)
+        if is_tagged and not breaks:
+            yield n, "is tagged break-it", 'put it below a heading "Break it", or drop the tag'
+        elif breaks and not is_tagged and not any(_calls(tree, "predict") if tree else ()):
+            yield n, 'stands below "Break it"', "tag it break-it, or give it a heading of its own"
 
 
 @rule
@@ -524,6 +614,30 @@ def _said(output: NotebookNode) -> str:
     parts = [data[kind] for kind in ("text/plain", "text/html", "text/markdown") if kind in data]
     parts += [output.get("text", ""), output.get("evalue", ""), *output.get("traceback", [])]
     return "\n".join("".join(part) for part in parts if part)
+
+
+@rule
+def ignored_outputs(book: Book) -> Iterator[Finding]:
+    """The cells that nbval does not compare are those that tools/ignored_cells.py lists."""
+    met = []
+    for n, cell in book.code:
+        ways = {tag for tag in tags(cell) if tag.startswith(("nbval", "pytest-validate"))}
+        ways |= set(re.findall(r"^\s*#\s*((?:NBVAL|PYTEST_VALIDATE)_\w+)", cell.source, re.M))
+        for way in sorted(ways - {ignored_cells.TAG}):
+            yield n, f"is marked {way}", f"take it out, or tag the cell {ignored_cells.TAG}"
+        listed = ignored_cells.listed(book.number, cell.source)
+        met.append(listed)
+        if ignored_cells.TAG in ways and not listed:
+            yield n, f"is tagged {ignored_cells.TAG}", "list it in tools/ignored_cells.py, with why"
+        if listed and ignored_cells.TAG not in ways:
+            yield n, f"stands in tools/ignored_cells.py without {ignored_cells.TAG}", "tag it"
+    for listed in ignored_cells.IGNORED_CELLS:
+        if listed.notebook == book.number and met.count(listed) != 1:
+            yield (
+                None,
+                f"has {met.count(listed)} cells that begin with {listed.first_line!r}",
+                "mend tools/ignored_cells.py",
+            )
 
 
 # ---------------------------------------------------------------- the run

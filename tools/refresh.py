@@ -1,7 +1,8 @@
 """Run notebooks and store their outputs: ``python -m tools.refresh [--all] [03 ...]``.
 
 Outputs get one normal form: twice in a row changes nothing. A cell tagged nbval-ignore-output
-(versions, times) keeps its stored output while its source is unchanged, unless ``--all`` is given.
+(versions, times) keeps its stored output while that says what the new one says but for its numbers,
+unless ``--all`` is given.
 A notebook with a failing cell stays as it is.
 """
 
@@ -13,10 +14,9 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools import glossary, notebooks
+from tools import glossary, ignored_cells, notebooks
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-IGNORED = "nbval-ignore-output"
 TIMEOUT = 60  # seconds a cell, as under make test
 
 
@@ -33,21 +33,34 @@ def execute(nb: NotebookNode, folder: Path) -> NotebookNode:
     nb = copy.deepcopy(nb)
     for cell in code_cells(nb):
         cell.outputs, cell.execution_count = [], None
+    started = 0
+
+    def note(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal started
+        started = cell_index
+
     run = ExecutePreprocessor(
         kernel_name="python3",
         timeout=TIMEOUT,
         record_timing=False,
         store_widget_state=False,
+        on_cell_start=note,
         extra_arguments=["--log-level=ERROR"],  # ipykernel warns of every TCP port it opens
     )
     try:
-        return run.preprocess(nb, {"metadata": {"path": str(folder)}})[0]
+        done = run.preprocess(nb, {"metadata": {"path": str(folder)}})[0]
     except CellExecutionError as error:
-        raise CellFailed(f"{_last_run(nb)} raised {error.ename}: {error.evalue}") from None
+        raise CellFailed(f"{_name(nb, started)} raised {error.ename}: {error.evalue}") from None
     except CellTimeoutError:
-        raise CellFailed(f"{_last_run(nb)} took more than {TIMEOUT} s") from None
+        raise CellFailed(f"{_name(nb, started)} took more than {TIMEOUT} s") from None
     except DeadKernelError:
-        raise CellFailed(f"{_last_run(nb)} ended the kernel") from None
+        raise CellFailed(f"{_name(nb, started)} ended the kernel") from None
+    for index, cell in enumerate(done.cells):
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr":
+                said = output.text.strip().splitlines()[-1]
+                raise CellFailed(f"{_name(done, index)} wrote to stderr: {said}")
+    return done
 
 
 def normalise(nb: NotebookNode, number: str) -> NotebookNode:
@@ -93,12 +106,15 @@ def merge_streams(outputs: list) -> list:
     return merged
 
 
-def keep_ignored(new: NotebookNode, old: NotebookNode) -> None:
-    """Give cells tagged nbval-ignore-output their stored outputs, if the source is the same."""
+def keep_ignored(new: NotebookNode, old: NotebookNode, number: str) -> None:
+    """Give ignored cells their stored outputs, as far as these still say what the new ones say."""
     stored = {c.source: c.outputs for c in code_cells(old) if is_ignored(c) and c.outputs}
     for cell in code_cells(new):
         if is_ignored(cell) and cell.source in stored:
-            cell.outputs = copy.deepcopy(stored[cell.source])
+            entry = ignored_cells.listed(number, cell.source)
+            texts = [ignored_cells.text_of(o) for o in (stored[cell.source], cell.outputs)]
+            if not ignored_cells.differences(*texts, entry.share if entry else None):
+                cell.outputs = copy.deepcopy(stored[cell.source])
 
 
 def code_cells(nb: NotebookNode) -> list[NotebookNode]:
@@ -108,7 +124,7 @@ def code_cells(nb: NotebookNode) -> list[NotebookNode]:
 
 def is_ignored(cell: NotebookNode) -> bool:
     """Whether the outputs of this cell are not compared."""
-    return IGNORED in cell.metadata.get("tags", [])
+    return ignored_cells.TAG in cell.metadata.get("tags", [])
 
 
 def refresh(path: Path, *, everything: bool = False) -> bool:
@@ -117,7 +133,7 @@ def refresh(path: Path, *, everything: bool = False) -> bool:
     old = nbformat.reads(before, as_version=4)
     new = execute(old, path.parent)
     if not everything:
-        keep_ignored(new, old)
+        keep_ignored(new, old, path.stem[:2])
     after = nbformat.writes(normalise(new, path.stem[:2])).rstrip("\n") + "\n"
     if after == before:
         return False
@@ -125,14 +141,9 @@ def refresh(path: Path, *, everything: bool = False) -> bool:
     return True
 
 
-def _last_run(nb: NotebookNode) -> str:
-    """Name the cell that ran last: "cell 7 (`x = 1`)"."""
-    position, cell = max(
-        ((i, c) for i, c in enumerate(nb.cells, 1) if c.get("execution_count") or c.get("outputs")),
-        default=(1, nb.cells[0]),
-    )
-    lines = [line for line in cell.source.splitlines() if line.strip()]
-    return f"cell {position} (`{lines[0].strip() if lines else ''}`)"
+def _name(nb: NotebookNode, index: int) -> str:
+    """Name a cell by its place, from 1, and its first line: "cell 7 (`x = 1`)"."""
+    return f"cell {index + 1} (`{ignored_cells.first_line(nb.cells[index].source)}`)"
 
 
 def _names_file(part: str) -> bool:
@@ -143,7 +154,9 @@ def _names_file(part: str) -> bool:
 def main() -> None:
     """Refresh the notebooks that the command line names, all of them by default."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", action="store_true", help=f"{IGNORED} cells get new outputs too")
+    parser.add_argument(
+        "--all", action="store_true", help=f"{ignored_cells.TAG} cells get new outputs too"
+    )
     parser.add_argument("nb", nargs="*", help="which ones: 03, or nothing for all")
     options = parser.parse_args()
     notebooks.one_environment()

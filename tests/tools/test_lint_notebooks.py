@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from tools import lint_notebooks, notebooks, refresh
+from tools import ignored_cells, lint_notebooks, notebooks, refresh
 
 EXERCISES = '''
 def causal(scores):
@@ -38,8 +38,13 @@ def good() -> lint_notebooks.Book:
     cells = [
         v4.new_markdown_cell("# 03 · How do scores become weights?"),
         v4.new_code_cell("import torch\nfrom helpers.lesson import check, predict"),
-        v4.new_markdown_cell("## A section\n\nThis says “simply”, and so does `simply`."),
-        v4.new_code_cell("x = torch.softmax(torch.zeros(2, 2), dim=-1)\nx", outputs=[picture()]),
+        v4.new_markdown_cell(
+            "## A section\n\nThis says “simply”, and so does `simply`. Row 0 gets 0.50, before it"
+            " 0.73. <!-- 0.73 = 1 - 0.27 --> So many."
+        ),
+        v4.new_code_cell(
+            "x = torch.softmax(torch.zeros(2, 2), dim=-1)  # 0.50 each\nx", outputs=[picture()]
+        ),
         v4.new_markdown_cell("![A diagonal.](a.png)\n### Below\n```python\n# no heading\n```"),
         v4.new_code_cell('predict("03.p1")'),
         v4.new_markdown_cell("## Break it"),
@@ -48,7 +53,7 @@ def good() -> lint_notebooks.Book:
             metadata={"tags": ["break-it"]},
             outputs=[v4.new_output("stream", name="stdout", text="1.00  0.00\n</b></td>\n")],
         ),
-        v4.new_markdown_cell("## What we found"),
+        v4.new_markdown_cell("## What we found\n\nAgain 0.50 and 0.73."),
         v4.new_code_cell(STUB + '\n\n\ncausal = check("03.1", causal)\nassert x[0] == "a;b"'),
     ]
     nb = refresh.normalise(v4.new_notebook(cells=cells), "03")
@@ -87,16 +92,29 @@ def shown(**data) -> Callable:
     return output("display_data", data={"text/plain": "in words", **named})
 
 
+def tagged(number: int, *names: str) -> Callable:
+    return lambda book: cell(book, number).metadata.update(tags=list(names))
+
+
+def all_of(*changes: Callable) -> Callable:
+    return lambda book: [change(book) for change in changes]
+
+
+# Cell 8 without its mistake and its tag.
+NOTHING_BROKEN = (in_source(8, "dim=1", "dim=-1"), tagged(8))
+
+
 def four_code_cells(book):
     for number in (3, 5):
         book.nb.cells[number - 1] = v4.new_code_cell("y = 1")
+    in_source(9, "0.50 and 0.73", "1.00")(book)  # which cell 3 said before
     refresh.normalise(book.nb, "03")
 
 
 # rule -> ways to break it, each with a word that the message must hold
 BROKEN: dict[str, list[tuple[str, Callable]]] = {
     "file_name": [("NN_snake_title", lambda book: setattr(book, "name", "03-Softmax.ipynb"))],
-    "file_size": [("300 KB|at most 300", lambda book: setattr(book, "size", 300_001))],
+    "file_size": [("300 KB|at most 300", lambda book: setattr(book, "size", 300 * 1024 + 1))],
     "metadata": [
         ("make refresh", lambda book: book.nb.metadata.language_info.update(version="3.11.7")),
         ("cell 4: has metadata editable", lambda book: cell(book, 4).metadata.update(editable=1)),
@@ -113,7 +131,7 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
     ],
     "heading_levels": [("level 4 after level 2", in_source(5, "### Below", "#### Below"))],
     "sections": [
-        ("Break it", in_source(7, "Break it", "Mend it")),
+        ("Break it", all_of(in_source(7, "Break it", "Mend it"), *NOTHING_BROKEN)),
         ("What we found", in_source(9, "found", "lost")),
     ],
     "words": [
@@ -142,6 +160,24 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
         ("dim=1", in_source(4, "dim=-1", "dim=1")),
         ("dim=1", in_source(4, "dim=-1", "1")),
         ("dim=1", in_source(4, "\nx", "\nx.softmax(1)")),
+    ],
+    "broken_on_purpose": [
+        ("cell 8: stands below", all_of(*NOTHING_BROKEN)),
+        ("cell 4: is tagged break-it", tagged(4, "break-it")),
+    ],
+    "prose_numbers": [
+        ("cell 3: says 0.51, which no cell nearby", in_source(3, "0.50", "0.51")),
+        ("cell 3: says 1.75, .* rest of its sentence", in_source(3, "0.50", "0.50, not 1.75")),
+        ("cell 9: says 0.74", in_source(9, "0.73", "0.74")),
+        ("cell 3: says -3", in_words("It lies at -3.")),
+        ("cell 3: says 10⁻⁶", in_words("They agree within 10⁻⁶.")),
+        ("cell 3: says 4 %", in_words("| a table | 4 % |")),
+    ],
+    "marked_numbers": [
+        ("0.73, which comes to 0.72", in_source(3, "1 - 0.27", "1 - 0.28")),
+        ("marks 0.5, which its text does not say", in_words("One. <!-- 0.5 = 1 / 2 -->")),
+        ("GitHub would show it", in_source(3, "1 - 0.27", "0.43 --0.3")),
+        ("start of a line", in_source(3, " <!--", "\n<!--")),
     ],
     "tolerances": [("allclose without atol", in_code("print(torch.allclose(x, x))"))],
     "lesson_ids": [
@@ -172,6 +208,11 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
     ],
     "errors": [
         ("ValueError", output("error", ename="ValueError", evalue="no", traceback=["no"])),
+    ],
+    "ignored_outputs": [
+        ("tagged nbval-ignore-output: list it", tagged(4, "nbval-ignore-output")),
+        ("marked nbval-skip", tagged(4, "nbval-skip")),
+        ("marked NBVAL_IGNORE_OUTPUT", in_code("# NBVAL_IGNORE_OUTPUT")),
     ],
     "stderr": [("stderr", output("stream", name="stderr", text="careful"))],
     "widget_view": [("widget view", shown(**{refresh.WIDGET_VIEW: {}}))],
@@ -241,6 +282,19 @@ def test_an_answer_in_code_and_a_wanted_error_are_no_findings():
     cell(book, 4).outputs.append(v4.new_output("error", ename="E", evalue="", traceback=[]))
     cell(book, 4).metadata["tags"] = ["raises-exception"]
     assert lint_notebooks.lint(book) == []
+
+
+def test_a_cell_whose_output_is_not_compared_is_listed_with_its_reason(monkeypatch):
+    book = good()
+    first_line = cell(book, 4).source.splitlines()[0]
+    entry = ignored_cells.IgnoredCell("03", first_line, "no", 0)
+    monkeypatch.setattr(ignored_cells, "IGNORED_CELLS", (entry,))
+    (message,) = lint_notebooks.lint(book)
+    assert "cell 4: stands in tools/ignored_cells.py without" in message
+    tagged(4, ignored_cells.TAG)(book)
+    assert lint_notebooks.lint(book) == []
+    in_source(4, "x = ", "y = ")(book)
+    assert len(lint_notebooks.lint(book)) == 2  # a cell without entry, an entry without cell
 
 
 def test_the_lint_reads_a_file_as_refresh_writes_it(tmp_path):

@@ -1,0 +1,105 @@
+"""make lab and make fresh, run in a small copy of the project, with a JupyterLab of two lines."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat import v4
+from traitlets import import_item
+
+from tools import lab, notebooks
+
+PRETENDED_LAB = "import json, sys\nopen('arguments', 'w').write(json.dumps(sys.argv[1:]))\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of tools/ beside two notebooks of one cell each."""
+    shutil.copytree(notebooks.ROOT / "tools", tmp_path / "tools")
+    for package in ("notebooks", "jupyterlab"):
+        (tmp_path / package).mkdir()
+    (tmp_path / "jupyterlab/__init__.py").touch()
+    (tmp_path / "jupyterlab/__main__.py").write_text(PRETENDED_LAB)
+    for name in ("00_first", "01_second"):
+        output = v4.new_output("stream", text="told")
+        cell = v4.new_code_cell(f"{name!r}", outputs=[output], execution_count=1)
+        nbformat.write(v4.new_notebook(cells=[cell]), tmp_path / f"notebooks/{name}.ipynb")
+    return tmp_path
+
+
+def run(project, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(project)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.ipynb")}
+
+
+def test_lab_opens_copies_without_outputs_and_never_the_originals(project):
+    originals = files(project / "notebooks")
+    said = run(project, "tools.lab", "--no-browser", "--port", "8899")
+    assert "00_first.ipynb, 01_second.ipynb" in said
+    arguments = json.loads((project / "arguments").read_text())
+    assert f"--ServerApp.root_dir={project / 'work'}" in arguments
+    assert "--LabApp.default_url=/lab/tree/00_first.ipynb" in arguments
+    assert arguments[-3:] == ["--no-browser", "--port", "8899"]
+    assert not [part for part in arguments if str(project / "notebooks") in part]
+    assert files(project / "notebooks") == originals
+    for name in originals:
+        (cell,) = nbformat.read(project / "work" / name, as_version=4).cells
+        assert (cell.outputs, cell.execution_count) == ([], None)
+
+
+def test_fresh_gives_one_new_copy_and_leaves_the_others(project):
+    run(project, "tools.lab")
+    for name in ("00_first", "01_second"):
+        (project / f"work/{name}.ipynb").write_text(f"my {name}")
+    said = run(project, "tools.fresh", "1")
+    assert "work/old/01_second-" in said and "New: work/01_second.ipynb" in said
+    assert (project / "work/00_first.ipynb").read_text() == "my 00_first"
+    assert nbformat.read(project / "work/01_second.ipynb", as_version=4).cells
+    (old,) = (project / "work/old").iterdir()
+    assert old.read_text() == "my 01_second"
+
+
+def settings():
+    """What make lab tells JupyterLab, by class and name."""
+    given = [part[2:].partition("=") for part in lab.arguments(notebooks.WORK, "") if "." in part]
+    return {name: value for name, _, value in given}
+
+
+def test_jupyterlab_knows_every_setting_that_it_is_given():
+    """It only warns of a name that it does not know, and goes on without."""
+    from jupyter_server.serverapp import ServerApp
+    from jupyterlab.labapp import LabApp
+
+    classes = {"ServerApp": ServerApp, "LabApp": LabApp}
+    assert len(settings()) >= 8
+    for setting in settings():
+        owner, _, name = setting.partition(".")
+        assert name in classes[owner].class_traits(), setting
+
+
+def test_jupyterlab_asks_nothing_and_fetches_nothing():
+    given = settings()
+    assert given["LabApp.news_url"] == "None"
+    assert given["LabApp.extension_manager"] == "readonly"
+    never = import_item(given["LabApp.check_for_updates_class"])
+    assert never.__name__ == "NeverCheckForUpdate"
+    overrides = json.loads((lab.SETTINGS / "overrides.json").read_text())
+    assert given["LabApp.app_settings_dir"] == str(lab.SETTINGS)
+    asked = overrides["@jupyterlab/apputils-extension:notification"]
+    assert asked == {"fetchNews": "false", "checkForUpdates": False}
