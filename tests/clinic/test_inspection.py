@@ -92,6 +92,34 @@ def test_channels_that_cannot_be_shared_out_among_the_heads_are_not_inspected():
     assert "5 channels cannot be shared out among 3 heads" in why
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "W_Q W_K W_V",
+        "w_qs w_ks w_vs",
+        "q k v",
+        "queries keys values",
+        "proj_q proj_k proj_v",
+        "q_linear k_linear v_linear",
+        "fc_q fc_k fc_v",
+        "q_proj_weight k_proj_weight v_proj_weight",
+    ],
+)
+def test_matrices_are_found_by_the_names_that_people_give_them(names):
+    class Matrices(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name in names.split():
+                self.register_parameter(name, nn.Parameter(torch.randn(C, C) / C**0.5))
+
+        def forward(self, x):
+            q, k, v = (x @ getattr(self, name) for name in names.split())
+            scores = q @ k.mT / C**0.5
+            return scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf).softmax(-1) @ v
+
+    assert diagnose(Matrices(), C=C).status == "healthy"
+
+
 @pytest.mark.parametrize("inner", ["ours", "PyTorch's", "block"])
 def test_a_zero_projection_hides_gradients_and_is_not_broken(inner):
     module = {
