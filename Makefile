@@ -6,9 +6,11 @@ TORCH_INDEX ?=
 LAB_ARGS ?=
 TEST_ARGS ?=
 NB ?=
+N ?= 60
+SEED ?=
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB
+export PYTHON TORCH_INDEX NB N SEED
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -23,7 +25,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh test test-all lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh test test-all mutants lint format refresh bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -43,6 +45,9 @@ test: $(READY) ## run every notebook against its stored outputs, and the tests (
 test-all: test ## the same, then every slow repetition: all known mistakes, and notebooks on two threads
 	@$(TEST) -m slow $(TEST_ARGS) tests
 	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) notebooks
+
+mutants: $(READY_DEV) ## break random places of the code and see which breaks no test notices (N=60 SEED=7)
+	@$(RUN) -m tools.mutants "$$N" "$$SEED"
 
 lint: $(READY_DEV) ## check style and spelling of code and notebooks
 	@$(RUN) -m ruff check --no-cache .

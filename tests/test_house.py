@@ -53,6 +53,8 @@ def test_dev_tools_are_exact():
         "codespell",
         "import-linter",
         "playwright",
+        "mutmut",
+        "libcst",
     }
 
 

@@ -203,7 +203,7 @@ BAD_INPUT = [
     ({"x": x[0]}, ValueError, r"\(B, T, C\) with at least.*\(5, 12\).*use x\[None\]"),
     ({"x": x[..., :7]}, ValueError, r"C = 12 .*its shape is \(3, 5, 7\)"),
     ({"x": x.mT}, ValueError, r"shape is \(3, 12, 5\): are T and C swapped\? Then use x\.mT\.$"),
-    ({"x": x[:, :0]}, ValueError, r"at least one token; its shape is \(3, 0, 12\)"),
+    ({"x": x[:, :0]}, ValueError, r"at least one token; its shape is \(3, 0, 12\)\.$"),
     ({"context": context}, ValueError, 'mask is "causal".*Give mask=None'),
     ({"context": context[..., :7], "mask": None}, ValueError, r"context .*C = 12 .*\(3, 6, 7\)"),
     ({"context": context[:, :0], "mask": None}, ValueError, "context must be .*one token"),

@@ -101,7 +101,8 @@ def test_narrow_needs_three_characters():
 @pytest.mark.parametrize(
     ("value", "text"),
     [(9.04e-28, "9.0e-28"), (-0.00523, "-0.0052"), (0.0996, "0.10"), (0.996, "1.0"), (17.2, "17"),
-     (9961, "1.0e+04"), (247_000, "2.5e+05"), (0.0, "0"), (float("inf"), "inf")],
+     (0.000123, "0.00012"), (0.0000123, "1.2e-05"), (9440, "9400"), (9961, "1.0e+04"),
+     (247_000, "2.5e+05"), (0.0, "0"), (float("inf"), "inf")],
 )  # fmt: skip
 def test_brief_keeps_two_figures(value, text):
     assert brief(value) == text
@@ -132,6 +133,8 @@ def test_negative_numbers_stand_in_brackets_behind_a_sign():
 def test_two_numbers_are_told_apart():
     assert told_apart(1.0, 1.0000001) == ("1", "1.0000001")
     assert told_apart(2, 3.5) == ("2", "3.5")
+    assert told_apart(1 / 3, 0.5) == ("0.3333", "0.5"), "four digits where they are enough"
+    assert told_apart(1 / 3, 1 / 3 + 1e-6) == ("0.3333333", "0.3333343")
 
 
 def test_positions_and_words_as_in_a_sentence():

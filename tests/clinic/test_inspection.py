@@ -71,6 +71,25 @@ def test_a_fused_layer_and_another_context_are_inspected():
     assert diagnose(without_mask, C=C, causal=False).status == "healthy"
 
 
+@pytest.mark.parametrize(
+    ("name", "bugs"),
+    [("query_key_value", ()), ("qkv", ()), ("c_attn", ("fused layer split per head",))],
+)
+def test_a_fused_layer_may_be_read_head_by_head_where_that_is_the_custom(name, bugs):
+    class ByHead(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.add_module(name, nn.Linear(C, 3 * C))
+
+        def forward(self, x):
+            fused = getattr(self, name)(x).unflatten(-1, (N_HEAD, -1)).transpose(1, 2)
+            q, k, v = fused.chunk(3, dim=-1)
+            out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return out.transpose(1, 2).flatten(2)
+
+    assert diagnose(ByHead(), C=C, n_head=N_HEAD).bugs == bugs
+
+
 @pytest.mark.parametrize("more", ["add_bias_kv", "add_zero_attn"])
 def test_additional_keys_are_no_bug(more):
     report = diagnose(Calling(pytorchs(**{more: True}), self_attention), C=C)
@@ -90,6 +109,36 @@ def test_channels_that_cannot_be_shared_out_among_the_heads_are_not_inspected():
     uneven = Calling(Head(C, 5), lambda inner, x: inner(x) @ torch.ones(5, C))
     why = diagnose(uneven, C=C, n_head=3).not_checked["equals the reference"]
     assert "5 channels cannot be shared out among 3 heads" in why
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "W_Q W_K W_V",
+        "w_qs w_ks w_vs",
+        "q k v",
+        "queries keys values",
+        "proj_q proj_k proj_v",
+        "q_linear k_linear v_linear",
+        "fc_q fc_k fc_v",
+        "q_proj_weight k_proj_weight v_proj_weight",
+    ],
+)
+def test_matrices_are_known_by_the_names_that_people_give_them(names):
+    """Without the names either of two matrices could be that of the queries."""
+
+    class Matrices(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name in names.split():
+                self.register_parameter(name, nn.Parameter(torch.randn(C, C) / C**0.5))
+
+        def forward(self, x):
+            q, k, v = (x @ getattr(self, name) for name in names.split())
+            scores = k @ q.mT / C**0.5
+            return scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf).softmax(-1) @ v
+
+    assert diagnose(Matrices(), C=C).bugs == ("queries and keys swapped",)
 
 
 @pytest.mark.parametrize("inner", ["ours", "PyTorch's", "block"])

@@ -163,6 +163,15 @@ def test_test_all_runs_the_tests_then_the_slow_ones_then_the_notebooks_again(pro
 
 
 @needs_make
+def test_mutants_installs_what_makes_them_and_hands_on_number_and_seed(project):
+    project.make("mutants", N="5", SEED="3")
+    calls = project.calls()
+    assert "-e .[dev]" in " ".join(calls) and calls[-1] == "-m tools.mutants 5 3"
+    project.make("mutants")
+    assert project.calls() == ["-m tools.mutants 60"]
+
+
+@needs_make
 def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
     project.make("lab", TORCH_INDEX="https://torch.example/cpu")
     first, second = project.calls("-m pip install")

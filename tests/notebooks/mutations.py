@@ -1,0 +1,192 @@
+"""Lines of the helpers, each broken in a way that a learner must see: test_mutations.py runs them.
+
+Whether the tests see a broken line is asked at random places of all files by `make mutants`. This
+list says more: the notebook that teaches a line turns red when the line is wrong.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One line of one file, what to put in its place, and the notebook that teaches the line."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    notebook: str = "00"
+
+    def applied(self, source: str) -> str:
+        """Return the source with the line changed; a line that is not there once is an error."""
+        if source.count(self.old) != 1:
+            raise ValueError(
+                f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.file}, "
+                "must stand once. Bring tests/notebooks/mutations.py up to date."
+            )
+        return source.replace(self.old, self.new)
+
+
+ATTENTION, CHECKS = "helpers/attention.py", "helpers/attention_checks.py"
+PROBES = "helpers/clinic/probes.py"
+PICTURE_CHECKS, LESSON, TOY = (
+    "helpers/pictures/checks.py",
+    "helpers/lesson/cells.py",
+    "helpers/toy.py",
+)
+
+MUTATIONS = (
+    Mutation(
+        "softmax over dim=1",
+        ATTENTION,
+        "torch.softmax(scores, dim=-1)",
+        "torch.softmax(scores, dim=1)",
+    ),
+    Mutation("mask dropped", ATTENTION, "scores.masked_fill(~mask, -math.inf)", "scores"),
+    Mutation("mask filled with 0", ATTENTION, "(~mask, -math.inf)", "(~mask, 0)"),
+    Mutation("scale dropped", ATTENTION, " / math.sqrt(q.shape[-1])", ""),
+    Mutation("divided by √T", ATTENTION, " / math.sqrt(q.shape[-1])", " / math.sqrt(q.shape[-2])"),
+    Mutation("divided by d, not √d", ATTENTION, " / math.sqrt(q.shape[-1])", " / q.shape[-1]"),
+    Mutation("weights transposed", ATTENTION, "return weights @ v,", "return weights.mT @ v,"),
+    Mutation("causal mask transposed", ATTENTION, ".tril(T_k - T_q)", ".triu(T_k - T_q)"),
+    Mutation("diagonal masked", ATTENTION, ".tril(T_k - T_q)", ".tril(T_k - T_q - 1)"),
+    Mutation(
+        "head: keys for queries",
+        ATTENTION,
+        "q = self.query(x)  # (B, T_q, head_size)",
+        "q = self.key(x)",
+        "04",
+    ),
+    Mutation(
+        "head: keys for values",
+        ATTENTION,
+        "k, v = self.key(context), self.value(context)",
+        "k, v = self.key(context), self.key(context)",
+        "04",
+    ),
+    Mutation(
+        "head: a bias in query",
+        ATTENTION,
+        "self.query = nn.Linear(C, head_size, bias=False)",
+        "self.query = nn.Linear(C, head_size)",
+        "04",
+    ),
+    Mutation(
+        "heads split by view",
+        ATTENTION,
+        "z.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)",
+        "z.view(B, self.n_head, T, C // self.n_head)",
+        "06",
+    ),
+    Mutation(
+        "heads merged by view",
+        ATTENTION,
+        "out.transpose(1, 2).flatten(2)",
+        "out.reshape(x.shape)",
+        "06",
+    ),
+    Mutation(
+        "heads in another order",
+        ATTENTION,
+        "out.transpose(1, 2).flatten(2)",
+        "out.transpose(1, 2).flip(2).flatten(2)",
+        "06",
+    ),
+    Mutation(
+        "channels of heads mixed",
+        ATTENTION,
+        "out.transpose(1, 2).flatten(2)",
+        "out.permute(0, 2, 3, 1).flatten(2)",
+        "06",
+    ),
+    Mutation(
+        "projection left out",
+        ATTENTION,
+        "out = self.proj(out.transpose(1, 2).flatten(2))",
+        "out = out.transpose(1, 2).flatten(2)",
+        "06",
+    ),
+    Mutation(
+        "queries of heads are keys",
+        ATTENTION,
+        "q = self._split(self.query(x))",
+        "q = self._split(self.key(x))",
+        "06",
+    ),
+    Mutation("uneven heads accepted", CHECKS, "    if C % n_head:", "    if False:", "06"),
+    Mutation(
+        "dropout in evaluation too",
+        ATTENTION,
+        "self.dropout if self.training else 0.0",
+        "self.dropout",
+        "07",
+    ),
+    Mutation(
+        "ReLU left out",
+        ATTENTION,
+        "self.proj(torch.relu(self.wide(x)))",
+        "self.proj(self.wide(x))",
+        "07",
+    ),
+    Mutation(
+        "no residual, attention",
+        ATTENTION,
+        "        x = x + self.attention(self.norm_1(x))",
+        "        x = self.attention(self.norm_1(x))",
+        "07",
+    ),
+    Mutation(
+        "no residual, feed-forward",
+        ATTENTION,
+        "return x + self.feed_forward(self.norm_2(x))",
+        "return self.feed_forward(self.norm_2(x))",
+        "07",
+    ),
+    Mutation(
+        "norm left out", ATTENTION, "self.attention(self.norm_1(x))", "self.attention(x)", "07"
+    ),
+    Mutation(
+        "norm over time",
+        ATTENTION,
+        "self.attention(self.norm_1(x))",
+        "self.attention(F.layer_norm(x.mT, x.shape[1:2]).mT)",
+        "07",
+    ),
+    Mutation(
+        "one norm for both",
+        ATTENTION,
+        "x + self.feed_forward(self.norm_2(x))\n",
+        "x + self.feed_forward(self.norm_1(x))\n",
+        "07",
+    ),
+    Mutation(
+        "heatmap transposed",
+        PICTURE_CHECKS,
+        "    values = as_array(matrix, what)\n",
+        "    values = as_array(matrix, what).T\n",
+    ),
+    Mutation(
+        "mask of a heatmap ignored",
+        PICTURE_CHECKS,
+        "    may = as_array(mask, what)\n",
+        "    may = as_array(mask, what) | True\n",
+    ),
+    Mutation("rows probe sums columns", PROBES, "sums = weights.sum(-1)", "sums = weights.sum(-2)"),
+    Mutation(
+        "future probe looks back",
+        PROBES,
+        "future = ~causal_mask(T_q, T_k)",
+        "future = ~causal_mask(T_q, T_k).mT",
+    ),
+    Mutation(
+        "leak probe changes nothing",
+        PROBES,
+        "changed[..., j, :] = noise.to(x)",
+        "changed[..., j, :] = x[..., j, :]",
+    ),
+    Mutation(
+        "finite probe overlooks nan", PROBES, "bad = ~values.isfinite()", "bad = values.isinf()"
+    ),
+    Mutation("no stand-in for a stub", LESSON, "return exercise.reference", "return candidate"),
+    Mutation("other random numbers", TOY, "manual_seed(123)", "manual_seed(124)"),
+)

@@ -1,0 +1,222 @@
+"""Which mutants `make mutants` makes, and what it says of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("mutmut", reason="make mutants installs it with the other tools for developers")
+
+from tools import mutants
+from tools.mutants import Mutant, Verdict
+
+
+def made_of(source):
+    """The texts of all mutants of a source."""
+    return {text for place in mutants.places(source) for text in place()}
+
+
+@pytest.mark.parametrize(
+    ("source", "mutant"),
+    [
+        ("x = a + b", "x = a - b"),
+        ("x = a < b", "x = a <= b"),
+        ("x = a and b", "x = a or b"),
+        ("x = 3", "x = 4"),
+        ("x = True", "x = False"),
+        ("x = 'key'", "x = 'XXkeyXX'"),
+        ("x = f(a, b)", "x = f(b)"),
+        ("x = f(a)", "x = f(None)"),
+        ("if a:\n    b = c\n", "if not (a):\n    b = c\n"),
+        ("while a or b:\n    b = c\n", "while not (a or b):\n    b = c\n"),
+        ("x = [i for i in a if b]", "x = [i for i in a if not (b)]"),
+        ("raise ValueError", "pass"),
+        ("log(a)", "pass"),
+    ],
+)
+def test_a_place_is_changed(source, mutant):
+    assert mutant in made_of(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""A docstring of 2 lines."""',
+        "'docstring'",
+        "def f(a: 1 + 2, b: 'Tensor') -> 3: return a",
+        "if TYPE_CHECKING:\n    x = 1 + 2\n",
+        "class A:\n    def __repr__(self):\n        return str(1)\n",
+        "class A:\n    __repr__ = 'str'\n",
+        "Labels = str | None",
+        "import a  # 1 + 2",
+        "def f(): return 'The rows sum to 1.'",
+    ],
+)
+def test_what_changes_nothing_that_runs_is_left_alone(source):
+    assert made_of(source) == set()
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project that is a module with a few places, and one test of each kind."""
+    for file, text in {
+        "helpers/__init__.py": "",
+        "helpers/clinic/__init__.py": "",
+        "helpers/clinic/a.py": "own = 1\nrest = 1\nnotebook = 1\nnobody = 1\n",
+        "tools/__init__.py": "",
+        "tests/clinic/test_a.py": "from helpers.clinic.a import own\ndef test(): assert own == 1",
+        "tests/tools/test_b.py": "from helpers.clinic.a import rest\ndef test(): assert rest == 1",
+        mutants.BROKEN: "from helpers.clinic.a import notebook\n"
+        "def test_sound_helpers_leave_every_notebook_as_it_is():\n assert notebook == 1",
+        "pyproject.toml": "[tool.pytest.ini_options]\n"
+        "addopts = '--import-mode=importlib'\nmarkers = ['slow']\n",
+    }.items():
+        path = tmp_path / "project" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "project"
+
+
+def test_the_same_number_and_seed_give_the_same_mutants(project):
+    first, places = mutants.choose(4, 7, project)
+    assert places == 8, "four assignments, and a number in each"
+    assert mutants.choose(4, 7, project) == (first, places)
+    assert mutants.choose(3, 7, project)[0] == first[:3]
+    assert mutants.choose(4, 8, project)[0] != first
+
+
+def test_a_mutant_tells_what_was_changed_and_where(project):
+    source = (project / "helpers/clinic/a.py").read_text().splitlines()
+    for mutant in mutants.choose(8, 7, project)[0]:
+        changed = [*source]
+        assert changed[mutant.line - 1] == mutant.old[0]
+        changed[mutant.line - 1] = mutant.new[0]
+        assert changed == mutant.text.splitlines() and changed != source
+        assert str(mutant).splitlines() == [
+            f"helpers/clinic/a.py:{mutant.line}",
+            f"  - {mutant.old[0]}",
+            f"  + {mutant.new[0]}",
+        ]
+
+
+def test_every_place_is_equally_likely_however_many_mutants_it_has(project):
+    (project / "helpers/clinic/a.py").write_text("x = f(a, b, c, d, e) or 1\n")
+    picked = Counter()
+    for seed in range(200):
+        (mutant,), places = mutants.choose(1, seed, project)
+        kinds = {"assignment": "x = None", "or": " and ", "number": "or 2"}
+        picked[next((kind for kind, new in kinds.items() if new in mutant.text), "call")] += 1
+    assert places == 4
+    assert all(30 < times < 70 for times in picked.values()), picked
+
+
+def test_what_python_cannot_read_or_reads_alike_is_no_mutant():
+    assert not mutants._differs("x = 1\n", "x = \n")
+    assert not mutants._differs("x = 1\n", "x = (1)  # one\n")
+    assert mutants._differs("x = 1\n", "x = 2\n")
+
+
+def test_every_file_has_tests_of_its_own():
+    for folder in ("helpers", "tools"):
+        for path in (mutants.ROOT / folder).rglob("*.py"):
+            for tests in mutants.own_tests(path.relative_to(mutants.ROOT).as_posix()):
+                assert (mutants.ROOT / tests).exists(), f"{tests}: tests of {path}"
+
+
+def test_the_report_names_survivors_and_shares():
+    def mutant(file, line):
+        return Mutant(file, "", line, ("x = 1",), ("x = 2",))
+
+    text = mutants.report(
+        {
+            mutant("helpers/clinic/a.py", 3): Verdict("own tests", 4),
+            mutant("helpers/clinic/b.py", 5): Verdict("", 60),
+            mutant("helpers/show.py", 7): Verdict("notebooks", 6),
+        }
+    )
+    assert "helpers/clinic/b.py:5\n  - x = 1\n  + x = 2\n" in text
+    assert "a.py" not in text and "show.py" not in text
+    shares = {" ".join(line.split()) for line in text.splitlines()}
+    assert {"helpers.clinic 1 of 2 50%", "the rest of helpers 1 of 1 100%"} <= shares
+    assert {"all 2 of 3 67%", "helpers.pictures –"} <= shares
+    assert {"A seen mutant took 5 s (median).", "A surviving mutant took 60 s (median)."} <= shares
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new", "by"),
+    [
+        ("own = 1", "own = 2", "own tests"),
+        ("rest = 1", "rest = 2", "all tests"),
+        ("notebook = 1", "notebook = 2", "notebooks"),
+        ("nobody = 1", "nobody = 2", ""),
+        ("nobody = 1", "while True: pass", "own tests: too long"),
+    ],
+)
+def test_a_mutant_is_judged_by_its_own_tests_then_all_then_the_notebooks(
+    project, tmp_path, monkeypatch, old, new, by
+):
+    monkeypatch.setattr(mutants, "PATIENCE", 3)
+    trials = mutants.Trials(tmp_path, project)
+    for tests in (["tests/clinic"], mutants.REST, mutants.NOTEBOOKS):
+        trials.sound(tests)
+    file = project / "helpers/clinic/a.py"
+    sound = file.read_text()
+    judged = trials.judge(Mutant("helpers/clinic/a.py", sound.replace(old, new), 1, (), ()))
+    assert judged.by == by
+    assert file.read_text() == sound and [path.name for path in tmp_path.iterdir()] == ["project"]
+
+
+def started(project, scratch, *arguments):
+    """The tool, run by a project on its own files."""
+    for name in ("mutants", "notebooks"):
+        (project / f"tools/{name}.py").write_text((mutants.ROOT / f"tools/{name}.py").read_text())
+    scratch.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-m", "tools.mutants", *arguments],
+        cwd=project,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_reports_and_leaves_nothing_behind(project, tmp_path, how):
+    begun = tmp_path / "begun"
+    sleeps = (
+        f"import pathlib, time\ndef test():\n pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
+    )
+    (project / "tests/clinic/test_a.py").write_text(sleeps)
+    running = started(project, tmp_path / "scratch", "4", "1")
+    while not begun.exists():
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.05)
+    running.send_signal(how)
+    out, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (0, "")
+    assert "Interrupted: 0 of 4 mutants are judged." in out and "all" in out
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_without_a_mutant_all_must_be_green(project, tmp_path):
+    (project / "tests/clinic/test_a.py").write_text("def test_of_a(): assert False")
+    running = started(project, tmp_path / "scratch", "4", "1")
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == 1 and "red: mend that first" in err and "test_of_a" in err
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize("asked", [["0", "1"], ["x", ""], ["", ""], ["5", "x"]])
+def test_other_than_whole_numbers_end_in_one_sentence(asked, capsys):
+    with pytest.raises(SystemExit):
+        mutants._asked(*asked)
+    assert "give two whole numbers" in capsys.readouterr().err

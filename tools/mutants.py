@@ -1,0 +1,369 @@
+"""Break the project at random places, one at a time, and see whether a test notices.
+
+    make mutants N=60 SEED=7       60 mutants; the same number and seed give the same ones
+
+A mutant is the project with one small change: another operator, number or constant, an argument
+that is None or missing, a condition turned round, a statement removed. The changes are those of
+mutmut, and two more below. Every place in helpers/ and tools/ that can be changed is equally
+likely, and so is every change of that place. Left alone is what changes nothing that runs:
+annotations, names of types, docstrings, ``if TYPE_CHECKING``, ``__repr__``. So are strings with a
+blank in them: they are prose, and people judge prose.
+
+Each mutant is a copy of the project in a temporary folder. The tests of its package run first,
+then all others, then the cells of all notebooks, until something fails or takes far too long.
+Two mutants run at a time. What survives is printed: a reader decides whether a test is missing,
+or whether the change makes no difference. The exit code says only whether the tool could run.
+"""
+
+import ast
+import contextlib
+import difflib
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import libcst as cst
+from mutmut.mutation.mutators import mutation_operators
+
+from tools.notebooks import ROOT, stop
+
+WORKERS = 2
+PATIENCE = 30  # seconds, beside three times what the tests take without a mutant
+MEMORY = 8 * 2**30  # bytes; an endless loop that fills a list ends there
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "work", "__pycache__", ".*_cache", "*.egg-info"
+)
+# Where the tests of a file stand, by the beginning of its path; the first that fits.
+OWN_TESTS = {
+    "helpers/attention": ["tests/test_attention.py", "tests/test_modules.py"],
+    "helpers/pictures/": ["tests/pictures"],
+    "helpers/lesson/": ["tests/lesson"],
+    "helpers/clinic/": ["tests/clinic"],
+    "helpers/explorers/": ["tests/explorers"],
+    "helpers/": [f"tests/test_{name}.py" for name in ("numbers", "show", "stack", "toy")],
+    "tools/": ["tests/tools"],
+}
+# Its own mutations of lines of helpers would stumble over a line that is changed already.
+BROKEN = "tests/notebooks/test_mutations.py"
+NOTEBOOKS = [f"{BROKEN}::test_sound_helpers_leave_every_notebook_as_it_is"]
+REST = ["tests", "-m", "not slow", f"--ignore={BROKEN}"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One file with one change: its new text, the first line that differs, and the lines."""
+
+    file: str
+    text: str
+    line: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+    def __str__(self) -> str:
+        removed = [f"  - {line}" for line in self.old]
+        added = [f"  + {line}" for line in self.new]
+        return "\n".join([f"{self.file}:{self.line}", *removed, *added])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Who saw a mutant ("" if nobody did), and after how many seconds."""
+
+    by: str
+    seconds: float
+
+
+def places(source: str) -> list[Callable[[], list[str]]]:
+    """All places of a source that can be changed: each gives the texts of its mutants."""
+    operators = [
+        *mutation_operators,
+        ((cst.If, cst.While, cst.CompIf), _turned_round),
+        ((cst.Expr, cst.Raise), lambda _: [cst.Pass()]),
+    ]
+    module = cst.parse_module(source)
+
+    def changes(node: cst.CSTNode) -> list[cst.CSTNode]:
+        return [new for kind, change in operators if isinstance(node, kind) for new in change(node)]
+
+    def texts(node: cst.CSTNode) -> list[str]:
+        return [module.deep_replace(node, new).code for new in changes(node)]
+
+    found = []
+    waiting = [module]
+    while waiting:
+        node = waiting.pop()
+        if not _is_for_readers(node):
+            if changes(node):
+                found.append(partial(texts, node))
+            waiting += reversed(node.children)
+    return found
+
+
+def _turned_round(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """Negate the condition of an ``if`` or a ``while``, also in a comprehension."""
+    condition = node.test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return [node.with_changes(test=cst.UnaryOperation(cst.Not(), condition))]
+
+
+def _is_for_readers(node: cst.CSTNode) -> bool:
+    """Whether a node, with all in it, tells something to people only, or to a type checker."""
+    match node:
+        case cst.SimpleString():
+            return bool(re.search(r"\s", node.value))
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
+            # The name of a type is CamelCase, as in Labels = str | Sequence[Any].
+            return name == "__repr__" or bool(re.fullmatch("[A-Z][A-Za-z]*[a-z]", name))
+        case (
+            cst.Annotation()
+            | cst.BaseParenthesizableWhitespace()
+            | cst.EmptyLine()
+            | cst.TrailingWhitespace()
+            | cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString())
+            | cst.If(test=cst.Name(value="TYPE_CHECKING"))
+            | cst.FunctionDef(name=cst.Name(value="__repr__"))
+        ):
+            return True
+    return False
+
+
+def choose(number: int, seed: int, root: Path = ROOT) -> tuple[list[Mutant], int]:
+    """Pick so many places at random, and one mutant of each; also tell how many places there are.
+
+    A smaller number gives the first mutants of a larger one.
+    """
+    chance = random.Random(seed)
+    everywhere = [
+        (path, place)
+        for folder in ("helpers", "tools")
+        for path in sorted((root / folder).rglob("*.py"))
+        for place in places(path.read_text(encoding="utf-8"))
+    ]
+    chance.shuffle(everywhere)
+    picked: list[Mutant] = []
+    for path, place in everywhere:
+        if len(picked) == number:
+            break
+        source, text = path.read_text(encoding="utf-8"), chance.choice(place())
+        if _differs(source, text):
+            picked.append(_mutant(path.relative_to(root).as_posix(), source, text))
+    return picked, len(everywhere)
+
+
+def _differs(source: str, text: str) -> bool:
+    """Whether Python can read the text, and reads something else in it than in the source."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        try:
+            compile(text, "mutant", "exec")
+        except SyntaxError:
+            return False
+        return ast.dump(ast.parse(text)) != ast.dump(ast.parse(source))
+
+
+def _mutant(file: str, source: str, text: str) -> Mutant:
+    before, after = source.splitlines(), text.splitlines()
+    parts = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changed = [part for part in parts if part[0] != "equal"]
+    old = tuple(line for _, i, j, _, _ in changed for line in before[i:j])
+    new = tuple(line for _, _, _, i, j in changed for line in after[i:j])
+    return Mutant(file, text, changed[0][1] + 1, old, new)
+
+
+def own_tests(file: str) -> list[str]:
+    """The tests of the package that a file belongs to."""
+    return next(tests for start, tests in OWN_TESTS.items() if file.startswith(start))
+
+
+def package(file: str) -> str:
+    """The part of the project that a file counts to, as "helpers.clinic"."""
+    start = next(start for start in OWN_TESTS if file.startswith(start))
+    return "the rest of helpers" if start == "helpers/" else start.strip("/").replace("/", ".")
+
+
+class Trials:
+    """Runs tests on copies of the project, and gives up at once when it is told to stop."""
+
+    def __init__(self, folder: Path, root: Path = ROOT):
+        self.folder, self.root = folder, root
+        self.stopped = threading.Event()
+        self.seconds: dict[str, float] = {}  # that each run of tests takes on the sound project
+
+    def sound(self, tests: list[str]) -> None:
+        """Run tests on the project as it is, and remember their time; red ones end the tool."""
+        with self._copy(None) as copy:
+            began = time.monotonic()
+            code, log = self._run(tests, copy, limit=3600)
+            self.seconds[str(tests)] = time.monotonic() - began
+        if code != 0 and not self.stopped.is_set():
+            raise RuntimeError(f"Without any mutant {tests[0]} is red: mend that first.\n{log}")
+
+    def judge(self, mutant: Mutant) -> Verdict:
+        """Run the tests of a mutant's package, then all, then the notebooks, until one is red."""
+        began = time.monotonic()
+        by = ""
+        with self._copy(mutant) as copy:
+            own = own_tests(mutant.file)
+            rest = REST + [f"--ignore={path}" for path in own]
+            for name, tests, known in (
+                ("own tests", [*own, *REST[1:]], own),
+                ("all tests", rest, REST),
+                ("notebooks", NOTEBOOKS, NOTEBOOKS),
+            ):
+                code, _ = self._run(tests, copy, limit=PATIENCE + 3 * int(self.seconds[str(known)]))
+                if code != 0:
+                    late = code in (None, -signal.SIGXCPU, -signal.SIGKILL)
+                    by = f"{name}: too long" if late else name
+                    break
+        return Verdict(by, time.monotonic() - began)
+
+    @contextlib.contextmanager
+    def _copy(self, mutant: Mutant | None) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as folder:
+            copy = Path(folder) / "project"
+            shutil.copytree(self.root, copy, ignore=NOT_COPIED)
+            if mutant:
+                (copy / mutant.file).write_text(mutant.text, encoding="utf-8")
+            yield copy
+
+    def _run(self, tests: list[str], copy: Path, limit: int) -> tuple[int | None, str]:
+        """Run pytest until the first failure: its exit code (None: too long) and its last lines.
+
+        The limit is one of computing: a busy machine makes no test fail.
+        """
+
+        def restrict() -> None:
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+
+        scratch = copy.parent / "scratch"  # what tests leave behind when they are killed
+        scratch.mkdir(exist_ok=True)
+        environment = {
+            **os.environ,
+            # The copy stands before an installed (editable) package of the same name.
+            "PYTHONPATH": os.pathsep.join([str(copy), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TMPDIR": str(scratch),
+        }
+        log = copy.parent / "log"
+        with log.open("w") as out:
+            running = subprocess.Popen(
+                [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
+                cwd=copy,
+                env=environment,
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=restrict,
+            )
+        end = time.monotonic() + 4 * limit  # where it waits instead of computing
+        try:
+            while running.poll() is None and time.monotonic() < end:
+                if self.stopped.wait(0.05):
+                    break
+        finally:
+            code = running.poll()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+        return code, "".join(log.read_text(errors="replace").splitlines(keepends=True)[-40:])
+
+
+def report(judged: dict[Mutant, Verdict]) -> str:
+    """Say which mutants survived, what share was seen of each package, and how long it took."""
+    lines = []
+    if survivors := [mutant for mutant, verdict in judged.items() if not verdict.by]:
+        lines = [
+            "",
+            "Survived:",
+            *(f"{m}" for m in sorted(survivors, key=lambda m: (m.file, m.line))),
+        ]
+    lines += ["", f"{'':22}seen"]
+    packages = [package(f"{start}x") for start in OWN_TESTS]
+    for name in packages:
+        verdicts = [verdict for mutant, verdict in judged.items() if package(mutant.file) == name]
+        lines.append(f"{name:22}{_share(verdicts)}")
+    lines.append(f"{'all':22}{_share(judged.values())}")
+    for what, seconds in (
+        ("seen", [verdict.seconds for verdict in judged.values() if verdict.by]),
+        ("surviving", [verdict.seconds for verdict in judged.values() if not verdict.by]),
+    ):
+        if seconds:
+            lines.append(f"A {what} mutant took {statistics.median(seconds):.0f} s (median).")
+    return "\n".join(lines)
+
+
+def _share(verdicts) -> str:
+    seen = [bool(verdict.by) for verdict in verdicts]
+    return f"{sum(seen):3} of {len(seen):3}  {sum(seen) / len(seen):4.0%}" if seen else "  –"
+
+
+def main() -> None:
+    """Make and judge as many mutants as the command line says, by the seed that it names."""
+    number, seed = _asked(*sys.argv[1:])
+    began = time.monotonic()
+    mutants, count = choose(number, seed)
+    print(
+        f"{len(mutants)} mutants of {count} places: make mutants N={number} SEED={seed}", flush=True
+    )
+    judged: dict[Mutant, Verdict] = {}
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
+        trials = Trials(Path(folder))
+        pool = ThreadPoolExecutor(WORKERS)
+        try:
+            known = [REST, NOTEBOOKS]
+            known += [
+                tests
+                for tests in OWN_TESTS.values()
+                if any(own_tests(m.file) == tests for m in mutants)
+            ]
+            list(pool.map(trials.sound, known))
+            print(f"Without a mutant all is green ({time.monotonic() - began:.0f} s).", flush=True)
+            running = {pool.submit(trials.judge, mutant): mutant for mutant in mutants}
+            for done in as_completed(running):
+                mutant, verdict = running[done], done.result()
+                judged[mutant] = verdict
+                by = f"seen by {verdict.by}" if verdict.by else "SURVIVED"
+                where = f"{mutant.file}:{mutant.line}"
+                print(f"{len(judged):3}  {where:44} {verdict.seconds:4.0f} s  {by}", flush=True)
+        except KeyboardInterrupt:
+            print(f"\nInterrupted: {len(judged)} of {len(mutants)} mutants are judged.")
+        except RuntimeError as problem:
+            stop(str(problem))
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what follows takes a moment
+            trials.stopped.set()
+            pool.shutdown(cancel_futures=True)
+    print(report(judged))
+    print(f"All in all: {(time.monotonic() - began) / 60:.0f} min.")
+
+
+def _asked(number: str = "", seed: str = "") -> tuple[int, int]:
+    """The number of mutants and the seed (a new one unless it is named)."""
+    try:
+        asked = int(number), int(seed or random.randrange(10_000))
+    except ValueError:
+        asked = (0, 0)
+    if asked[0] < 1:
+        stop(f"N={number} SEED={seed}: give two whole numbers, as in make mutants N=60 SEED=7.")
+    return asked
+
+
+if __name__ == "__main__":
+    main()
