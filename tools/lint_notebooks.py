@@ -29,7 +29,7 @@ MAX_LINES = 25  # of code in a cell
 MAX_CODE_CELLS = 3  # in a row, without words
 MAX_OUTPUT_LINES = 40
 NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
-MAX_BYTES = 300 * 1024
+MAX_BYTES = 300_000
 PUBLIC = ("attention", "clinic", "explorers", "lesson", "pictures", "show", "stack", "toy")
 EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 
