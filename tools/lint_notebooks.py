@@ -180,7 +180,7 @@ def file_name(book: Book) -> Iterator[Finding]:
 def file_size(book: Book) -> Iterator[Finding]:
     """A notebook has at most 300 KB."""
     if book.size > MAX_BYTES:
-        yield None, f"has {book.size // 1024} KB", f"at most {MAX_BYTES // 1024}: smaller pictures"
+        yield None, f"has {book.size} bytes", f"at most {MAX_BYTES}: smaller pictures"
 
 
 @rule

@@ -114,7 +114,7 @@ def four_code_cells(book):
 # rule -> ways to break it, each with a word that the message must hold
 BROKEN: dict[str, list[tuple[str, Callable]]] = {
     "file_name": [("NN_snake_title", lambda book: setattr(book, "name", "03-Softmax.ipynb"))],
-    "file_size": [("300 KB|at most 300", lambda book: setattr(book, "size", 300_001))],
+    "file_size": [("300001 bytes|at most 300000", lambda book: setattr(book, "size", 300_001))],
     "metadata": [
         ("make refresh", lambda book: book.nb.metadata.language_info.update(version="3.11.7")),
         ("cell 4: has metadata editable", lambda book: cell(book, 4).metadata.update(editable=1)),

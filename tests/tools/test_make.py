@@ -69,7 +69,7 @@ class Project:
         return [line.strip() for line in lines if what in line]
 
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen:
-        outer = ("MAKE", "MFLAGS", "PYTHON", "TORCH_INDEX", "NB", "GNUMAKEFLAGS")
+        outer = ("MAKE", "MFLAGS", "PYTHON", "TORCH_INDEX", "NB", "GNUMAKEFLAGS", "TEST_ARGS")
         environment = {k: v for k, v in os.environ.items() if not k.startswith(outer)}
         settings = {"PYTHON": str(self.python), **settings}
         return subprocess.Popen(
