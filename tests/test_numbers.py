@@ -53,9 +53,11 @@ def test_number_takes_other_digits():
     assert number(8.0, 0) == "8"
 
 
-@pytest.mark.parametrize("value", ["3", None, 1j])
-def test_number_refuses_what_is_no_number(value):
-    with pytest.raises(TypeError, match="one real number"):
+@pytest.mark.parametrize(
+    ("value", "told"), [("3", "str '3'"), (None, "NoneType None"), (1j, "complex 1j")]
+)
+def test_number_refuses_what_is_no_number(value, told):
+    with pytest.raises(TypeError, match=f"one real number, got {told}"):
         number(value)
 
 

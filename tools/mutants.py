@@ -322,7 +322,7 @@ def main() -> None:
         f"{len(mutants)} mutants of {count} places: make mutants N={number} SEED={seed}", flush=True
     )
     judged: dict[Mutant, Verdict] = {}
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
         trials = Trials(Path(folder))
         pool = ThreadPoolExecutor(WORKERS)

@@ -171,19 +171,20 @@ def test_a_mutant_is_judged_by_its_own_tests_then_all_then_the_notebooks(
     assert file.read_text() == sound and [path.name for path in tmp_path.iterdir()] == ["project"]
 
 
-def started(project, scratch, *arguments):
-    """The tool, run by a project on its own files."""
+def started(project, scratch, in_background=False):
+    """The tool, run by a project on its own files; in the background a shell ignores Ctrl-C."""
+    on_interrupt = signal.SIG_IGN if in_background else signal.SIG_DFL
     for name in ("mutants", "notebooks"):
         (project / f"tools/{name}.py").write_text((mutants.ROOT / f"tools/{name}.py").read_text())
     scratch.mkdir()
     return subprocess.Popen(
-        [sys.executable, "-m", "tools.mutants", *arguments],
+        [sys.executable, "-m", "tools.mutants", "4", "1"],
         cwd=project,
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, on_interrupt),
     )
 
 
@@ -195,7 +196,7 @@ def test_an_interrupted_run_reports_and_leaves_nothing_behind(project, tmp_path,
         f"import pathlib, time\ndef test():\n pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
     )
     (project / "tests/clinic/test_a.py").write_text(sleeps)
-    running = started(project, tmp_path / "scratch", "4", "1")
+    running = started(project, tmp_path / "scratch", in_background=how == signal.SIGTERM)
     while not begun.exists():
         assert running.poll() is None, running.communicate()
         time.sleep(0.05)
@@ -209,7 +210,7 @@ def test_an_interrupted_run_reports_and_leaves_nothing_behind(project, tmp_path,
 @pytest.mark.slow
 def test_without_a_mutant_all_must_be_green(project, tmp_path):
     (project / "tests/clinic/test_a.py").write_text("def test_of_a(): assert False")
-    running = started(project, tmp_path / "scratch", "4", "1")
+    running = started(project, tmp_path / "scratch")
     _, err = running.communicate(timeout=120)
     assert running.returncode == 1 and "red: mend that first" in err and "test_of_a" in err
     assert list((tmp_path / "scratch").iterdir()) == []
