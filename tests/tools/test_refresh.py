@@ -74,7 +74,7 @@ def test_a_notebook_with_a_faulty_cell_stays_as_it_was(tmp_path, monkeypatch, ca
         refresh.main()
     assert end.value.code
     said = capsys.readouterr().out
-    with pytest.raises(AssertionError, match=f"03_tiny.ipynb … not refreshed: {what}"):
+    with pytest.raises(AssertionError, match=rf"03_tiny.ipynb \.\.\. not refreshed: {what}"):
         raise AssertionError(said)
     assert "The file is as it was" in said
     assert path.read_bytes() == before
