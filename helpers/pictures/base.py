@@ -7,7 +7,7 @@ HTML table.
 
 JupyterLab shows an output of the type image/png without its `alt`, so a learner's picture is HTML
 with the PNG in it. Under ``ATTENTION_STORED=1``, as in make refresh, it is image/png with the `alt`
-in its metadata: GitHub shows that, and would remove the PNG from HTML.
+in its metadata: plain pictures are what GitHub and nbconvert show for sure.
 
 Lengths are CSS pixels throughout; a picture is drawn with two dots a pixel, so that it is crisp.
 """
