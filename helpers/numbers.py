@@ -26,16 +26,19 @@ Whole numbers:
 from __future__ import annotations
 
 import math
+import operator
 import os
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 TIE = 1e-9  # closer to a tie than this: an exact tie such as 1/8, which is exact everywhere
 EDGE = 1e-6  # closer than this: another machine may fall on the other side
+MOST_DECIMALS = 15  # a float has no more to tell
 HUGE = 1e6  # from here on 1.00e+06 reads better than 1000000.00
 
 _any_rounding = False
@@ -72,12 +75,14 @@ def number(value: Any, decimals: int = 2) -> str:
     ValueError
         Under ``ATTENTION_STRICT=1``, if the rounding could flip on another machine.
     """
+    decimals = as_whole(decimals, "decimals", 0, MOST_DECIMALS)
     if hasattr(value, "item"):
-        value = value.item()
+        array = as_array(value, "the number")
+        value = array.item() if array.size == 1 else value
     if isinstance(value, int):  # True and False, too
         return str(value)
     if not isinstance(value, float):
-        raise TypeError(f"number() writes one real number, got {type(value).__name__} {value!r}")
+        raise TypeError(f"number() writes one real number, got {described(value)}")
     if not math.isfinite(value):
         return str(value)  # nan, inf, -inf
     if abs(value) < min(EDGE, 10.0**-decimals / 2):
@@ -269,16 +274,54 @@ def as_array(values: Any, what: str = "the values") -> np.ndarray:
             f"pad or cut them to one length"
         ) from None
     if np.iscomplexobj(array):
-        raise TypeError(f"{what} must be real, got complex numbers; show .real, .imag or .abs()")
+        raise TypeError(f"{what} must be real, got complex numbers; take .real, .imag or .abs()")
     if array.dtype.kind not in "biuf":
         kinds = int, float, np.number, np.bool_
         odd = next((leaf for leaf in _leaves(plain) if not isinstance(leaf, kinds)), plain)
-        shown = textwrap.shorten(repr(odd), 40, placeholder=" …")
         raise TypeError(
-            f"{what} must be numbers in a tensor, an array or lists, got the "
-            f"{type(odd).__name__} {shown}"
+            f"{what} must be numbers in a tensor, an array or lists, got {described(odd)}"
         )
     return array
+
+
+def as_whole(value: Any, what: str, low: int, high: float = math.inf) -> int:
+    """Return a whole number from `low` to `high` as an int, or say what is wrong with it."""
+    limits = f"from {low} to {high}" if high < math.inf else f"of at least {low}"
+    whole = None
+    if not isinstance(value, bool):
+        with suppress(TypeError, RuntimeError):  # no whole number, or a tensor of several
+            whole = operator.index(value)
+    if whole is None:
+        raise TypeError(f"{what} must be a whole number {limits}, got {described(value)}")
+    if not low <= whole <= high:
+        raise ValueError(f"{what} must be a whole number {limits}, got {whole}")
+    return whole
+
+
+def as_real(value: Any, what: str) -> float:
+    """Return a finite number as a float, or say what is wrong with it."""
+    found = value
+    if hasattr(value, "detach") or isinstance(value, (np.ndarray, np.generic)):
+        array = as_array(value, what)
+        found = array.item() if array.size == 1 else None
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        raise TypeError(f"{what} must be a finite number, got {described(value)}")
+    if not -sys.float_info.max <= found <= sys.float_info.max:
+        raise ValueError(f"{what} must be a finite number, got {found}")
+    return float(found)
+
+
+def described(value: Any) -> str:
+    """Say what something is: a tensor with its shape and type, or its class and its looks."""
+    if value is None:
+        return "None"
+    if hasattr(value, "detach"):
+        if getattr(value, "is_nested", False):
+            return "a nested tensor"
+        return f"a tensor of shape {tuple(value.shape)} with {value.dtype}"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} with {value.dtype}"
+    return f"the {type(value).__name__} {textwrap.shorten(repr(value), 40, placeholder=' …')}"
 
 
 def _leaves(values: Any) -> Iterator[Any]:
@@ -301,5 +344,11 @@ def _plain(values: Any, what: str) -> Any:
         raise ValueError(
             f"{what} lie on the device 'meta': a shape without numbers; make them on 'cpu'"
         )
-    values = values.detach().cpu()
-    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+    if values.is_nested or values.is_quantized or str(values.layout) != "torch.strided":
+        raise TypeError(
+            f"{what} must be a plain tensor, not a sparse, nested or quantized one; "
+            "convert with .to_dense(), torch.nested.to_padded_tensor(x, 0.0) or .dequantize()"
+        )
+    values = values.detach().cpu().resolve_conj().resolve_neg()
+    narrow = str(values.dtype).startswith(("torch.bfloat", "torch.float8"))  # not in NumPy
+    return (values.float() if narrow else values).numpy()

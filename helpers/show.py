@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.numbers import as_array, texts
+from helpers.numbers import MOST_DECIMALS, as_array, as_whole, described, texts
 
 MOST = 200  # numbers that `show` prints at once
 WIDTH = 80  # characters a line of printed text; JupyterLab breaks longer ones mid-word
@@ -37,6 +37,9 @@ def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
     0.50  0.50
     """
     array = as_array(value, "the values to show")
+    as_whole(decimals, "decimals", 0, MOST_DECIMALS)
+    if not isinstance(label, str):
+        raise TypeError(f"label must be a text, got {described(label)}")
     if array.ndim > 3:
         raise ValueError(
             f"show prints up to 3 dimensions, got {array.ndim}: shape {array.shape}; "

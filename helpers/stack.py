@@ -73,7 +73,7 @@ def signal_by_depth(way: str, depth: int, *, init: str = "default") -> StackMeas
     True
     """
     for name, value, known in (("way", way, WAYS), ("init", init, INITS)):
-        if value not in known:
+        if not isinstance(value, str) or value not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEEPEST:
         raise ValueError(f"depth must be a whole number from 1 to {DEEPEST}, got {depth!r}")
@@ -98,7 +98,8 @@ def _all_depths(way: str, init: str, deepest: int) -> list[StackMeasurement]:
             finished.append(unfinished[0])
             unfinished = unfinished[1:]
         out = torch.stack(finished)  # (deepest, B, T, C)
-        (gradient,) = torch.autograd.grad(out, copies, upstream.expand_as(out))
+        # As a sum: given an upstream gradient, PyTorch would import sympy (30 MB).
+        (gradient,) = torch.autograd.grad((out * upstream).sum(), copies)
         out = out.detach()
         directions = F.normalize(out, dim=-1)
         other_tokens = ~torch.eye(T, dtype=torch.bool)

@@ -6,6 +6,9 @@ moves PyTorch's global one, so cells can be run again in any order.
 
 import torch
 
+from helpers.numbers import as_whole
+
+LARGEST = 1000  # sequences, tokens, channels: toys are small
 SENTENCE = "Life is short, eat dessert first"
 WORDS = SENTENCE.replace(",", "").split()
 # A word's id is its place in sorted order; "Life" comes first because capitals sort first.
@@ -34,6 +37,8 @@ def numbers(C: int = 2, seed: int = 1337) -> torch.Tensor:
     >>> numbers().shape
     torch.Size([4, 8, 2])
     """
+    C = as_whole(C, "C", 1, LARGEST)
+    seed = as_whole(seed, "seed", 0, 2**63 - 1)
     return torch.randn(4, 8, C, generator=torch.Generator().manual_seed(seed))
 
 
@@ -58,6 +63,7 @@ def readable(B: int = 3, T: int = 5, C: int = 2) -> torch.Tensor:
     >>> readable()[2, 3]
     tensor([23., 23.])
     """
+    B, T, C = (as_whole(size, name, 1, LARGEST) for name, size in {"B": B, "T": T, "C": C}.items())
     b = torch.arange(B)[:, None, None]
     t = torch.arange(T)[None, :, None]
     return (10.0 * b + t).repeat(1, 1, C)

@@ -163,7 +163,7 @@ def test_strict_mode_refuses_a_figure_on_the_edge(monkeypatch):
         ([[1, 2], [3]], ValueError, "different lengths"),
         ("abc", TypeError, "must be numbers.*got the str 'abc'"),
         ([[1, 2], [3, "x"]], TypeError, "must be numbers.*got the str 'x'"),
-        ([[None, 1.0]], TypeError, "must be numbers.*got the NoneType None"),
+        ([[None, 1.0]], TypeError, "must be numbers.*got None"),
         (np.array([["a"]]), TypeError, "must be numbers.*got the str 'a'"),
         ([10**30], TypeError, "must be numbers.*got the list"),
         (torch.zeros(2, device="meta"), ValueError, "device 'meta'"),

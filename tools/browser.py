@@ -65,6 +65,7 @@ def lab() -> Iterator[Lab]:
             "PYTHONPATH": os.pathsep.join([folder, str(notebooks.ROOT)]),
             "WATCH_LOG": str(home / "hosts"),
         }
+        environment.pop("ATTENTION_STORED", None)  # pictures as a learner sees them
         start = notebooks.names(root)[0].name
         more = ["--no-browser", f"--port={port}", f"--IdentityProvider.token={TOKEN}"]
         with open(home / "log", "w") as log:

@@ -56,6 +56,7 @@ def one_environment() -> None:
     """Make the kernels that this process starts the same on every machine."""
     # Numbers that may round differently elsewhere are refused.
     os.environ["ATTENTION_STRICT"] = "1"
+    os.environ["ATTENTION_STORED"] = "1"  # pictures as GitHub shows them
     one_thread_unless_told()
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # no debugger warning on stderr
     for name in ("ATTENTION_TABLES", "MPLBACKEND"):

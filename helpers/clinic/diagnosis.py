@@ -85,6 +85,8 @@ def diagnose(
     """
     function = module_or_callable
     _refuse_uncallable(function)
+    if not isinstance(causal, bool):
+        raise TypeError(f"causal must be True or False, got {probes.described(causal)}.")
     given = n_head
     n_head, known = _number_of_heads(function, C, n_head)
     x = _example(C, n_head, function) if example is None else _refuse_bad_example(example, C)
@@ -237,7 +239,7 @@ def _example(C: int, n_head: int, function: Callable) -> Tensor:
 
 
 def _refuse_bad_example(example: Any, C: int) -> Tensor:
-    if not isinstance(example, Tensor) or not example.is_floating_point():
+    if not isinstance(example, Tensor) or not probes.has_plain_floats(example):
         raise TypeError(f"example must be a tensor of floats, got {probes.described(example)}.")
     if example.dim() != 3 or example.shape[-1] != C or not example.numel():
         raise ValueError(f"example must be (B, T, C) with C = {C}, got {tuple(example.shape)}.")

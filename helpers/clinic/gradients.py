@@ -46,7 +46,8 @@ def gradients_of(whole: Call) -> dict[str, Tensor | None]:
         if not out.requires_grad:
             return dict.fromkeys(name for name, _ in named)
         upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(0)).to(out)
-        found = torch.autograd.grad(out, [own for _, own in named], upstream, allow_unused=True)
+        parameters = [own for _, own in named]
+        found = torch.autograd.grad((out * upstream).sum(), parameters, allow_unused=True)
     return {name: z for (name, _), z in zip(named, found, strict=True)}
 
 

@@ -7,6 +7,7 @@ each detects some bugs and misses others.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 
 from helpers.attention import causal_mask
-from helpers.numbers import joined, listed, small
+from helpers.numbers import as_array, as_real, described, joined, listed, small
 from helpers.show import wrap_text
 from helpers.torch_settings import seed_all
 
@@ -56,7 +57,7 @@ def finite(values: Any) -> Finding:
     ✗ finite: 2 of 4 numbers are nan; the first is at [0, 0]. Row 0 is nan
       throughout: is it 0 / 0, a mean of nothing or a softmax of nothing?
     """
-    values = _as_doubles(values)
+    values = _as_doubles(values, "values")
     bad = ~values.isfinite()
     if not bad.any():
         return Finding("finite", True, f"all {values.numel()} numbers are finite.")
@@ -95,7 +96,7 @@ def rows_sum_to_one(weights: Any, atol: float = 1e-5) -> Finding:
     ✓ rows sum to 1: all 2 rows do.
     """
     name = "rows sum to 1"
-    weights = _as_doubles(weights, min_dim=2)
+    weights, atol = _as_doubles(weights, "weights", min_dim=2), _as_tolerance(atol)
     sums = weights.sum(-1)
     bad = ~close(sums, torch.ones_like(sums), atol)
     if not bad.any():
@@ -129,7 +130,7 @@ def no_weight_on_future(weights: Any) -> Finding:
     ✓ no weight on the future: the only weight on a later key is 0.
     """
     name = "no weight on the future"
-    weights = _as_doubles(weights, min_dim=2)
+    weights = _as_doubles(weights, "weights", min_dim=2)
     T_q, T_k = weights.shape[-2:]
     future = ~causal_mask(T_q, T_k)
     later = weights[..., future]
@@ -182,6 +183,7 @@ def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     >>> no_leak(lambda x: x.cumsum(0), x)
     ✓ no leak: tokens 1 and 2 were replaced in turn; no output before them changed.
     """
+    atol = _as_tolerance(atol)
     changes = output_changes(function, x, "no leak")
     return changes if isinstance(changes, Finding) else judge_leaks(changes, atol)
 
@@ -242,6 +244,9 @@ def reach(
     ✗ reach: output 2 depends on token 2 only. In 3 of 6 pairs of an output and a
       token that it may attend to, the output did not change.
     """
+    atol = _as_tolerance(atol)
+    if not isinstance(causal, bool):
+        raise TypeError(f"causal must be True or False, got {described(causal)}.")
     changes = output_changes(function, x, "reach")
     return changes if isinstance(changes, Finding) else judge_reach(changes, atol, causal)
 
@@ -296,15 +301,16 @@ def sequences_stay_apart(function: Callable, x: torch.Tensor, atol: float = 1e-6
     ✗ sequences stay apart: changing sequence 0 changed the outputs of sequence 1,
       by up to 6.15. Was something summed, averaged or normalised over axis 0?
     """
-    name = "sequences stay apart"
-    if isinstance(x, torch.Tensor) and (x.dim() != 3 or len(x) < 2):
+    name, atol = "sequences stay apart", _as_tolerance(atol)
+    _check_call(function, x, name)
+    if x.dim() != 3 or len(x) < 2:
         raise ValueError(f"x must be (B, T, C) with B of at least 2, got {described(x)}.")
 
     def by_sequence(swapped: torch.Tensor) -> torch.Tensor:
         return _output(function, swapped.transpose(0, 1)).transpose(0, 1)
 
-    x = x.transpose(0, 1) if isinstance(x, torch.Tensor) else x
-    changes = output_changes(by_sequence, x, name, "sequence")  # sequences in the place of tokens
+    # Sequences in the place of tokens.
+    changes = output_changes(by_sequence, x.transpose(0, 1), name, "sequence")
     if isinstance(changes, Finding):
         return changes
     changes.fill_diagonal_(0)
@@ -347,8 +353,14 @@ def gradients_reach(out: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> F
       not learn. The output was made without b. One arrives at a.
     """
     name = "gradients reach"
-    if not tensors:
-        raise ValueError("Say what the gradient should reach: a dict of names and tensors.")
+    if not isinstance(tensors, Mapping) or not tensors:
+        raise (ValueError if isinstance(tensors, Mapping) else TypeError)(
+            "Say what the gradient should reach: a dict of names and tensors, such as "
+            f'{{"query": layer.weight}}; got {described(tensors)}.'
+        )
+    for what, tensor in {"out": out, **tensors}.items():
+        if not isinstance(tensor, torch.Tensor) or not has_plain_floats(tensor):
+            raise TypeError(f"{what} must be a plain tensor of floats, got {described(tensor)}.")
     if out.dim() < 2 or out.shape[-2] < 2:
         raise ValueError(f"out must be (..., T, C) with T of at least 2, got {described(out)}.")
     if not out.requires_grad:
@@ -358,8 +370,13 @@ def gradients_reach(out: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> F
         )
     upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(0)).to(out)
     inputs = {key: tensor for key, tensor in tensors.items() if tensor.requires_grad}
+    if not inputs:
+        raise ValueError(
+            f"None of {joined(list(tensors))} requires a gradient: nothing can arrive."
+        )
+    # As a sum: given an upstream gradient, PyTorch would import sympy, 30 MB and half a second.
     found = torch.autograd.grad(
-        out, list(inputs.values()), upstream, retain_graph=True, allow_unused=True
+        (out * upstream).sum(), list(inputs.values()), retain_graph=True, allow_unused=True
     )
     gradients = dict.fromkeys(tensors) | dict(zip(inputs, found, strict=True))
     without = [key for key, gradient in gradients.items() if gradient is None or not gradient.any()]
@@ -397,7 +414,8 @@ def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
       [1].
     """
     name = "equals the reference"
-    got, expected = _as_doubles(got), _as_doubles(expected)
+    got, expected = _as_doubles(got, "got"), _as_doubles(expected, "expected")
+    atol = _as_tolerance(atol)
     if got.shape != expected.shape:
         shapes = f"{tuple(got.shape)} and {tuple(expected.shape)}"
         raise ValueError(f"Only equal shapes can be compared, got {shapes}.")
@@ -423,11 +441,7 @@ def output_changes(
     the others are nan. Where there are outputs that are nan or inf, the `Finding` of the probe
     `name` instead.
     """
-    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
-        raise TypeError(
-            f"{name.replace(' ', '_')} replaces tokens by random floats: x must be floats, "
-            f"got {described(x)}."
-        )
+    _check_call(function, x, name)
     if x.dim() not in (2, 3) or x.shape[-2] < 2:
         raise ValueError(f"x must be (B, T, C) or (T, C) with T of at least 2, got {described(x)}.")
     x = x.detach()
@@ -451,6 +465,50 @@ def output_changes(
     return changes
 
 
+def _check_call(function: Callable, x: torch.Tensor, name: str) -> None:
+    """Refuse what cannot be called with x alone, and x that has no floats to replace."""
+    probe = name.replace(" ", "_")
+    if not isinstance(x, torch.Tensor) or not has_plain_floats(x):
+        raise TypeError(
+            f"{probe} replaces tokens by random floats: x must be floats in a plain tensor, "
+            f"got {described(x)}."
+        )
+    if not callable(function):
+        raise TypeError(f"{probe} calls a function with x, got {described(function)} for it.")
+    if isinstance(function, torch.nn.MultiheadAttention):
+        raise TypeError(
+            "nn.MultiheadAttention takes queries, keys and values, and its mask is True where a "
+            f"query may NOT attend. Made with batch_first=True, write {probe}(lambda x: "
+            "mha(x, x, x, attn_mask=~causal_mask(x.shape[-2]))[0], x)."
+        )
+    is_module = isinstance(function, torch.nn.Module)
+    try:
+        signature = inspect.signature(function.forward if is_module else function)
+    except ValueError:  # some functions written in C do not tell
+        return
+    try:
+        signature.bind(x)
+    except TypeError as error:
+        raise TypeError(
+            f"{probe} calls the function with x alone, which it does not take: {error}. Give the "
+            "rest in a lambda, such as lambda x: f(x, x, x)."
+        ) from None
+
+
+def has_plain_floats(x: torch.Tensor) -> bool:
+    """Tell whether a tensor holds floats, one for each of its places."""
+    plain = x.layout is torch.strided and not x.is_nested and not x.is_meta
+    return plain and x.is_floating_point()
+
+
+def _as_tolerance(atol: float) -> float:
+    if (tolerance := as_real(atol, "atol")) < 0:
+        raise ValueError(
+            f"atol must be at least 0, got {tolerance:g}: it is how far numbers may lie apart."
+        )
+    return tolerance
+
+
 def _spread(T: int, count: int) -> list[int]:
     """So many tokens of T, from the first to the last."""
     return sorted({round(i * (T - 1) / (count - 1)) for i in range(count)})
@@ -468,13 +526,6 @@ def same_numbers(a: torch.Tensor, b: torch.Tensor, atol: float) -> bool:
     return a.shape == b.shape and bool(close(a, b, atol, equal_nan=True).all())
 
 
-def described(value: Any) -> str:
-    """Say what something is: a tensor with its shape and type, or the name of its class."""
-    if isinstance(value, torch.Tensor):
-        return f"a tensor of shape {tuple(value.shape)} with {value.dtype}"
-    return type(value).__name__
-
-
 def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         seed_all(0)
@@ -482,6 +533,12 @@ def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
     out = out[0] if isinstance(out, tuple) else out
     if not isinstance(out, torch.Tensor):
         raise TypeError(f"The function must return a tensor, got {described(out)}.")
+    if out.is_complex() or not (out.layout is torch.strided and not out.is_nested):
+        raise TypeError(
+            f"The function must return real numbers in a plain tensor, got {described(out)}."
+        )
+    if out.is_meta:
+        raise ValueError("The function returned a shape without numbers (device 'meta').")
     if out.dim() < 2 or out.shape[:-1] != x.shape[:-1]:
         raise ValueError(
             f"The function must return one row a token: for x {tuple(x.shape)} an output of "
@@ -490,8 +547,8 @@ def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
     return out.detach().cpu().double()
 
 
-def _as_doubles(values: Any, min_dim: int = 0) -> torch.Tensor:
-    values = torch.as_tensor(values).detach().cpu().double()
+def _as_doubles(values: Any, what: str, min_dim: int = 0) -> torch.Tensor:
+    values = torch.from_numpy(as_array(values, what).astype(float))
     if values.numel() == 0 or values.dim() < min_dim:
         need = "numbers in rows and columns" if min_dim else "numbers"
         raise ValueError(f"The probe needs {need}, got the shape {tuple(values.shape)}.")

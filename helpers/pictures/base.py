@@ -5,6 +5,10 @@ for screen readers (`alt`), and the text version: the same content as plain text
 Tests compare the text versions, because nobody can compare PNGs. `tables()` swaps every PNG for an
 HTML table.
 
+JupyterLab shows an output of the type image/png without its `alt`, so a learner's picture is HTML
+with the PNG in it. Under ``ATTENTION_STORED=1``, as in make refresh, it is image/png with the `alt`
+in its metadata: plain pictures are what GitHub and nbconvert show for sure.
+
 Lengths are CSS pixels throughout; a picture is drawn with two dots a pixel, so that it is crisp.
 """
 
@@ -15,10 +19,12 @@ import io
 import os
 from collections.abc import Callable
 from functools import lru_cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from helpers.pictures.checks import as_switch, as_text
 from helpers.pictures.colours import INK
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ def tables(on: bool = True) -> None:
     ``ATTENTION_TABLES=1`` in the environment does the same from the start.
     """
     global _tables
-    _tables = bool(on)
+    _tables = as_switch(on, "on")
 
 
 def tables_on() -> bool:
@@ -102,13 +108,20 @@ class Picture:
             return data | {"text/html": self.html()}, {}
         figure = self.figure()
         width, height = map(round, size_of(figure))
-        data["image/png"] = base64.b64encode(png_of(figure)).decode()
-        return data, {"image/png": {"alt": self.alt, "width": width, "height": height}}
+        png = base64.b64encode(png_of(figure)).decode()
+        if os.environ.get("ATTENTION_STORED") == "1":
+            metadata = {"alt": self.alt, "width": width, "height": height}
+            return data | {"image/png": png}, {"image/png": metadata}
+        image = (
+            f'<img alt="{escape(self.alt)}" width="{width}" height="{height}" '
+            f'style="max-width:100%;height:auto" src="data:image/png;base64,{png}">'
+        )
+        return data | {"text/html": image}, {}
 
 
 def titled(kind: str, title: str) -> str:
     """What kind of picture it is, with its title if it has one: "Curves: Loss"."""
-    return f"{kind}: {title}" if title else kind
+    return f"{kind}: {title}" if as_text(title, "title") else kind
 
 
 # --- Figures ----------------------------------------------------------------------------------

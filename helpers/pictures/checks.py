@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from helpers.numbers import as_array
+from helpers.numbers import as_array, described
 
 
 def as_matrix(matrix: Any, what: str) -> np.ndarray:
@@ -49,11 +51,33 @@ def as_mask(mask: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 def as_names(names: Any, n: int, what: str, of: str) -> list[str]:
     """Make names of n things from a sequence such as `words`, or 0, 1, 2, … from None."""
-    names = [str(name) for name in (range(n) if names is None else names)]
+    names = [str(name) for name in (range(n) if names is None else as_list(names, what))]
     if len(names) != n:
         one = what.removesuffix("s")
         raise ValueError(f"{what} needs one {one} for each of the {n} {of}, got {len(names)}")
     return names
+
+
+def as_list(values: Any, what: str) -> list[Any]:
+    """Make a list of what has an order and is no text, or say what is wrong with it."""
+    if not isinstance(values, (str, Set)):
+        with suppress(TypeError, RuntimeError):  # what has no parts to go through
+            return list(values)
+    raise TypeError(f"{what} must be a list, got {described(values)}")
+
+
+def as_text(text: Any, what: str) -> str:
+    """Return a text as it is, or say that it is none."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be a text, got {described(text)}; leave it out for none")
+    return text
+
+
+def as_switch(on: Any, what: str) -> bool:
+    """Return True or False as it is, or say that it is neither."""
+    if not isinstance(on, bool):
+        raise TypeError(f"{what} must be True or False, got {described(on)}")
+    return on
 
 
 def is_whole(value: Any, low: int, high: float) -> bool:

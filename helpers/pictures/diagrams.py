@@ -550,7 +550,7 @@ def series_map(current: str) -> Picture:
     ValueError
         If there is no such notebook.
     """
-    if current not in SERIES:
+    if not isinstance(current, str) or current not in SERIES:
         raise ValueError(f"current must be one of {', '.join(SERIES)}, got {current!r}")
     boxes = [
         Box(number, f"{number}\n{idea}", column)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import EDGE, as_array, briefs, powers
+from helpers.numbers import EDGE, as_array, as_whole, briefs, described, powers
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
+from helpers.pictures.checks import as_list, as_switch, as_text
 from helpers.pictures.colours import CURVES, INK, LINE, PALE, QUIET
 from helpers.pictures.table import Table, plain_cells, side_by_side, text_html
 
@@ -60,11 +61,18 @@ def curves(
         If lengths do not fit, there is nothing to draw or too much, `logy` names no panel, or a
         number is not positive on a logarithmic axis.
     """
+    xlabel, logx = as_text(xlabel, "xlabel"), as_switch(logx, "logx")
     across = as_array(x, "x").astype(float)
     if across.ndim != 1 or len(across) < 2 or not (np.diff(across) > 0).all():
         raise ValueError(f"x must be at least two increasing numbers, got {across.tolist()}")
     if logx and across[0] <= 0:
         raise ValueError(f"a logarithmic x axis needs numbers above 0, got {across[0]:g}")
+    for given in [panels, *(panels.values() if isinstance(panels, Mapping) else [])]:
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                "panels must be a dict of dicts, panel name -> line name -> numbers, "
+                f"got {described(given)} in it"
+            )
     if not panels or not all(panels.values()):
         raise ValueError("curves needs at least one panel with at least one line in it")
     data = {
@@ -73,6 +81,8 @@ def curves(
         }
         for panel, lines in panels.items()
     }
+    logy = [as_text(panel, "a panel in logy") for panel in as_list(logy, "logy")]
+    statements = [as_text(one, "a statement") for one in as_list(statements, "statements")]
     if unknown := [panel for panel in logy if panel not in data]:
         raise ValueError(f"logy names {unknown[0]!r}, but the panels are {list(data)}")
     names = list(dict.fromkeys(name for lines in data.values() for name in lines))
@@ -86,10 +96,8 @@ def curves(
                     f"in {name!r}; leave the panel out of logy, or write nan"
                 )
     if columns is None:
-        columns = min(3, len(data))
-    if columns not in (1, 2, 3):
-        raise ValueError(f"columns must be 1, 2 or 3, got {columns!r}")
-    columns = min(columns, len(data))
+        columns = 3
+    columns = min(as_whole(columns, "columns", 1, 3), len(data))
     tables = [_table(panel, lines, across, panel in logy, xlabel) for panel, lines in data.items()]
     text_lines = [titled("Curves", title), f"across: {xlabel}{' (logarithmic)' * logx}"]
     if statements:

@@ -10,6 +10,7 @@ Row = query (who reads), column = key (who is read). In a mask, True = may atten
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,10 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, decimals_for, listed, number, texts
+from helpers.numbers import (
+    as_array,
+    as_real,
+    as_whole,
+    decimals_for,
+    described,
+    listed,
+    number,
+    texts,
+)
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
-from helpers.pictures.checks import as_mask, as_matrix
+from helpers.pictures.checks import as_list, as_mask, as_matrix, as_names, as_switch, as_text
 from helpers.pictures.colours import INK, MASKED, QUIET, Fill, fills, paint
 from helpers.pictures.table import Cell, Table, side_by_side
 from helpers.show import align_columns
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
 QUERY, KEY = "query (who reads)", "key (who is read)"
 NOT_ALLOWED = "–"  # instead of a number, where the mask is False
 ANNOTATE_UP_TO = 12
+MOST = 200  # rows and columns: a cell of two dots, and a table of 40 000 cells
 
 Labels = str | Sequence[Any] | Mapping[str, Sequence[Any]] | None
 
@@ -101,7 +112,7 @@ def heatmap(
 
     Parameters
     ----------
-    matrix : tensor, array or nested lists, (n_row, n_col)
+    matrix : tensor, array or nested lists, (n_row, n_col), up to 200 rows and columns
         Never changed; may require grad or lie on another device.
     rows, cols : str, sequence or one-entry dict
         A str names the axis, a sequence labels its ticks, ``{"token": ["Life", …]}`` does both.
@@ -125,8 +136,8 @@ def heatmap(
     Raises
     ------
     TypeError, ValueError
-        If the matrix is not 2-D, empty, ragged or complex, or if labels, mask, limits or outline
-        do not fit to it.
+        If the matrix is not 2-D, empty, too large, ragged or complex, or if labels, mask, limits
+        or outline do not fit to it.
 
     Examples
     --------
@@ -138,9 +149,11 @@ def heatmap(
     a  1.00     0
     b  0.50  0.50
     """
-    values = as_matrix(matrix, "the matrix")
+    values = _small_matrix(matrix, "the matrix")
     may = as_mask(mask, values.shape, "mask")
     scale = _scale([values[may]], center, vmin, vmax)
+    if ax is not None:
+        _refuse_other_than_axes(ax)
     return Heatmap(make_content(values, may, scale, rows, cols, title, annotate, fmt, outline), ax)
 
 
@@ -192,14 +205,17 @@ def heatmaps(
     if not matrices:
         raise ValueError("heatmaps needs at least one matrix, got an empty dict")
     keys = list(matrices)
-    titles = keys if titles is None else list(titles)
-    if len(titles) != len(keys):
-        raise ValueError(
-            f"titles needs one title for each of the {len(keys)} matrices, got {len(titles)}"
-        )
+    titles = as_names(keys if titles is None else titles, len(keys), "titles", "matrices")
     if isinstance(mask, Mapping) and (unknown := [key for key in mask if key not in matrices]):
         raise ValueError(f"mask names {unknown[0]!r}, but the matrices are {keys}")
-    values = [as_matrix(matrices[key], f"the matrix {key!r}") for key in keys]
+    outline = {} if outline is None else outline
+    if not isinstance(outline, Mapping) or (unknown := [key for key in outline if key not in keys]):
+        wrong = repr(unknown[0]) if isinstance(outline, Mapping) else described(outline)
+        raise (ValueError if isinstance(outline, Mapping) else TypeError)(
+            f"outline must be a dict of name -> list of (row, column), got {wrong}; "
+            f"the matrices are {keys}"
+        )
+    values = [_small_matrix(matrices[key], f"the matrix {key!r}") for key in keys]
     masks = [mask.get(key) if isinstance(mask, Mapping) else mask for key in keys]
     may = [
         as_mask(m, v.shape, f"the mask of {key!r}")
@@ -207,7 +223,7 @@ def heatmaps(
     ]
     scale = _scale([v[m] for v, m in zip(values, may, strict=True)], center, vmin, vmax)
     panels = [
-        make_content(v, m, scale, rows, cols, str(name), annotate, fmt, (outline or {}).get(key))
+        make_content(v, m, scale, rows, cols, name, annotate, fmt, outline.get(key))
         for key, v, m, name in zip(keys, values, may, titles, strict=True)
     ]
     text_lines = [titled(f"{len(panels)} heatmaps", title), *_axes_in_words(panels[0])]
@@ -219,6 +235,27 @@ def heatmaps(
         draw=lambda: _draw(panels, title),
         html=lambda: side_by_side([_html(d) for d in panels], title),
     )
+
+
+def _small_matrix(matrix: Any, what: str) -> np.ndarray:
+    """Copy a matrix to NumPy, or say how to make it small enough to be drawn."""
+    values = as_matrix(matrix, what)
+    if (largest := max(values.shape)) > MOST:
+        raise ValueError(
+            f"a heatmap has room for {MOST} rows and columns, but {what} has shape {values.shape}; "
+            f"draw a part, as in x[:{MOST}, :{MOST}], or the mean of each block of cells, as in "
+            f"torch.nn.functional.avg_pool2d(x[None], {-(-largest // MOST)}, ceil_mode=True)[0]"
+        )
+    return values
+
+
+def _refuse_other_than_axes(ax: Any) -> None:
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(
+            f"ax must be matplotlib axes, as from figure.subplots(), got {described(ax)}"
+        )
 
 
 def make_content(
@@ -239,11 +276,12 @@ def make_content(
     decimals = decimals_for(values[may], _decimals(fmt))
     if annotate is None:
         annotate = max(n_row, n_col) <= ANNOTATE_UP_TO
+    annotate = as_switch(annotate, "annotate")
     low, high, center = scale
     colours = paint(values, low, high, center)
     colours[~may] = MASKED
     return Content(
-        title=str(title),
+        title=as_text(title, "title"),
         names=(row_name, col_name),
         labels=(row_labels, col_labels),
         values=values,
@@ -268,9 +306,10 @@ def _scale(
     visible: list[np.ndarray], center: float | None, vmin: float | None, vmax: float | None
 ) -> tuple[float, float, float | None]:
     """Ends and centre of the colour scale over all visible values (lists of 1-D arrays)."""
-    for name, limit in (("center", center), ("vmin", vmin), ("vmax", vmax)):
-        if limit is not None and not np.isfinite(limit):
-            raise ValueError(f"{name} must be a finite number, got {limit}")
+    center, vmin, vmax = (
+        None if limit is None else as_real(limit, name)
+        for name, limit in {"center": center, "vmin": vmin, "vmax": vmax}.items()
+    )
     values = np.concatenate([v.astype(float) for v in visible])
     values = values[np.isfinite(values)]
     if values.size == 0:
@@ -310,11 +349,16 @@ def _axis(given: Labels, n: int, what: str, name: str) -> tuple[str, list[str]]:
         ((name, labels),) = given.items()
     elif given is not None:
         labels = given
-    if isinstance(labels, str) or not hasattr(labels, "__len__"):
-        raise TypeError(f"{what}: the tick labels must be a list, got {type(labels).__name__}")
+    if not as_text(name, f"{what}: the name of the axis"):
+        raise ValueError(f"{what}: the name of the axis is empty; say what {what} are")
+    if hasattr(labels, "detach"):
+        labels = as_array(labels, f"{what}: the tick labels")
+    labels = labels.tolist() if hasattr(labels, "tolist") else labels
+    labels = as_list(labels, f"{what}: the tick labels")
+    if any(isinstance(label, list) for label in labels):
+        raise ValueError(f"{what}: the tick labels must be one list, got lists in it")
     if len(labels) != n:
         raise ValueError(f"{what} needs one label for each of the {n} {what}, got {len(labels)}")
-    labels = labels.tolist() if hasattr(labels, "tolist") else labels
     return name, [str(label).replace("\n", "\\n") for label in labels]
 
 
@@ -327,8 +371,13 @@ def _decimals(fmt: str) -> int:
 
 def _outline(cells: Any, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     done = []
-    for cell in () if cells is None else cells:
-        row, col = (int(i) for i in cell)
+    for cell in () if cells is None else as_list(cells, "outline"):
+        if not isinstance(cell, (tuple, list)) or len(cell) != 2:
+            raise TypeError(
+                "outline must be a list of (row, column), as in [(0, 1)], "
+                f"got {described(cell)} in it"
+            )
+        row, col = (as_whole(place, "each place in outline", -sys.maxsize) for place in cell)
         if not (0 <= row < shape[0] and 0 <= col < shape[1]):
             raise ValueError(
                 f"outline names the cell {(row, col)}, but the matrix has shape {shape}"

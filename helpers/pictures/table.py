@@ -184,18 +184,23 @@ class Table:
             html.append(
                 f"{tag('td', 'empty')}</td>{over}{text_html(self.over)}</th></tr>{tag('tr')}"
             )
-        html.append(f"{tag('th', 'axis name', scope='col')}{text_html(self.corner)}</th>")
-        column = tag("th", scope="col")
-        html += [f"{column}{text_html(name)}</th>" for name in self.columns]
+        corner, column = tag("th", "axis name", scope="col"), tag("th", scope="col")
+        html += [_header(corner, self.corner, tag)]
+        html += [_header(column, name, tag) for name in self.columns]
         html.append("</tr></thead><tbody>")
         header = tag("th", "name", scope="row")
         for r, (name, cells) in enumerate(self.rows):
             row = tag("tr", "framed" if r == self.framed_row else "")
-            html.append(f"{row}{header}{text_html(name)}</th>")
+            html.append(f"{row}{_header(header, name, tag)}")
             html += [_cell(cell, tag, self.bar_width) for cell in cells]
             html.append("</tr>")
         html.append("</tbody></table>")
         return "".join(html)
+
+
+def _header(opened: str, text: str, tag: Callable[..., str]) -> str:
+    """Write a header; one without words would be read out as an empty header, so it is a cell."""
+    return f"{opened}{text_html(text)}</th>" if text else f"{tag('td', 'empty')}</td>"
 
 
 def _cell(cell: Cell, tag: Callable[..., str], bar_width: int) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, bracketed, texts
+from helpers.numbers import as_array, as_whole, bracketed, texts
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
-from helpers.pictures.checks import as_matrix, is_whole
+from helpers.pictures.checks import as_matrix, as_names, is_whole
 from helpers.pictures.colours import BLUE, LINE, ORANGE, QUIET, TOKENS, Fill
 from helpers.pictures.table import Cell, Table, grid, plain_cells, side_by_side, text_html, widest
 
@@ -43,7 +43,7 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
             f"sheets draws at most 200 numbers, got {values.size}: shape {values.shape}; "
             f"pass a slice such as x[:2, :5]"
         )
-    b, t, c = names
+    b, t, c = as_names(names, 3, "names", "axes")
     n_sheet, n_row, n_col = values.shape
     tables = [
         _numbered(plain_cells(sheet), caption=f"{b} = {i}", corner=t, over=c)
@@ -134,9 +134,10 @@ def row_times_column(
         raise ValueError(
             f"row_times_column draws up to 8 rows and columns, got {left.shape} @ {right.shape}"
         )
+    names = as_names(names, 2, "names", "matrices")
     out = left @ right
-    if not (0 <= row < out.shape[0] and 0 <= col < out.shape[1]):
-        raise ValueError(f"the product has shape {out.shape}, so it has no cell {(row, col)}")
+    row = as_whole(row, "row of the product", 0, out.shape[0] - 1)
+    col = as_whole(col, "col of the product", 0, out.shape[1] - 1)
     if all((matrix == np.round(matrix)).all() for matrix in (left, right)):
         left, right, out = (matrix.astype(int) for matrix in (left, right, out))  # 8, not 8.00
     length = range(left.shape[1])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from helpers.numbers import described
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_mask, is_whole
@@ -34,7 +35,7 @@ def staircase(T: int, *, mask: Any = None, title: str = "") -> Picture:
         If T is out of range or the mask does not fit.
     """
     if not is_whole(T, 1, 12):
-        raise ValueError(f"staircase draws 1 to 12 tokens, got T={T!r}")
+        raise ValueError(f"staircase draws 1 to 12 tokens, got {described(T)} for T")
     may = np.tri(T, dtype=bool) if mask is None else as_mask(mask, (T, T), "mask")
     reads = [_inputs_in_words(may[t], t) for t in range(T)]
     text_lines = [titled("Who feeds whom", title)]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, bracketed, number, texts
+from helpers.numbers import as_array, as_whole, bracketed, described, number, texts
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
-from helpers.pictures.checks import as_mask, as_matrix, as_names, is_whole
+from helpers.pictures.checks import as_mask, as_matrix, as_names
 from helpers.pictures.colours import BLUE, INK, LINE, ORANGE, PALE, QUIET, fills, paint
 from helpers.pictures.table import Cell, Table, grid, plain_cells, side_by_side, text_html, widest
 
@@ -36,6 +36,8 @@ def score_arrows(query: Any, keys: Mapping[str, Any], *, title: str = "") -> Pic
     ValueError
         If a vector does not have two channels or is not finite, or there are no keys or too many.
     """
+    if not isinstance(keys, Mapping):
+        raise TypeError(f"keys must be a dict of name -> (2,), got {described(keys)}")
     if not 1 <= len(keys) <= 6:
         raise ValueError(f"score_arrows draws 1 to 6 keys, got {len(keys)}")
     q = _as_arrow(query, "query")
@@ -253,8 +255,7 @@ def why_this_weight(
         )
     if not all(np.isfinite(part).all() for part in (q, k, v)):
         raise ValueError("why_this_weight needs finite numbers; there is nan or inf in them")
-    if not is_whole(j, 0, len(k) - 1):
-        raise ValueError(f"j must be a key from 0 to {len(k) - 1}, got {j!r}")
+    j = as_whole(j, "j, the key to look at,", 0, len(k) - 1)
     names = as_names(words, len(k), "words", "keys")
     who = f"“{names[j]}”" if words is not None else f"token {j}"
     d, d_v = len(q), v.shape[1]

@@ -368,7 +368,7 @@ BAD_INPUT = [
     (lambda: diagnose(Fused(), C=6), ValueError, "layer qkv. reads C = 12 .* C = 6"),
     (lambda: diagnose(Head(C, 4), C=C, example=torch.ones(2, 0, C)), ValueError, "C = 12.*0, 12"),
     (lambda: diagnose(Head(C, 4), C=C, example=torch.ones(2, 4, 5)), ValueError, "C = 12.*4, 5"),
-    (lambda: diagnose(Head(C, 4), C=C, example=[1.0]), TypeError, "tensor of floats, got list"),
+    (lambda: diagnose(Head(C, 4), C=C, example=[1.0]), TypeError, "tensor of floats, got the list"),
 ]
 
 

@@ -307,13 +307,18 @@ def test_the_probe_leaves_no_trace():
     assert torch.equal(x, input_before)
 
 
+learned = x.clone().requires_grad_()
 BAD_INPUT = [
     (lambda: finite([]), ValueError, "needs numbers, got the shape"),
     (lambda: rows_sum_to_one([0.5, 0.5]), ValueError, r"rows and columns, got the shape \(2,\)"),
     (lambda: no_leak(lambda x: x, x.long()), TypeError, "no_leak replaces .* must be floats"),
     (lambda: reach(lambda x: x, x.long()), TypeError, "reach replaces .* must be floats"),
     (lambda: sequences_stay_apart(lambda x: x, x.long()), TypeError, "apart replaces .* floats"),
-    (lambda: sequences_stay_apart(lambda x: x, x.tolist()), TypeError, "must be floats, got list"),
+    (
+        lambda: sequences_stay_apart(lambda x: x, x.tolist()),
+        TypeError,
+        "must be floats .* got the list",
+    ),
     (lambda: sequences_stay_apart(lambda x: x, x[:1]), ValueError, r"B of at least 2, .*\(1, 8, 3"),
     (lambda: sequences_stay_apart(lambda x: x, x[0]), ValueError, r"\(B, T, C\) with B"),
     (
@@ -324,13 +329,43 @@ BAD_INPUT = [
     (lambda: gradients_reach(x, {"x": x}), ValueError, "no graph .* outside of torch.no_grad"),
     (lambda: gradients_reach(x, {}), ValueError, "Say what the gradient should reach"),
     (lambda: gradients_reach(x[:, :1], {"x": x}), ValueError, "T of at least 2"),
+    (lambda: gradients_reach(None, {"x": x}), TypeError, "out must be .* floats, got None"),
+    (lambda: gradients_reach(x, {"x": None}), TypeError, "x must be .* floats, got None"),
+    (lambda: gradients_reach(x, [x]), TypeError, r"a dict of names and tensors.*got the list"),
+    (lambda: gradients_reach(learned * x, {"x": x}), ValueError, "None of x requires a gradient"),
+    (lambda: finite(None), TypeError, "values must be numbers .* got None"),
+    (lambda: finite(x + 0j), TypeError, "values must be real, got complex"),
+    (lambda: finite(x.to_sparse()), TypeError, r"not a sparse.*\.to_dense"),
+    (lambda: finite(x.to("meta")), ValueError, "without numbers"),
+    (lambda: rows_sum_to_one("0.5"), TypeError, "weights must be numbers .* got the str '0.5'"),
+    (lambda: rows_sum_to_one(x, atol=-1), ValueError, "atol must be at least 0"),
+    (lambda: rows_sum_to_one(x, atol=float("nan")), ValueError, "atol must be a finite number"),
+    (lambda: no_weight_on_future([[1j]]), TypeError, "weights must be real"),
+    (lambda: matches_reference(x + 0j, x), TypeError, "got must be real"),
+    (lambda: matches_reference(x, None), TypeError, "expected must be numbers .* None"),
+    (lambda: matches_reference(x, x, atol=None), TypeError, "atol must be a finite number"),
+    (lambda: no_leak(3, x), TypeError, "no_leak calls a function with x, got the int 3"),
+    (lambda: no_leak(lambda q, k: q, x), TypeError, "x alone.*'k'.*lambda"),
+    (lambda: no_leak(lambda x: x + 0j, x), TypeError, "must return real numbers"),
+    (lambda: no_leak(lambda x: x, x.to("meta")), TypeError, "floats in a plain tensor"),
+    (lambda: no_leak(lambda x: x, x.to_sparse()), TypeError, "floats in a plain tensor"),
+    (lambda: no_leak(lambda x: x, x, atol="0"), TypeError, "atol must be a finite number"),
+    (lambda: reach(lambda x: x, x, causal="no"), TypeError, "causal must be True or False"),
     (lambda: matches_reference([1.0], [1.0, 2.0]), ValueError, r"shapes .* \(1,\) and \(2,\)"),
     (lambda: no_leak(lambda x: x, x[0, 0]), ValueError, r"\(B, T, C\) or \(T, C\)"),
     (lambda: no_leak(lambda x: x, x[:, :1]), ValueError, "T of at least 2"),
-    (lambda: no_leak(lambda x: None, x), TypeError, "must return a tensor, got NoneType"),
+    (lambda: no_leak(lambda x: None, x), TypeError, "must return a tensor, got None"),
     (lambda: no_leak(lambda x: [x], x), TypeError, "must return a tensor, got list"),
     (lambda: no_leak(lambda x: x.mean(1), x), ValueError, r"one row a token.*\(4, 3\)"),
 ]
+
+
+def test_pytorchs_attention_is_probed_as_the_message_says():
+    mha = torch.nn.MultiheadAttention(x.shape[-1], 1, batch_first=True)
+    with pytest.raises(TypeError, match="queries, keys and values") as refused:
+        no_leak(mha, x)
+    call = str(refused.value).split("write ")[1].removesuffix(".")
+    assert eval(call, {"no_leak": no_leak, "mha": mha, "causal_mask": causal_mask, "x": x}).ok
 
 
 @pytest.mark.parametrize(("call", "error", "match"), BAD_INPUT)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -224,3 +225,25 @@ assert "matplotlib.pyplot" not in sys.modules
 assert matplotlib.rcParams.copy() == before
 """
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_a_learner_sees_a_picture_with_its_alt_text(monkeypatch):
+    picture = heatmap([[1.0, 0.0]], title='"<b>" & more')
+    stored, metadata = picture._repr_mimebundle_()
+    assert set(stored) == {"text/plain", "image/png"}
+    assert metadata["image/png"]["alt"] == picture.alt
+    monkeypatch.delenv("ATTENTION_STORED")
+    live, _ = picture._repr_mimebundle_()
+    assert set(live) == {"text/plain", "text/html"}
+    (attributes,) = images(live["text/html"])
+    assert attributes["alt"] == picture.alt
+    assert attributes["src"] == f"data:image/png;base64,{stored['image/png']}"
+    assert int(attributes["width"]) == metadata["image/png"]["width"]
+
+
+def images(page):
+    found = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: found.append(dict(attributes))
+    parser.feed(page)
+    return found

@@ -194,7 +194,7 @@ def test_a_gap_is_left_where_there_is_no_number():
         (lambda: curves([1, 2], {"p": {"a": [1]}}, xlabel="x"), r"'a' in 'p'.*2 x, got .*\(1,\)"),
         (lambda: curves(X, PANELS, xlabel="x", logy=["q"]), r"'q'.*\['size', 'share'\]"),
         (lambda: curves(X, PANELS, xlabel="x", logy=["share"]), "no place for 0, in 'raw'"),
-        (lambda: curves(X, PANELS, xlabel="x", columns=4), "1, 2 or 3, got 4"),
+        (lambda: curves(X, PANELS, xlabel="x", columns=4), "columns must be .* from 1 to 3, got 4"),
         (
             lambda: curves([1, 2], {"p": {n: [1, 2] for n in "abcdefg"}}, xlabel="x"),
             "6 lines apart, got 7",

@@ -298,7 +298,8 @@ def test_heads_are_named_and_broken_into_even_lines():
         (torch.zeros(6), {}, ValueError, r"the matrix must be 2-D.*\(6,\)"),
         (WEIGHTS, {"rows": WORDS[:4]}, ValueError, "one label for each of the 6 rows, got 4"),
         (WEIGHTS, {"cols": {"a": WORDS, "b": WORDS}}, ValueError, "one entry.*got 2"),
-        (WEIGHTS, {"cols": {"key": "abcdef"}}, TypeError, "must be a list, got str"),
+        (WEIGHTS, {"cols": {"key": "abcdef"}}, TypeError, "must be a list, got the str"),
+        (torch.zeros(201, 3), {}, ValueError, r"200 rows and columns.*\(201, 3\).*x\[:200"),
         (WEIGHTS, {"mask": MAY[:3]}, ValueError, r"mask must have the shape.*got \(3, 6\)"),
         (WEIGHTS, {"vmin": 1, "vmax": 1}, ValueError, "vmin must be smaller than vmax.*1 and 1"),
         (WEIGHTS, {"vmin": 3}, ValueError, "limits 3 and 1"),
@@ -311,6 +312,13 @@ def test_heads_are_named_and_broken_into_even_lines():
         ),
         (WEIGHTS, {"fmt": "d"}, ValueError, "fmt must be"),
         (WEIGHTS, {"outline": [(6, 0)]}, ValueError, r"\(6, 0\)"),
+        (WEIGHTS, {"outline": (0, 1)}, TypeError, r"as in \[\(0, 1\)\], got the int 0"),
+        (WEIGHTS, {"outline": [(0, 1.5)]}, TypeError, "outline must be a whole number.*1.5"),
+        (WEIGHTS, {"vmin": "0"}, TypeError, "vmin must be a finite number, got the str '0'"),
+        (WEIGHTS, {"ax": 5}, TypeError, "ax must be matplotlib axes.*got the int 5"),
+        (WEIGHTS, {"title": None}, TypeError, "title must be a text, got None; leave it out"),
+        (WEIGHTS, {"rows": ""}, ValueError, "rows: the name of the axis is empty"),
+        (WEIGHTS, {"annotate": "no"}, TypeError, "annotate must be True or False"),
     ],
 )
 def test_bad_input_is_refused_in_words(matrix, options, error, words):
@@ -318,9 +326,21 @@ def test_bad_input_is_refused_in_words(matrix, options, error, words):
         heatmap(matrix, **options)
 
 
+def test_a_matrix_too_large_is_drawn_as_the_message_says():
+    x = torch.randn(450, 300)
+    with pytest.raises(ValueError, match="room for 200 rows and columns") as refused:
+        heatmap(x)
+    part, mean = re.findall(r"as in (.+?\])(?:,? or|$)", str(refused.value))
+    assert torch.equal(eval(part), x[:200, :200])
+    blocks = eval(mean, {"torch": torch, "x": x})
+    assert blocks.shape == (150, 100) and torch.isclose(blocks[0, 1], x[:3, 3:6].mean(), atol=1e-6)
+    heatmap(blocks)
+
+
 @pytest.mark.parametrize(
     ("matrices", "options", "words"),
     [
+        ({"a": WEIGHTS}, {"outline": {"b": [(0, 1)]}}, r"outline .*got 'b'; .*\['a'\]"),
         (WEIGHTS, {}, r"dict of name -> matrix.*\(6, 6\)"),
         ({}, {}, "at least one matrix"),
         ({"a": WEIGHTS, "b": [1.0]}, {}, "the matrix 'b' must be 2-D"),

@@ -102,3 +102,13 @@ def test_the_grid_draws_the_cells_of_the_table():
     assert places["4"] == (110, 55)
     assert ax.texts[1].get_color() == "white"
     assert places["b"][1] == 55 and places["y"][0] == 110
+
+
+def test_no_header_is_empty():
+    empty = Table(["a", ""], [("", [Cell("1"), Cell("2")]), ("r", [Cell("3"), Cell("4")])])
+    named = Table(["a"], [("r", [Cell("1")])], corner="rows", over="columns")
+    for table, headers in ((empty, ["a", "r"]), (named, ["columns", "rows", "a", "r"])):
+        assert re.findall(r"<th(?: [^>]*)?>(.*?)</th>", table.html()) == headers
+        cells = table.html().count("</td>") + table.html().count("</th>")
+        wide = table.html().count("colspan")
+        assert cells == (len(table.rows) + 1) * (len(table.columns) + 1) + 2 * wide

@@ -105,7 +105,7 @@ def test_the_table_of_the_staircase_has_a_cell_for_each_pair():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: staircase(13), "1 to 12 tokens, got T=13"),
+        (lambda: staircase(13), "1 to 12 tokens, got the int 13 for T"),
         (lambda: staircase(3, mask=np.ones((2, 2), dtype=bool)), r"\(3, 3\), got \(2, 2\)"),
     ],
 )
