@@ -355,7 +355,7 @@ BAD_INPUT = [
     (lambda: no_leak(lambda x: x, x[0, 0]), ValueError, r"\(B, T, C\) or \(T, C\)"),
     (lambda: no_leak(lambda x: x, x[:, :1]), ValueError, "T of at least 2"),
     (lambda: no_leak(lambda x: None, x), TypeError, "must return a tensor, got None"),
-    (lambda: no_leak(lambda x: [x], x), TypeError, "must return a tensor, got list"),
+    (lambda: no_leak(lambda x: [x], x), TypeError, "must return a tensor, got the list"),
     (lambda: no_leak(lambda x: x.mean(1), x), ValueError, r"one row a token.*\(4, 3\)"),
 ]
 
