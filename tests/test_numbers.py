@@ -54,7 +54,7 @@ def test_number_takes_other_digits():
 
 
 @pytest.mark.parametrize(
-    ("value", "told"), [("3", "str '3'"), (None, "NoneType None"), (1j, "complex 1j")]
+    ("value", "told"), [("3", "the str '3'"), (None, "None"), (1j, "the complex 1j")]
 )
 def test_number_refuses_what_is_no_number(value, told):
     with pytest.raises(TypeError, match=f"one real number, got {told}"):
