@@ -7,8 +7,10 @@
 - `inspection` finds attentions in a module and what they compute, `readings` their queries, keys
   and values, `blocks` the parts of a block.
 - `comparison`: compares an attention or a block with the right one, and with every known bug.
-  `behaviour`: does so where only inputs and outputs can be seen.
-- `gradients`: which parameters learn. `crashes`: what to say about a module that raises an error.
+  `heads`: compares what is made of the outputs of attentions. `behaviour`: compares where only
+  inputs and outputs can be seen.
+- `precision`: tells a dependence from rounding. `lists`: layers that stand in a Python list.
+  `gradients`: which parameters learn. `crashes`: what to say about a module that raises an error.
 - `diagnosis`: `diagnose`; `examination`: all its probes. `report`: what it returns.
 """
 

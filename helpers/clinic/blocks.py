@@ -5,6 +5,7 @@ projection of zeros hides, the block and its parts are run with random numbers i
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -73,6 +74,14 @@ def inspected_block(call: Call, causal: bool) -> Iterator[BlockInternals | str]:
         norm_1, norm_2 = (_function(getattr(block, name)) for name in names[2:])
         parts = (lambda z: attention.with_input(z).run()[0], feed_forward_of(block), norm_1, norm_2)
         yield BlockInternals(x, out, parts)
+
+
+def with_own_names(message: str, block: nn.Module) -> str:
+    """A message with the block's own names for its parts: ln_1(…) in the place of norm_1(…)."""
+    usual = (r"\battention(?=\()", r"\bfeed_forward\b", r"\bnorm_1\b", r"\bnorm_2\b")
+    for name, own in zip(usual, block_part_names(block), strict=True):
+        message = re.sub(name, own, message) if own else message
+    return message
 
 
 def feed_forward_of(block: nn.Module) -> Function:

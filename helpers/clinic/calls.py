@@ -120,6 +120,14 @@ def mode_of_parts(module: Any, training: Callable[[nn.Module], bool]) -> Iterato
             part.training = was
 
 
+def part_of(module: nn.Module, name: str) -> nn.Module:
+    """A part of a module by its name, "" for the module itself.
+
+    ``get_submodule`` refuses those that stand in a Python list (`lists`).
+    """
+    return dict(module.named_modules(remove_duplicate=False))[name]
+
+
 def calls_of(whole: Call, names: Iterable[str]) -> dict[str, Call | None]:
     """How some parts of a module are called, by name; None for one that is not called."""
     calls: dict[str, Call | None] = dict.fromkeys(names)
@@ -129,7 +137,7 @@ def calls_of(whole: Call, names: Iterable[str]) -> dict[str, Call | None]:
         def remember(part: nn.Module, args: tuple, kwargs: dict, name: str = name) -> None:
             calls[name] = calls[name] or Call(part, args, kwargs).copied()
 
-        part = whole.module.get_submodule(name)
+        part = part_of(whole.module, name)
         hooks.append(part.register_forward_pre_hook(remember, with_kwargs=True))
     try:
         whole.run()

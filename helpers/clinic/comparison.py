@@ -25,7 +25,7 @@ from helpers.clinic.bugs import (
 from helpers.clinic.inspection import MORE_KEYS, AttentionInternals, Ending
 from helpers.clinic.module_bugs import bug_pairs_for, bugs_for
 from helpers.clinic.probes import Finding, close, matches_reference, same_numbers
-from helpers.clinic.readings import Reading
+from helpers.clinic.readings import Reading, may_be_meant
 from helpers.clinic.variants import variant_bugs, variants
 from helpers.clinic.wiring import WiringBug, block_output, wiring_bugs_and_pairs
 from helpers.numbers import small
@@ -110,7 +110,10 @@ def compare_attention(
         if recognised is None:
             n_head = others
             recognised = _recognise(replace(seen, n_head=others), ways[:2], causal, False)
-    bugs, weights = recognised or ({}, None)
+    bugs, weights, reading = recognised or ({}, None, ways[0][0])
+    if reading is not ways[0][0]:  # its order is meant, and right is what is right in this order
+        out, right = _right(reading, causal=causal, n_head=seen.n_head)
+        finding = _difference_from_right(seen, ways[0][1], out)
     different = MORE_KEYS if ways[0][0].different == MORE_KEYS and not bugs else ""
     return Comparison(finding, right, bugs, weights, different, n_head if bugs else seen.n_head)
 
@@ -179,24 +182,30 @@ def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
 # ---------------------------------------------------------------- known bugs
 
 
+Recognised = tuple[dict[str, str], Tensor, Reading]
+
+
 def _recognise(
     seen: AttentionInternals, ways: list[tuple[Reading, Ending]], causal: bool, try_pairs: bool
-) -> tuple[dict[str, str], Tensor] | None:
-    """Find the bug, or two, that give the same numbers: name -> evidence, and the weights."""
-    right = _right(seen.readings[0], causal, seen.n_head)
+) -> Recognised | None:
+    """Find the bug, or two, that give the same numbers: name -> evidence, and the weights.
+
+    And the reading without a bug: the first one, or one in another order on purpose.
+    """
+    told = partial(_told, seen, causal)
     for reading, ending in ways:
         if (
             not reading.bugs
             and not ending.bugs
             and (found := _find(seen, reading, ending, causal, 1))
         ):
-            return _told(*found, reading, ending, right)
+            return told(*found, reading, ending)
     for count, chosen in ((1, ways), (2, ways[:1] if try_pairs else [])):
         for reading, ending in chosen:
             if found := _find(seen, reading, ending, causal, count):
-                return _told(*found, reading, ending, right)
+                return told(*found, reading, ending)
         if count == 1 and (found := _find_variant_bug(seen, *ways[0], causal)):
-            return _told(*found, *ways[0], right)
+            return told(*found, *ways[0])
     return None
 
 
@@ -249,17 +258,22 @@ def _bugs(x: Tensor, n_head: int, causal: bool, count: int) -> Iterator:
 
 
 def _told(
+    seen: AttentionInternals,
+    causal: bool,
     bugs: tuple[Bug, ...],
     result: OutAndWeights,
     reading: Reading,
     ending: Ending,
-    right: OutAndWeights,
-) -> tuple[dict[str, str], Tensor]:
-    more = (*reading.bugs, *ending.bugs)
-    same = "this bug gives" if len(bugs) + len(more) == 1 else "these bugs together give"
+) -> Recognised:
+    meant = [one for one in reading.bugs if may_be_meant(one[0])]
+    wrong = [seen.own_words.get(bug.name, (bug.name, bug.message)) for bug in bugs]
+    wrong += [one for one in (*reading.bugs, *ending.bugs) if one not in meant]
+    without_bug = reading if meant == list(reading.bugs) else seen.readings[0]
+    right = _right(without_bug, causal, seen.n_head)
+    same = "this bug gives" if len(wrong) == 1 else "these bugs together give"
     same += f" the same numbers; {_difference(result, right)}."
-    messages = [(bug.name, bug.message) for bug in bugs] + list(more)
-    return {name: f"{same} {message}" for name, message in messages}, result[1]
+    told = {name: f"{same} {message}" for name, message in wrong}
+    return told | {name: message for name, message in meant}, result[1], without_bug
 
 
 def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weights: Tensor) -> bool:

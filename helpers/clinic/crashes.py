@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,18 @@ from helpers.clinic.inspection import NOT_BATCH_FIRST
 from helpers.clinic.probes import Finding
 from helpers.numbers import listed
 
+NOT_CONTIGUOUS = (
+    "view of a tensor that is not contiguous",
+    "view needs numbers that lie in memory in the order of the new shape, and after transpose, or "
+    "in a part of a split, they do not.",
+)
+WRITE_RESHAPE = "With reshape in the place of view it runs and all else is right: write reshape(…)."
+NOT_RESHAPE = (
+    "With reshape in the place of view it runs, and is not right. To split into heads: view(B, T, "
+    "n_head, head_size).transpose(1, 2). To merge them: transpose(1, 2), then reshape(B, T, C)."
+)
 BY_MESSAGE = {  # part of an error's message -> name of the bug, what to do
-    "view size is not compatible": (
-        "view of a transposed tensor",
-        "After transpose the numbers do not lie in the order of the new shape, so view refuses. "
-        "Write reshape(…), or contiguous().view(…).",
-    ),
+    "view size is not compatible": NOT_CONTIGUOUS,
     "is_causal hint": (
         "is_causal without attn_mask",
         "In nn.MultiheadAttention is_causal is only a hint about attn_mask. Pass the mask as well: "
@@ -31,6 +38,24 @@ BY_MESSAGE = {  # part of an error's message -> name of the bug, what to do
         "float16 ends at 65504, so -1e9 does not fit. Fill with float('-inf').",
     ),
 }
+
+
+@contextlib.contextmanager
+def reshape_for_view() -> Iterator[None]:
+    """Where a view cannot be had, let `Tensor.view` do what reshape does, for a while."""
+    view = torch.Tensor.view  # which it inherits
+
+    def view_or_reshape(self: Tensor, *shape: Any) -> Tensor:
+        try:
+            return view(self, *shape)
+        except RuntimeError:
+            return self.reshape(*shape)
+
+    torch.Tensor.view = view_or_reshape
+    try:
+        yield
+    finally:
+        del torch.Tensor.view
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ found, what can be seen from outside is compared with every known bug (`behaviou
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,9 @@ from torch import Tensor, nn
 
 from helpers.clinic import probes
 from helpers.clinic.calls import context_name, evaluation_mode, self_attention_call
-from helpers.clinic.crashes import examine_crash
+from helpers.clinic.crashes import NOT_CONTIGUOUS, examine_crash, reshape_for_view
 from helpers.clinic.examination import PROBES, Examination
+from helpers.clinic.lists import InList, registered
 from helpers.clinic.names import own_head_count
 from helpers.clinic.probes import Finding
 from helpers.clinic.report import Report
@@ -26,6 +28,7 @@ CALLED_WITH_MASK = (
     "Called with attn_mask=~causal_mask(T); without a mask of yours it would attend to the future."
 )
 CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
+WITH_RESHAPE = "Examined with reshape in the place of view."
 EMPTY = "cannot be judged on this input: {}"
 
 
@@ -87,6 +90,18 @@ def diagnose(
     _refuse_uncallable(function)
     if not isinstance(causal, bool):
         raise TypeError(f"causal must be True or False, got {probes.described(causal)}.")
+    with registered(function) as in_lists:
+        return _diagnose(function, C, n_head, causal, example, in_lists)
+
+
+def _diagnose(
+    function: Callable,
+    C: int,
+    n_head: int | None,
+    causal: bool,
+    example: Tensor | None,
+    in_lists: tuple[InList, ...],
+) -> Report:
     given = n_head
     n_head, known = _number_of_heads(function, C, n_head)
     x = _example(C, n_head, function) if example is None else _refuse_bad_example(example, C)
@@ -94,24 +109,28 @@ def diagnose(
         return report
     causal_here = causal and not _asks_for_context(function)
     with evaluation_mode(function), torch.random.fork_rng(devices=[]), one_thread():
-        found = _examine(function, x, n_head, causal_here, given is None and not known)
+        try_heads = given is None and not known
+        found = _examine(function, x, n_head, causal_here, try_heads, in_lists)
         if isinstance(found, Report):
             return found
         exam, notes = found
-        bugs = tuple(exam.recognised) or (exam.behaviour_fits() if exam.failed else ())
+        named = exam.bugs if exam.failed else tuple(exam.recognised)
+        bugs = named or (exam.behaviour_fits() if exam.failed else ())
     if causal and isinstance(function, nn.MultiheadAttention):
         notes = (*notes, CALLED_WITH_MASK)
     if _asks_for_context(function):
         notes = (*notes, CALLED_WITH_CONTEXT.format(context_name(function)))
     assumed = exam.assumed_heads()
+    recognised = [exam.recognised[name] for name in named]
+    meant = {name: one.evidence for name, one in exam.recognised.items() if name not in named}
     return Report(
         status=_status(exam),
-        findings=(*exam.recognised.values(), *_in_order(exam.findings).values()),
+        findings=(*recognised, *_in_order(exam.findings).values()),
         not_checked=_in_order(exam.not_checked),
-        different=_in_order(exam.different),
+        different=meant | _in_order(exam.different),
         explained=exam.explained,
         bugs=bugs,
-        recognised=bool(exam.recognised),
+        recognised=bool(recognised),
         remark="" if bugs else exam.remark(),
         assumed=assumed,
         notes=notes,
@@ -132,7 +151,12 @@ def _in_order(by_probe: dict[str, Any]) -> dict[str, Any]:
 
 
 def _examine(
-    function: Callable, x: Tensor, n_head: int, causal: bool, try_heads: bool
+    function: Callable,
+    x: Tensor,
+    n_head: int,
+    causal: bool,
+    try_heads: bool,
+    in_lists: tuple[InList, ...],
 ) -> tuple[Examination, tuple[str, ...]] | Report:
     """Run all probes; on the first tokens only, where the module takes no more."""
 
@@ -150,11 +174,16 @@ def _examine(
         if why := _why_refused(function, x.shape[-1]):
             raise ValueError(why) from error
         crash = examine_crash(function, x, error, run)
+        if crash.bug == NOT_CONTIGUOUS:
+            with contextlib.suppress(Exception), reshape_for_view():
+                exam = Examination(function, x, n_head, causal, try_heads, in_lists)
+                exam.tell_crash(crash.finding, *crash.bug)
+                return exam, (WITH_RESHAPE,)
         if crash.shorter is None:
             return _report_of_crash(crash.finding, crash.bug)
         x = crash.shorter
         notes = (f"Examined with {x.shape[1]} tokens: {crash.finding.evidence}",)
-    return Examination(function, x, n_head, causal, try_heads), notes
+    return Examination(function, x, n_head, causal, try_heads, in_lists), notes
 
 
 def _report_of_crash(finding: Finding, bug: tuple[str, str] | None) -> Report:

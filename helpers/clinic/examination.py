@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -11,12 +12,13 @@ from helpers.attention import causal_mask
 from helpers.clinic import gradients as grad
 from helpers.clinic import probes
 from helpers.clinic.behaviour import behaviour, fitting_bugs
-from helpers.clinic.blocks import block_calls, check_parts, inspected_block
+from helpers.clinic.blocks import block_calls, check_parts, inspected_block, with_own_names
 from helpers.clinic.calls import (
     Call,
     may_take_context,
     mode_of_parts,
     out_and_weights,
+    part_of,
     self_attention_call,
 )
 from helpers.clinic.comparison import (
@@ -28,13 +30,18 @@ from helpers.clinic.comparison import (
     same_weights,
     wrong_weights,
 )
+from helpers.clinic.crashes import NOT_RESHAPE, WRITE_RESHAPE
+from helpers.clinic.heads import PROBE as HEADS
+from helpers.clinic.heads import compare_heads, in_one_list
 from helpers.clinic.inspection import (
     NOT_BATCH_FIRST,
     AttentionInternals,
     attention_calls,
     has_unknown_parts,
     inspect_attention,
+    parts_beside,
 )
+from helpers.clinic.lists import InList
 from helpers.clinic.names import (
     ATTENTION_NAMES,
     FEED_FORWARD_NAMES,
@@ -43,7 +50,9 @@ from helpers.clinic.names import (
     projection_name,
     role_names,
 )
+from helpers.clinic.precision import only_rounded
 from helpers.clinic.probes import Finding
+from helpers.clinic.readings import may_be_meant
 from helpers.clinic.report import dependence_heatmap, weights_heatmap
 from helpers.clinic.wiring import WiringBug
 from helpers.numbers import joined, listed, small
@@ -64,6 +73,7 @@ PROBES = (  # in the order in which they are reported
     "sequences stay apart",
     "gradients reach",
     "equals the reference",
+    HEADS,
     "residuals and norms",
 )
 MOST_TOKENS = 16  # that are replaced in a long example
@@ -86,6 +96,11 @@ DETACHED = (
     "The numbers are right, but no gradient arrives at {}: detach(), torch.no_grad() or .data cut "
     "the graph, and what gets no gradient does not learn. Leave it out."
 )
+IN_LIST = (
+    "{} are in a Python {}, so they are no parameters of this module, and no optimiser will train "
+    "them: {}."
+)
+NO_OPTIMISER = "parameters() does not contain the {}, so no optimiser uses their gradients."
 
 
 class Examination:
@@ -97,12 +112,16 @@ class Examination:
         Name of a probe -> what it found, or why it did not run.
     different
         Name of a probe -> in what the module differs from the textbook; a bug or on purpose.
+    places
+        Name of a probe or a bug -> in which attentions or blocks, and the evidence there.
     recognised
         Name of a bug -> the evidence, where the same numbers were computed with it.
     on_purpose
         Names of those among `recognised` that some models have on purpose.
+    attentions
+        Name of an attention in the module ("" for itself) -> how it is called.
     internals
-        Name of an attention in the module ("" for itself) -> what it computed.
+        Name of an attention -> what it computed.
     blocks
         Name of a block in the module -> how it is called.
     weights
@@ -112,15 +131,23 @@ class Examination:
     """
 
     def __init__(
-        self, function: Callable, x: Tensor, n_head: int, causal: bool, try_heads: bool = False
+        self,
+        function: Callable,
+        x: Tensor,
+        n_head: int,
+        causal: bool,
+        try_heads: bool = False,
+        in_lists: tuple[InList, ...] = (),
     ) -> None:
         self.function, self.x, self.n_head, self.causal = function, x, n_head, causal
-        self.try_heads = try_heads
+        self.try_heads, self.in_lists = try_heads, in_lists
         self.findings: dict[str, Finding] = {}
+        self.places: dict[str, list[tuple[str, str]]] = {}
         self.not_checked: dict[str, str] = {}
         self.different: dict[str, str] = {}
         self.recognised: dict[str, Finding] = {}
         self.on_purpose: set[str] = set()
+        self.attentions: dict[str, Call | None] = {}
         self.internals: dict[str, AttentionInternals] = {}
         self.compared: dict[str, Comparison] = {}
         self.blocks: dict[str, Call | None] = {}
@@ -139,21 +166,37 @@ class Examination:
             self._check_weights()
             self._check_dependence()
             self._check_training_mode()
+            self._check_heads()
             self._check_residuals_and_norms()
             self._check_parts()
             self._check_gradients()
+            self._check_lists()
             self._judge_differences()
+            self._tell_each_probe_once()
+            self._tell_places()
 
     @property
     def failed(self) -> bool:
         """Whether any probe failed, or a bug was recognised."""
-        bugs = set(self.recognised) - self.on_purpose
-        return bool(bugs) or not all(finding.ok for finding in self.findings.values())
+        return bool(self.bugs) or not all(finding.ok for finding in self.findings.values())
+
+    @property
+    def bugs(self) -> tuple[str, ...]:
+        """The names of the recognised bugs, without what some models have on purpose."""
+        return tuple(name for name in self.recognised if name not in self.on_purpose)
 
     @property
     def explained(self) -> bool:
         """Whether what differs from the textbook formula is a known variant of it."""
         return not any(one.unexplained for one in self.compared.values())
+
+    @property
+    def zero_projection(self) -> bool:
+        """Whether all weights of an output projection are 0, in an attention or beside it."""
+        others = parts_beside(self.function, self.attentions, self.blocks) if self.internals else {}
+        beside = [one.weight for one in others.values() if isinstance(one, nn.Linear)]
+        inside = any(seen.zero_projection for seen in self.internals.values())
+        return inside or (len(others) == 1 and not all(bool(own.any()) for own in beside))
 
     def passed(self) -> dict[str, bool]:
         """Name of each probe that ran -> whether it passed."""
@@ -184,15 +227,60 @@ class Examination:
     def _add(self, finding: Finding, where: str = "") -> None:
         """Keep a finding; of the same probe in several places, the first that fails."""
         before = self.findings.get(finding.name)
-        if before is None or before.ok:
-            several = where and max(len(self.internals), len(self.blocks)) > 1
-            evidence = f"{finding.evidence} (In {where}.)" if several else finding.evidence
-            self.findings[finding.name] = Finding(finding.name, finding.ok, evidence)
+        if before is None or (before.ok and not finding.ok):
+            self.findings[finding.name], self.places[finding.name] = finding, []
+        if self.findings[finding.name].ok == finding.ok:
+            self.places[finding.name].append((where, finding.evidence))
 
     def _recognise(self, bug: str, evidence: str, where: str = "") -> None:
         """Keep that the module gives the same numbers as with a known bug."""
-        evidence += f" (In {where}.)" if where else ""
         self.recognised.setdefault(bug, Finding(bug, False, evidence))
+        self.places.setdefault(bug, []).append((where, evidence))
+
+    def tell_crash(self, finding: Finding, bug: str, message: str) -> None:
+        """Tell the error of a view, after all else was examined with reshape in its place."""
+        right = not self.failed and not self.different
+        if not self.bugs:
+            self._recognise(bug, f"{message} {WRITE_RESHAPE if right else NOT_RESHAPE}")
+        self._add(finding)
+
+    def _tell_places(self) -> None:
+        """Say at the end of each finding in which attentions or blocks it is so."""
+        for found in (self.findings, self.recognised):
+            for name, finding in found.items():
+                if where := self._places_in_words(name, finding.ok):
+                    found[name] = replace(finding, evidence=f"{finding.evidence} (In {where}.)")
+
+    def _places_in_words(self, name: str, ok: bool) -> str:
+        """Where a probe passed or failed, or a bug was found; "" where it is plain."""
+        evidence = {where: told for where, told in self.places.get(name, ()) if where}
+        of_blocks = evidence.keys() <= self.blocks.keys()
+        everywhere = self.blocks if of_blocks else self.attentions
+        names, differ = list(evidence), len(set(evidence.values())) > 1
+        if not names or (len(everywhere) == 1 and name not in self.recognised):
+            return ""
+        if len(names) == 1:
+            return names[0]
+        if evidence.keys() != everywhere.keys() or (differ and not ok):
+            return f"{names[0]} and {len(names) - 1} more"
+        if differ:  # the numbers are those of the first
+            return f"{names[0]}, and it passed in the others"
+        single = [one.n_head == 1 for one in self.internals.values()]
+        noun = "heads" if in_one_list(names) and all(single) else "attentions"
+        count = "both" if len(names) == 2 else f"all {len(names)}"
+        return f"{count} {'blocks' if of_blocks else noun}"
+
+    def _tell_each_probe_once(self) -> None:
+        """What could not be checked everywhere is no passed probe."""
+        for name in self.findings.keys() & self.not_checked.keys():
+            if self.findings[name].ok:
+                where = self._places_in_words(name, True)
+                self.not_checked[name] += (
+                    f"; it passed in {where}" if where else "; elsewhere it passed"
+                )
+                del self.findings[name]
+            else:
+                del self.not_checked[name]
 
     # ------------------------------------------------------------ the probes, one after another
 
@@ -210,8 +298,13 @@ class Examination:
             heads = self.n_head if len(weights) < 4 or not self.try_heads else weights[1]
             ok &= weights in ((B, T, T), (B, 1, T, T), (B, heads, T, T))
             evidence += f" and weights {weights}"
-        expected = f"out {(B, T, last)}, weights {(B, T, T)} or {(B, self.n_head, T, T)}"
-        evidence += "." if ok else f"; expected {expected}."
+        if not ok:
+            evidence += f"; expected out {(B, T, last)}"
+            if self.own_weights is not None:
+                evidence += f", weights {(B, T, T)} or {(B, self.n_head, T, T)}"
+        evidence += "."
+        if not ok and self.n_head > 1 and out[:-1] == (B, T):
+            evidence += " Is it one head? Then pass n_head=1."
         self._add(Finding("shape", ok, evidence))
         return ok
 
@@ -222,19 +315,21 @@ class Examination:
         return {getattr(getattr(part, name), "out_features", 0) for part, name in named if name}
 
     def _inspect(self) -> None:
-        calls: dict[str, Call | None] = {}
         why = NO_MODULE
         if isinstance(self.function, nn.Module):
             why = NO_ATTENTION
             seed_all(0)
             with torch.no_grad():
                 whole = self._whole()
-                calls, self.blocks = attention_calls(whole), block_calls(whole)
-                if has_unknown_parts(self.function, calls, self.blocks):
+                self.attentions, self.blocks = attention_calls(whole), block_calls(whole)
+                if has_unknown_parts(self.function, self.attentions, self.blocks):
                     self.not_checked["residuals and norms"] = NO_PARTS
-                for name, call in calls.items():
+                not_called = [name for name, call in self.attentions.items() if call is None]
+                if not_called:
+                    were = "was" if len(not_called) == 1 else "were"
+                    why = f"{joined(not_called)} {were} not called"
+                for name, call in self.attentions.items():
                     if call is None:
-                        why = f"{name} was not called"
                         continue
                     seed_all(0)
                     found = inspect_attention(whole, call, self._heads_of(name, call))
@@ -244,15 +339,19 @@ class Examination:
                         why = f"{name or 'the module'} cannot be inspected: {found}"
                         if NOT_BATCH_FIRST in found:
                             self.not_batch_first = name
-        if not self.internals or len(self.internals) < len(calls):
+        if not self.internals or len(self.internals) < len(self.attentions):
             self.not_checked["equals the reference"] = why
 
     def _heads_of(self, name: str, call: Call) -> int:
-        """One of a list of heads has a share of the channels, and is a single head."""
+        """One of a list of heads has a share of the channels, or there are n_head of them."""
         names = role_names(call.module)
         layer = getattr(call.module, names[0]) if names else None
         head_size = getattr(layer, "out_features", 0)
-        single = name and head_size * self.n_head == self.x.shape[-1]
+        others = [one for one in self.attentions.values() if one is not None]
+        in_list = len(self.attentions) == self.n_head and all(
+            one.input is not None and torch.equal(one.input, call.input) for one in others
+        )
+        single = name and (head_size * self.n_head == self.x.shape[-1] or in_list)
         return 1 if single else self.n_head
 
     def _check_finite(self) -> None:
@@ -293,8 +392,9 @@ class Examination:
             evidence += "without it."
             self._recognise("something kept from the call before", evidence)
             return
-        evidence += " Rows sum to 1 on average only. In evaluation nothing should be dropped: use "
-        evidence += "nn.Dropout, or F.dropout(…, training=self.training)."
+        evidence += " With the same random numbers they agree: something is still dropped at "
+        evidence += "random. In evaluation nothing should be: use nn.Dropout, or F.dropout(…, "
+        evidence += "training=self.training)."
         self._recognise("dropout left on", evidence)
 
     def _compare_with_reference(self) -> None:
@@ -316,6 +416,7 @@ class Examination:
             self.compared[name] = found
             for bug, evidence in found.bugs.items():
                 self._recognise(bug, evidence, name)
+                self.on_purpose |= {bug} if may_be_meant(bug) else set()
             weights = seen.weights
             if found.finding.ok and weights is None:  # then the right weights are its weights
                 weights = found.right
@@ -330,7 +431,7 @@ class Examination:
                 self.different.setdefault(name_of_probe, f"{evidence}.{where}")
 
     def _may_try_heads(self, seen: AttentionInternals, name: str) -> bool:
-        part = self.function.get_submodule(name)
+        part = part_of(self.function, name)
         return self.try_heads and own_head_count(part) is None and seen.n_head == 1
 
     def _check_weights(self) -> None:
@@ -372,10 +473,10 @@ class Examination:
         if isinstance(changes, Finding):
             self.not_checked |= dict.fromkeys(asked, NOT_FINITE)
             return
-        if any(seen.zero_projection for seen in self.internals.values()):
+        if self.zero_projection:
             self.not_checked |= dict.fromkeys(asked, ZERO_PROJECTION)
             return
-        self.changes = changes
+        self.changes = changes = self._without_rounding(changes)
         atol = 1e-6 * min(1.0, self.out.abs().max().item())
         if self.causal:
             self._add(probes.judge_leaks(changes, atol))
@@ -387,11 +488,29 @@ class Examination:
             evidence = f"{self.not_batch_first} {NOT_BATCH_FIRST}."
             self._recognise("batch_first forgotten", evidence)
 
+    def _without_rounding(self, changes: Tensor) -> Tensor:
+        """The changes, and 0 for those that are rounding only.
+
+        A change that is next to nothing may be rounding, or that of an attention with sharp scores.
+        """
+        size = self.out.abs().max().item()
+        unsure = (changes > 0) & (changes < 100 * torch.finfo(self.out.dtype).eps * size)
+        unsure = unsure.triu() if self.causal else unsure
+        if not unsure.any():
+            return changes
+        rounded = only_rounded(self.function, self.x, self.causal, MOST_TOKENS)
+        return changes if rounded is None else changes.masked_fill(unsure & rounded, 0)
+
     def _judge_reach(self, finding: Finding) -> None:
         if not finding.ok and self._right_weights_vanish():
             self.not_checked["reach"] = (
                 f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "
                 "there: the scores are just that sharp"
+            )
+        elif not finding.ok and not self.bugs and self._is_only_sharp():
+            self.not_checked["reach"] = (
+                f"{finding.evidence.removesuffix('.')}; but for other inputs it does: the scores "
+                "are just that sharp"
             )
         elif not finding.ok and (distances := self._distances()):
             evidence = f"each output depends only on the tokens that stand {listed(distances)} "
@@ -429,6 +548,13 @@ class Examination:
             for weights in largest
         )
 
+    def _is_only_sharp(self) -> bool:
+        """Tell whether each output that does not change does so for other inputs."""
+        allowed = torch.ones_like(self.changes, dtype=torch.bool)
+        unchanged = (self.changes == 0) & (allowed.triu() if self.causal else allowed)
+        rounded = only_rounded(self.function, self.x, self.causal, MOST_TOKENS)
+        return rounded is not None and not (unchanged & rounded).any()
+
     def _check_training_mode(self) -> None:
         """Batch norm treats tokens alone in evaluation, and mixes all sequences in training."""
         if not isinstance(self.function, nn.Module) or self.x.shape[1] < 2:
@@ -458,6 +584,41 @@ class Examination:
             "also of later ones. Use a layer norm, over the channels of each token.",
         )
 
+    def _check_heads(self) -> None:
+        """Compare what the module makes of the attentions in it, where there is no block."""
+        names = list(self.attentions)
+        if not names or "" in names or self.blocks or "residuals and norms" in self.not_checked:
+            return
+        if not self.out.isfinite().all():
+            self.not_checked[HEADS] = NOT_FINITE
+            return
+        if not self.findings["same twice"].ok:
+            self.not_checked[HEADS] = "two runs on the same input differ"
+            return
+        if self.zero_projection:
+            self.not_checked[HEADS] = ZERO_PROJECTION
+            return
+        projection = next(iter(parts_beside(self.function, names, ())), "")
+        seed_all(0)
+        try:
+            with torch.no_grad():
+                found = compare_heads(self._whole(), names, projection)
+        except Exception as error:  # parts that are called in other ways than ours
+            self.not_checked[HEADS] = f"its parts cannot be called one by one: {error}"
+            return
+        if found is None:
+            return
+        for bug, evidence in found.bugs.items():
+            self._recognise(bug, evidence)
+            self.on_purpose |= {bug} if found.meant else set()
+        if found.finding.ok or (found.bugs and not found.meant):
+            self._add(found.finding)
+        elif not found.bugs:
+            right = [one.finding.ok for one in self.compared.values()]
+            heads = "each head is right, but " if len(right) > 1 else "the attention is right, but "
+            heads = heads if right and all(right) else ""
+            self.different[HEADS] = heads + found.finding.evidence
+
     def _check_residuals_and_norms(self) -> None:
         for name, call in self.blocks.items():
             found = self._compare_block(name, call)
@@ -472,7 +633,8 @@ class Examination:
                     evidence = "a block of the same parts put together like this gives the same "
                     evidence += "numbers."
                     self.on_purpose.add(bug.name)
-                self._recognise(bug.name, f"{evidence} {bug.message}", name)
+                message = with_own_names(bug.message, part_of(self.function, name))
+                self._recognise(bug.name, f"{evidence} {message}", name)
             if finding.ok or (bugs and not on_purpose):
                 self._add(finding, name)
             elif not bugs:
@@ -545,6 +707,18 @@ class Examination:
             others = "every parameter gets one" if not reached else ", and at every other parameter"
             self._add(Finding("gradients reach", True, f"{reached}{others}."))
 
+    def _check_lists(self) -> None:
+        """What stands in a Python list was examined as if it were registered."""
+        for one in self.in_lists:
+            told = IN_LIST.format(one, one.kind, one.instead)
+            self._recognise(f"{one.noun} in a Python {one.kind}", told)
+            evidence = NO_OPTIMISER.format(one)
+            before = self.findings.pop("gradients reach", None)
+            if before and not before.ok:
+                evidence += f" {before.evidence}"
+            self.not_checked.pop("gradients reach", None)
+            self._add(Finding("gradients reach", False, evidence))
+
     def _roles(self) -> set[str]:
         return {role for seen in self.internals.values() for role in seen.roles}
 
@@ -557,7 +731,7 @@ class Examination:
             return NOT_FINITE
         if self.x.shape[1] < 2:
             return ONE_TOKEN
-        if any(seen.zero_projection for seen in self.internals.values()):
+        if self.zero_projection:
             return ZERO_PROJECTION
         return ""
 
@@ -602,7 +776,7 @@ class Examination:
         These are the norm that a block with parallel branches does not need, and a
         cross-attention, which nothing was given for.
         """
-        if self.on_purpose:
+        if any(name.startswith("parallel branches") for name in self.on_purpose):
             unused = [name for name in unused if not any(n in name for n in ("norm", "ln"))]
         if may_take_context(self.function):
             unused = [name for name in unused if not any(n in name for n in ("cross", "encoder"))]
@@ -614,7 +788,7 @@ class Examination:
         evidence = f"none arrives at {words}: {verb} never used."
         self._add(Finding("gradients reach", False, evidence))
         for name, seen in self.internals.items():
-            part = self.function.get_submodule(name)
+            part = part_of(self.function, name)
             projection = projection_name(part)
             own = f"{name}.{projection}" if name else projection
             if projection and own in unused and seen.endings[0].bugs == ():
@@ -627,7 +801,7 @@ class Examination:
         for name, evidence in list(self.different.items()):
             compared = [one for one in self.compared.values() if not one.bugs]
             on_purpose = name == "equals the reference" and any(one.different for one in compared)
-            if self.failed and not self.recognised and not on_purpose and name != "reach":
+            if self.failed and not self.bugs and not on_purpose and name != "reach":
                 self._add(Finding(name, False, evidence))
                 del self.different[name]
 

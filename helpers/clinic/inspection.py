@@ -7,7 +7,7 @@ the output is an `Ending`.
 """
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -33,10 +33,11 @@ NOT_BATCH_FIRST = (
     "has batch_first=False and reads (T, B, C): it takes sequences for tokens. Make it with "
     "batch_first=True"
 )
-NEVER_USED = (
-    "output projection never used",
-    "The outputs of the heads are returned as they are: the heads are never combined. Return "
-    "proj(out).",
+INVERTED_MASK = (
+    "mask not inverted",
+    "In nn.MultiheadAttention attn_mask is True where a token may NOT attend, and yours is True "
+    "where it may: the past is gone and the future left. The last token has no key left, so that "
+    "its output is nan, or 0 where no weights are asked for. Pass attn_mask=~causal_mask(T).",
 )
 USED_TWICE = (
     "output projection applied twice",
@@ -97,6 +98,8 @@ class AttentionInternals:
         Name of a role -> the weight of its layer, and which part of a gradient belongs to the role.
     dtype
         The type of numbers in which it computes.
+    own_words
+        Name of a bug -> its name and message in an attention of this kind.
     """
 
     x: Tensor
@@ -107,6 +110,7 @@ class AttentionInternals:
     zero_projection: bool
     roles: dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]]
     dtype: torch.dtype = torch.float32
+    own_words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 # ---------------------------------------------------------------- which attentions
@@ -124,14 +128,22 @@ def attention_calls(whole: Call) -> dict[str, Call | None]:
     return calls_of(whole, names or _parts_that_mix_tokens(whole))
 
 
+def parts_beside(
+    module: nn.Module, attentions: Iterable[str], blocks: Iterable[str]
+) -> dict[str, nn.Module]:
+    """The parts with parameters that stand neither in an attention nor in a block, by name."""
+    inside = [*attentions, *blocks]
+    return {
+        name: part
+        for name, part in module.named_modules()
+        if list(part.parameters(recurse=False)) and not _within(name, inside)
+    }
+
+
 def has_unknown_parts(module: nn.Module, attentions: Iterable[str], blocks: Iterable[str]) -> bool:
     """Tell whether beside an attention there is more than a projection, and no known block."""
     alone = [name for name in attentions if not _within(name, blocks)]
-    others = [
-        part
-        for name, part in module.named_modules()
-        if list(part.parameters(recurse=False)) and not _within(name, [*alone, *blocks])
-    ]
+    others = parts_beside(module, alone, blocks).values()
     only_projection = len(others) <= 1 and all(isinstance(part, nn.Linear) for part in others)
     return bool(alone) and not only_projection
 
@@ -277,7 +289,7 @@ def _find_endings(
         endings = [Ending(out, partial(times, weight=projection, bias=bias))]
         if projection.dim() == 2 and projection.shape[0] == projection.shape[1]:
             endings.append(Ending(out, partial(times, weight=projection.mT, bias=bias)))
-        return [*endings, Ending(out, bugs=(NEVER_USED,))], projection
+        return [*endings, Ending(out, bugs=(never_used(name),))], projection
     if last is not None:
         endings = [Ending(last.z.reshape(*out.shape[:2], -1))]
         before = [one for one in others if one.layer is last.layer and one is not last]
@@ -291,7 +303,7 @@ def _find_endings(
         endings += [Ending(out, partial(times, weight=z)) for w in own for z in (w, w.mT)]
     called = [one for one in others if any(one.layer is layer for layer in layers)]
     if layers and not called and not any(layers[0] is layer for layer in used):
-        return [Ending(out, bugs=(NEVER_USED,))], None
+        return [Ending(out, bugs=(never_used(name),))], None
     for one in called[:1]:
         if one.z.shape[-1] != out.shape[-1] or one.z.dim() != 3:
             each = partial(_in_each_head, one.layer, n_head)
@@ -300,6 +312,15 @@ def _find_endings(
         if one.z.dim() == 3:
             endings.append(Ending(one.z, different=MORE_BEHIND))
     return endings, None
+
+
+def never_used(projection: str) -> tuple[str, str]:
+    """The bug of not using the output projection, by its name in the module."""
+    return (
+        "output projection never used",
+        "The outputs of the heads are returned as they are: the heads are never combined. Return "
+        f"{projection}(out).",
+    )
 
 
 def _in_each_head(layer: nn.Module, n_head: int, z: Tensor) -> Tensor:
@@ -333,7 +354,7 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
     if inside and not module.batch_first and x.shape == whole.input.shape and len(x) != x.shape[1]:
         return f"it {NOT_BATCH_FIRST}"
     known = (*ROLES, "need_weights", "average_attn_weights")
-    silent = {"need_weights": False} if given.get("need_weights") is False else {}
+    silent = given.get("need_weights") is False
     call = Call(module, (x, x, x), {key: given[key] for key in given if key not in known})
 
     def batch_first(z: Tensor) -> Tensor:
@@ -343,8 +364,11 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
     q, k, v = batch_first(qkv).chunk(3, dim=-1)
     try:
         out, weights = call.run_with_weights()
+        without = call.run(need_weights=False)[0] if silent else out
     except RuntimeError:  # as with a float32 mask for bfloat16, without which it does
-        out, weights = call.run(**silent)
+        out, weights = without, _ = call.run(**({"need_weights": False} if silent else {}))
+    if not torch.equal(out.isnan(), without.isnan()):  # of a row without a key it makes nan, or 0
+        out, weights = without, None
     added = module.bias_k is not None or module.add_zero_attn
     return AttentionInternals(
         x=batch_first(x),
@@ -358,4 +382,8 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
             for i, role in enumerate(ROLES)
         },
         dtype=out.dtype,
+        own_words={
+            "mask not inverted": INVERTED_MASK,
+            "mask reversed for scaled_dot_product_attention": INVERTED_MASK,
+        },
     )

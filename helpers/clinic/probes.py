@@ -146,9 +146,9 @@ def no_weight_on_future(weights: Any) -> Finding:
     if later.isnan().any():
         return Finding(name, False, f"{evidence}, but nan. finite(weights) tells more.")
     largest = weights.abs().masked_fill(~future, -1).argmax()
-    *sheet, query, key = _unravel(largest, weights.shape)
-    evidence += f"; the largest is {small(weights[*sheet, query, key].item())}: "
-    evidence += f"query {query} attends to key {key}{_of_sheet(sheet)}."
+    *matrix, query, key = _unravel(largest, weights.shape)
+    evidence += f"; the largest is {small(weights[*matrix, query, key].item())}: "
+    evidence += f"query {query} attends to key {key}{_of_matrix(matrix)}."
     return Finding(name, False, evidence + _guess_about_future(weights, future))
 
 
@@ -614,8 +614,8 @@ def _describe_sums(sums: torch.Tensor, bad: torch.Tensor) -> str:
         return first + "".join(f", {_name_rows(where)} to {text}" for text, where in others)
     extremes = []
     for word, extreme in (("lowest", sums[bad].min()), ("highest", sums[bad].max())):
-        *sheet, row = (bad & (sums == extreme)).nonzero()[0].tolist()
-        place = f"row {row}{_of_sheet(sheet)}"
+        *matrix, row = (bad & (sums == extreme)).nonzero()[0].tolist()
+        place = f"row {row}{_of_matrix(matrix)}"
         extremes.append(f"the {word} sum is {_format_sum(extreme.item())} ({place})")
     count = int(bad.sum())
     do = "does" if count == 1 else "do"
@@ -639,13 +639,13 @@ def _format_sum(value: float) -> str:
 
 def _name_rows(where: torch.Tensor, singular: str = "", plural: str = "") -> str:
     """Name the rows that are True in (..., T_q), with a verb: "rows 0 and 7 sum"."""
-    sheets = where.reshape(-1, where.shape[-1])
-    if len(sheets) == 1 or (sheets == sheets[0]).all():
-        everywhere = " of every sheet" if len(sheets) > 1 else ""
-        rows, count = _name_places("row", sheets[0]) + everywhere, int(sheets[0].sum())
+    matrices = where.reshape(-1, where.shape[-1])
+    if len(matrices) == 1 or (matrices == matrices[0]).all():
+        everywhere = " of every matrix" if len(matrices) > 1 else ""
+        rows, count = _name_places("row", matrices[0]) + everywhere, int(matrices[0].sum())
     else:
         places, count = where.nonzero().tolist(), int(where.sum())
-        rows = ", ".join(f"row {row}{_of_sheet(sheet)}" for *sheet, row in places[:3])
+        rows = ", ".join(f"row {row}{_of_matrix(matrix)}" for *matrix, row in places[:3])
         rows += f" and {count - 3} more" if count > 3 else ""
     return f"{rows} {singular if count == 1 else plural}".rstrip()
 
@@ -656,9 +656,9 @@ def _name_places(noun: str, where: torch.Tensor) -> str:
     return f"{noun}{'' if len(places) == 1 else 's'} {listed(places)}"
 
 
-def _of_sheet(index: Sequence[int]) -> str:
-    """Name a matrix in a stack by its index; empty for a single matrix."""
-    return f" of sheet [{', '.join(map(str, index))}]" if index else ""
+def _of_matrix(index: Sequence[int]) -> str:
+    """Name a matrix of several, such as that of sequence b and head h; empty for a single one."""
+    return f" of matrix [{', '.join(map(str, index))}]" if index else ""
 
 
 def _unravel(place: torch.Tensor, shape: torch.Size) -> list[int]:

@@ -38,6 +38,11 @@ SHARED_LAYER = (
     "Queries and keys are the same vectors, so that scores are symmetric and a token fits itself "
     "best. Each needs a layer of its own.",
 )
+ANOTHER_SPLIT = "fused layer split"
+IN_ANOTHER_ORDER = (
+    "weights that were stored by a model with the usual order would be read wrongly. A model that "
+    "is trained from scratch learns as well with this one."
+)
 X_AS_VALUES = (
     "x used as values",
     "The weights are right, but they average x. The values are v, and need a layer of their own.",
@@ -53,7 +58,8 @@ class Reading:
     q, k, v
         (B, T, n_head * head_size).
     bugs
-        (name, message) of what is wrong where these give the numbers of the module.
+        (name, message) of what is wrong, or against custom, where these give the numbers of the
+        module.
     different
         In what it differs from textbook attention, or "".
     """
@@ -293,22 +299,26 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
 
 
 def _another_order(order: tuple[int, ...]) -> tuple[str, str]:
-    """The bug of taking the parts of a fused layer in another order: role i is part order[i]."""
+    """What to say of the parts of a fused layer in another order: role i is part order[i]."""
     words = ", ".join("qkv"[order.index(i)] for i in range(3))
-    return (
-        f"fused layer split as {words}",
-        f"The output of the fused layer is taken as {words}. It is q, k, v by custom, and weights "
-        "that were stored by others are read wrongly; trained from scratch it does no harm.",
-    )
+    message = f"The output of the fused layer is taken as {words}. The usual order is q, k, v, and "
+    message += IN_ANOTHER_ORDER
+    if order == (1, 0, 2):
+        message += " (Scores k @ q.mT in place of q @ k.mT give the same numbers.)"
+    return f"{ANOTHER_SPLIT} as {words}", message
 
 
 def _by_head(name: str) -> tuple[str, str]:
     return (
-        "fused layer split per head",
-        f"The output of {name} is read as q, k and v of head 0, then of head 1, and so on. By "
-        "custom it is all queries, all keys, all values, and weights that were stored by others "
-        "are read wrongly; trained from scratch it does no harm.",
+        f"{ANOTHER_SPLIT} per head",
+        f"The output of {name} is read as q, k and v of head 0, then of head 1, and so on. The "
+        f"usual order is all queries, all keys, all values, and {IN_ANOTHER_ORDER}",
     )
+
+
+def may_be_meant(bug: str) -> bool:
+    """Tell whether a bug of a reading, by its name, is mere custom and may be meant."""
+    return bug.startswith(ANOTHER_SPLIT)
 
 
 def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Found:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from helpers.attention import causal_mask
+from helpers.clinic.heads import PROBE as HEADS
 from helpers.clinic.probes import Finding
 from helpers.pictures.base import Picture
 from helpers.pictures.matrix import heatmap, heatmaps
@@ -115,6 +116,8 @@ class Report:
             return "it differs from softmax(q kᵀ/√d) v in a known way"
         if "equals the reference" in self.different:
             return "it differs from softmax(q kᵀ/√d) v, and no known bug explains it"
+        if HEADS in self.different:
+            return self.different[HEADS].split(":")[0]
         if "residuals and norms" in self.different:
             return "it differs from a pre-norm and a post-norm block, and no known bug explains it"
         return "the outputs do not depend on all tokens"

@@ -63,7 +63,7 @@ def test_finite_counts_kinds_and_names_the_first():
 
 def test_finite_tells_masked_rows_from_nan_everywhere():
     diagonal_masked = scores.masked_fill(~MASK.tril(-1), -math.inf).softmax(-1)
-    assert "Row 0 of every sheet is nan throughout" in words(finite(diagonal_masked))
+    assert "Row 0 of every matrix is nan throughout" in words(finite(diagonal_masked))
     zero_times_inf = (scores + (1 - MASK.float()) * -math.inf).softmax(-1)
     assert "Everything is nan" in words(finite(zero_times_inf))
 
@@ -101,11 +101,11 @@ def test_row_sums_guess_the_cause_only_where_it_shows(weights, guess):
     assert finding.evidence.endswith("?") == bool(guess)
 
 
-def test_rows_that_differ_between_sheets_are_named_one_by_one():
+def test_rows_that_differ_between_matrices_are_named_one_by_one():
     weights = torch.eye(3).expand(2, 3, 3).clone()
     weights[0, 1] *= 0.5
     weights[1, 2] *= 0.5
-    assert "row 1 of sheet [0], row 2 of sheet [1] sum to 0.50" in words(rows_sum_to_one(weights))
+    assert "row 1 of matrix [0], row 2 of matrix [1] sum to 0.50" in words(rows_sum_to_one(weights))
 
 
 def test_a_sum_just_off_1_does_not_read_as_1():
@@ -134,7 +134,7 @@ def test_the_largest_weight_on_the_future_is_named():
     weights[1, 2] = torch.tensor([0.0, 0.0, 0.75, 0.25])
     told = words(no_weight_on_future(weights))
     assert "1 of 12 weights on later keys is not 0" in told
-    assert "the largest is 0.25: query 2 attends to key 3 of sheet [1]" in told
+    assert "the largest is 0.25: query 2 attends to key 3 of matrix [1]" in told
     assert "but nan" in words(no_weight_on_future(masked.softmax(0)))
 
 

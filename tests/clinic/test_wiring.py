@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.attention import Block
+from helpers.attention import Block, FeedForward, MultiHeadAttention
 from helpers.clinic import diagnose
 from helpers.clinic.module_bugs import BrokenAttention
 from helpers.clinic.wiring import WIRING_BUGS, block_output, wiring_bugs_and_pairs
@@ -60,6 +60,23 @@ def test_a_block_put_together_wrongly_is_named(name):
         return
     assert "✗ residuals and norms: rebuilt from its parts" in str(report)
     assert re.search(r"up to \d", str(report))
+
+
+def test_the_parts_are_called_by_their_own_names():
+    class Theirs(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.ln_1, self.ln_2 = nn.LayerNorm(C), nn.LayerNorm(C)
+            self.attn, self.mlp = MultiHeadAttention(C, N_HEAD), FeedForward(C)
+
+        def forward(self, x):
+            self.attn(self.ln_1(x))  # and x is as before
+            return x + self.mlp(self.ln_2(x))
+
+    report = diagnose(Theirs(), C=C)
+    assert report.bugs == ("no attention",)
+    assert report.findings[0].evidence.endswith("write x = x + attn(ln_1(x)).")
+    assert "The output of the attention was not used" in report.findings[0].evidence
 
 
 def test_two_bugs_in_one_block_are_both_named():

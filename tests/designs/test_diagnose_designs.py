@@ -55,7 +55,7 @@ NAMES = {
     "interleaved merge": "channels interleaved by the merge",
     "heads reversed in the merge": "heads reversed by the merge",
     "batch and tokens mixed": "batch and tokens mixed by the split",
-    "merged by view after transpose": "view of a transposed tensor",
+    "merged by view after transpose": "view of a tensor that is not contiguous",
     "output projection forgotten": "output projection never used",
     "output projection twice": "output projection applied twice",
     "output projection per head": "output projection applied to each head",
@@ -100,12 +100,9 @@ NAMES = {
 }
 # What a mask is filled with, and before or after what, makes other numbers of the same mistake.
 NAMES_IN_SCHEME = {
-    (
-        "q and k swapped",
-        "nano",
-    ): "fused layer split as k, q, v",  # one cannot be told from the other
-    ("roles of q and k swapped, mask transposed", "nano"): "fused layer split as k, q, v; upper "
-    "triangle kept",
+    # One cannot be told from the other.
+    ("q and k swapped", "nano"): "fused layer split as k, q, v",
+    ("roles of q and k swapped, mask transposed", "nano"): "upper triangle kept",
     ("hidden scores -1.0", "raschka"): "future filled with -1, then scaled",
     ("mask added as 1 and 0", "raschka"): "mask added as 1 and 0, then scaled",
     ("no softmax", "llama"): "no softmax, masked with the smallest float",
@@ -150,8 +147,10 @@ def test_the_bug_is_named(bug, scheme):
     if bug.name == SHOWS_NOTHING:
         assert report.status == "healthy"
         return
-    assert report.status == "broken" and report.recognised
-    assert set(report.bugs) == expected(bug, scheme), report
+    names = expected(bug, scheme)
+    only_custom = all(name.startswith("fused layer split") for name in names)  # learns as well
+    assert report.status == ("different" if only_custom else "broken") and report.recognised
+    assert set(report.bugs) == names, report
 
 
 def test_every_scheme_has_enough_bugs_that_show():
@@ -176,6 +175,7 @@ def test_every_known_bug_is_tried_somewhere():
             "queries used as values",
             "values used as keys",
             "values used as queries",
+            "weights summed without the values",  # in tests/clinic/test_precision.py
             "x used as keys",
         }
         - tried

@@ -27,6 +27,10 @@ def attend(q, k, v, n_head=N_HEAD, *, scale=True, dim=-1, mask=True, fill=-math.
     return (scores.softmax(dim) @ v).transpose(1, 2).flatten(2)
 
 
+def words(report):
+    return " ".join(str(report).split())
+
+
 class QueryAndFused(nn.Module):
     def __init__(self, **wrong):
         super().__init__()
@@ -161,12 +165,27 @@ def test_a_cross_attention_is_called_with_x_as_its_context():
     assert diagnose(Cross(mask=True), C=C).bugs == ("unwanted causal mask",)
 
 
-def test_the_order_of_a_fused_layer_is_named():
+def test_the_order_of_a_fused_layer_is_named_and_no_bug():
     for order in ("kqv", "vkq"):
         name = f"fused layer split as {', '.join(order)}"
-        assert diagnose(Convolved(order), C=C).bugs == (name,)
-    both = diagnose(Convolved("kqv", scale=False), C=C)
-    assert set(both.bugs) == {"no scale", "fused layer split as k, q, v"}
+        report = diagnose(Convolved(order), C=C)
+        assert (report.status, report.bugs) == ("different", (name,))
+        told = words(report)
+        assert told.startswith(f"DIFFERENT: {name}. All else passed. If this is meant, fine. ≠")
+        assert "weights that were stored by a model with the usual order would be read" in told
+
+
+def test_beside_another_order_a_bug_is_told_as_with_the_usual_one():
+    usual, other = Convolved("qkv", scale=False), Convolved("kqv", scale=False)
+    other.load_state_dict(usual.state_dict())
+    q, k, v = usual.c_attn.weight.detach().chunk(3, dim=1)
+    other.c_attn.weight = nn.Parameter(torch.cat([k, q, v], dim=1))  # now both are one function
+    expected, report = diagnose(usual, C=C), diagnose(other, C=C)
+    assert (report.status, report.bugs) == ("broken", ("no scale",))
+    failed = [finding for finding in expected.findings if not finding.ok]
+    assert [finding.name for finding in failed] == ["no scale", "equals the reference"]
+    assert set(failed) <= set(report.findings), "measured by what is right in its own order"
+    assert "≠ fused layer split as k, q, v: The output" in words(report)
 
 
 def test_a_projection_that_is_never_used_is_found():
@@ -404,6 +423,81 @@ def test_another_error_is_told_with_what_was_tried():
     assert told.startswith("BROKEN: failed runs. It raises an error.")
     assert "RuntimeError: out of order, in the line “raise RuntimeError" in told
     assert "Tried as well: 1 to 7 tokens, in vain." in told
+
+
+class ByView(nn.Module):
+    """Splits the outputs of a fused layer, or merges the heads, by view where it cannot be had."""
+
+    def __init__(self, split_by_view):
+        super().__init__()
+        self.n_head, self.split_by_view = N_HEAD, split_by_view
+        self.qkv, self.proj = nn.Linear(C, 3 * C), nn.Linear(C, C)
+
+    def forward(self, x):
+        B, T, _ = x.shape
+        q, k, v = self.qkv(x).split(C, dim=-1)
+        if self.split_by_view:
+            q, k, v = (z.view(B, N_HEAD, T, -1) for z in (q, k, v))
+        else:
+            q, k, v = (split(z) for z in (q, k, v))
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        scores = scores.masked_fill(torch.ones(T, T).tril() == 0, -math.inf)
+        out = (scores.softmax(-1) @ v).transpose(1, 2)
+        return self.proj(out.flatten(2) if self.split_by_view else out.view(B, T, C))
+
+
+def test_a_view_that_should_be_a_reshape_is_told_from_one_that_should_not():
+    merged = diagnose(ByView(split_by_view=False), C=C)
+    assert merged.bugs == ("view of a tensor that is not contiguous",)
+    assert "it runs and all else is right: write reshape" in words(merged)
+    split_wrongly = diagnose(ByView(split_by_view=True), C=C)
+    assert split_wrongly.bugs == ("split by view, without transpose",)
+    told = words(split_wrongly)
+    assert "First view(B, T, n_head, head_size), then transpose(1, 2)" in told
+    assert "view size is not compatible" in told and told.endswith("reshape in the place of view.")
+    assert "view" not in vars(torch.Tensor), "left as it was"
+
+
+# ---------------------------------------------------------------- the words
+
+
+def test_dropout_of_the_output_says_nothing_about_rows():
+    class Dropping(MultiHeadAttention):
+        def forward(self, x):
+            return F.dropout(super().forward(x), 0.2)
+
+    report = diagnose(Dropping(C, N_HEAD), C=C)
+    assert report.bugs == ("dropout left on",)
+    assert "With the same random numbers they agree" in words(report)
+    assert "ows sum" not in report.findings[0].evidence
+
+
+def test_weights_are_expected_only_where_some_came():
+    told = words(diagnose(lambda x: x[..., :8], C=C, n_head=N_HEAD))
+    assert (
+        "gives out (3, 7, 8); expected out (3, 7, 32). Is it one head? Then pass n_head=1." in told
+    )
+    told = words(diagnose(lambda x: (x, torch.ones(3, 5, 7, 7)), C=C, n_head=N_HEAD))
+    assert "expected out (3, 7, 32), weights (3, 7, 7) or (3, 4, 7, 7)." in told
+
+
+@pytest.mark.parametrize("how", [{}, {"need_weights": False}], ids=str)
+def test_an_inverted_mask_of_pytorchs_is_told_in_its_words_and_once(how):
+    class Inverted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.MultiheadAttention(C, N_HEAD, batch_first=True)
+
+        def forward(self, x):
+            mask = torch.ones(x.shape[1], x.shape[1]).tril() == 1
+            return self.inner(x, x, x, attn_mask=mask, **how)[0]
+
+    report = diagnose(Inverted(), C=C)
+    assert report.bugs == ("mask not inverted",)
+    told = words(report)
+    assert "attn_mask is True where a token may NOT attend" in told and "masked_fill" not in told
+    finite = next(finding.ok for finding in report.findings if finding.name == "finite")
+    assert finite == ("nan at" not in told) == bool(how)
 
 
 # ---------------------------------------------------------------- parts of a block

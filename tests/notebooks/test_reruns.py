@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from tests.cells import fresh_shell
-from tests.notebooks.test_mutations import NOTEBOOKS, stored
+from tests.notebooks.test_mutations import stored
+from tools import notebooks
 
 TRAIN = ("05", "06", "07")  # their cells train: seconds each
 
@@ -63,7 +64,7 @@ class Finished:
         return self.complaints(place for place in places if not self.ignored(place))
 
 
-@pytest.fixture(scope="module", params=[marked(path) for path in NOTEBOOKS])
+@pytest.fixture(scope="module", params=[marked(path) for path in notebooks.names()])
 def finished(request):
     with fresh_shell() as shell, torch.random.fork_rng(devices=[]):
         yield Finished(request.param, shell)

@@ -1,0 +1,285 @@
+"""Compares what a module makes of the outputs of the attentions in it with what is right.
+
+That is proj(cat(outputs)) in the order of their list, or without proj where there is none; of a
+single attention its output or the projection of it. The attentions themselves are compared
+elsewhere (`comparison`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from helpers.clinic.calls import Call, may_take_context, out_and_weights, part_of
+from helpers.clinic.comparison import same_output, tolerance_of
+from helpers.clinic.inspection import OF_EACH_HEAD, USED_TWICE, never_used
+from helpers.clinic.probes import Finding, matches_reference
+from helpers.numbers import joined
+
+PROBE = "heads and projection"
+SIDE_BY_SIDE = "Put them side by side: torch.cat(outputs, dim=-1)."
+ADDED = ("heads added", f"The outputs of the {{n}} heads are added. {SIDE_BY_SIDE}")
+AVERAGED = ("heads averaged", f"The outputs of the {{n}} heads are averaged. {SIDE_BY_SIDE}")
+REVERSED = (
+    "heads reversed by the merge",
+    "The output of the last head stands first. Put them side by side in the order of the list.",
+)
+BY_VIEW = (
+    "merged by view, without transpose",
+    "The outputs are stacked to (B, n_head, T, head_size) and viewed as (B, T, C), which puts the "
+    f"numbers of a token into the places of others. {SIDE_BY_SIDE}",
+)
+INTERLEAVED = (
+    "channels interleaved by the merge",
+    f"The channels of the heads alternate in the output. {SIDE_BY_SIDE}",
+)
+REPEATED = (
+    "one head repeated",
+    "The output of {names} stands {n} times side by side, and those of the other heads are not "
+    "used. Call each head of the list.",
+)
+ONLY_SOME = ("only some of the heads used", "Of {n} heads only {names} made the output.")
+X_BEFORE = (
+    "x added before the projection",
+    "x is added to the outputs of the heads and goes through the projection with them. A residual "
+    "connection carries x past the projection, too: x + proj(cat(outputs)).",
+)
+X_AFTER = (
+    "x added to the output",
+    "This is a residual connection around the attention. In a block it mostly stands outside of "
+    "the attention; in both places, x would be added twice.",
+)
+
+Bugs = tuple[tuple[str, str], ...]  # (name, message) of each
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What rebuilding the output of a module from those of the attentions in it has shown.
+
+    Attributes
+    ----------
+    finding
+        Whether the numbers are the same.
+    bugs
+        Name -> evidence, of the bugs with which they are.
+    meant
+        Whether some modules are like this on purpose.
+    """
+
+    finding: Finding
+    bugs: dict[str, str]
+    meant: bool = False
+
+
+@dataclass(frozen=True)
+class PartCall:
+    """A call of a part of a module: its input and its output, both (B, T, …)."""
+
+    name: str
+    call: Call
+    z: Tensor
+    out: Tensor
+
+
+def compare_heads(whole: Call, names: list[str], projection: str) -> Rebuilt | None:
+    """Compare the output of a module with what is right to make of the attentions in it.
+
+    Parameters
+    ----------
+    whole
+        The module, and how it is called.
+    names
+        Those of the attentions in it, in the order of their list.
+    projection
+        The name of the one layer beside them, or "".
+
+    Returns
+    -------
+    Rebuilt or None
+        None where their outputs are not (B, T, …) or none was seen.
+    """
+    out, calls = _recorded(whole, [*names, *([projection] if projection else [])])
+    called = [one for one in calls if one.name != projection]
+    if not called or any(one.out.shape[:2] != out.shape[:2] for one in called):
+        return None
+    if calls[-1].name != projection and any(one.name == projection for one in calls):
+        projection = ""  # it makes what the attentions read
+    if may_take_context(whole.module) or not in_one_list(names):
+        names = [name for name in names if any(one.name == name for one in called)]
+    if any(not torch.equal(one.z, called[0].z) for one in called):  # one after the other
+        outputs = {called[-1].name: called[-1].out}
+    else:
+        outputs = _outputs_of_all(whole.module, names, called)
+    layer = part_of(whole.module, projection) if projection else None
+    inputs = [called[-1].z, whole.input]
+    return _compare(Heads(outputs, inputs, projection, layer), out, in_one_list(names))
+
+
+def in_one_list(names: list[str]) -> bool:
+    """Tell whether parts stand together in a list, as heads.0 and heads.1 do."""
+    lists = {name.rpartition(".")[0] for name in names}
+    return len(lists) == 1 and all(name.rpartition(".")[2].isdigit() for name in names)
+
+
+def _recorded(whole: Call, names: list[str]) -> tuple[Tensor, list[PartCall]]:
+    """The output of a module, and the calls of some of its parts, one after another."""
+    x, calls, hooks = whole.input, [], []
+    for name in names:
+
+        def record(
+            part: nn.Module, args: tuple, kwargs: dict, result: object, name: str = name
+        ) -> None:
+            call, out = Call(part, args, kwargs).copied(), out_and_weights(result)[0]
+            if call.input is None or not isinstance(out, Tensor):
+                return
+            z = call.input
+            if _is_turned(part, z, x):
+                z, out = z.transpose(0, 1), out.transpose(0, 1)
+            calls.append(PartCall(name, call, z, out.clone()))
+
+        part = part_of(whole.module, name)
+        hooks.append(part.register_forward_hook(record, with_kwargs=True))
+    try:
+        return whole.run()[0], calls
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _is_turned(part: nn.Module, z: Tensor, x: Tensor) -> bool:
+    """Tell whether a part read (T, B, C), as PyTorch's attention may."""
+    B, T = x.shape[:2]
+    if B == T:
+        return isinstance(part, nn.MultiheadAttention) and not part.batch_first
+    return z.shape[:2] == (T, B)
+
+
+def _outputs_of_all(
+    module: nn.Module, names: list[str], called: list[PartCall]
+) -> dict[str, Tensor]:
+    """The outputs of the heads, also of those that were not called."""
+    outputs = {}
+    for name in names:
+        seen = [one.out for one in called if one.name == name]
+        if not seen:
+            like = called[0].call
+            seen = [Call(part_of(module, name), like.args, like.kwargs).run()[0]]
+        outputs[name] = seen[0]
+    return outputs
+
+
+# ---------------------------------------------------------------- right, and the known mistakes
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The outputs of the attentions in a module, and what can be made of them.
+
+    Attributes
+    ----------
+    outputs
+        Name of an attention -> its output (B, T, head_size), in the order of their list.
+    inputs
+        What may be added to them, (B, T, C).
+    projection, layer
+        The name of the layer that follows and the layer, or "" and None.
+    """
+
+    outputs: dict[str, Tensor]
+    inputs: list[Tensor]
+    projection: str
+    layer: nn.Module | None
+
+    def __str__(self) -> str:
+        names = list(self.outputs)
+        if len(names) == 1:
+            return f"{self.projection}({names[0]}(…))" if self.projection else f"that of {names[0]}"
+        told = ", ".join(names if len(names) < 4 else (names[0], "…", names[-1]))
+        return f"{self.projection}(cat({told}))" if self.projection else f"cat({told})"
+
+    def right(self) -> Tensor | None:
+        """What is right to make of them; None where the projection does not take it."""
+        return self._projected(torch.cat(list(self.outputs.values()), dim=-1))
+
+    def wrong(self) -> Iterator[tuple[Bugs, Tensor]]:
+        """What known mistakes make of them, first one at a time, then two."""
+        each = [self._projected(out) for out in self.outputs.values()]
+        if len(each) > 1 and self.layer is not None and all(z is not None for z in each):
+            yield (OF_EACH_HEAD,), torch.cat(each, dim=-1)
+        for count in (1, 2):
+            for merge_bugs, merged in self._merged():
+                for bugs, result in self._ended(merged):
+                    if len(merge_bugs + bugs) == count:
+                        yield merge_bugs + bugs, result
+
+    def _projected(self, z: Tensor | None) -> Tensor | None:
+        if self.layer is None or z is None:
+            return z
+        return self.layer(z) if z.shape[-1] == self.layer.in_features else None
+
+    def _merged(self) -> Iterator[tuple[Bugs, Tensor]]:
+        names, outputs = list(self.outputs), list(self.outputs.values())
+        n, side_by_side = len(outputs), torch.cat(outputs, dim=-1)
+        yield (), side_by_side
+        for x in self.inputs if self.layer is not None else ():
+            if x.shape == side_by_side.shape:
+                yield (X_BEFORE,), side_by_side + x
+        if n == 1:
+            return
+        if len({out.shape for out in outputs}) == 1:
+            stacked = torch.stack(outputs, dim=1)  # (B, n_head, T, head_size)
+            yield _told(ADDED, n), stacked.sum(1)
+            yield _told(AVERAGED, n), stacked.mean(1)
+            yield (BY_VIEW,), stacked.reshape(side_by_side.shape)
+            yield (INTERLEAVED,), stacked.permute(0, 2, 3, 1).flatten(2)
+            for name, out in self.outputs.items():
+                yield _told(REPEATED, n, [name]), torch.cat([out] * n, dim=-1)
+        yield (REVERSED,), torch.cat(outputs[::-1], dim=-1)
+        for count in range(1, n):
+            for i in range(n - count + 1):
+                some = slice(i, i + count)
+                yield _told(ONLY_SOME, n, names[some]), torch.cat(outputs[some], dim=-1)
+
+    def _ended(self, merged: Tensor) -> Iterator[tuple[Bugs, Tensor]]:
+        once = self._projected(merged)
+        ways: list[tuple[Bugs, Tensor | None]] = [((), once)]
+        if self.layer is not None:
+            ways.append(((never_used(self.projection),), merged))
+            ways.append(((USED_TWICE,), self._projected(once)))
+        if once is not None:
+            ways += [((X_AFTER,), once + x) for x in self.inputs if x.shape == once.shape]
+        yield from ((bugs, result) for bugs, result in ways if result is not None)
+
+
+def _told(bug: tuple[str, str], n: int, names: Sequence[str] = ()) -> Bugs:
+    name, message = bug
+    return ((name, message.format(n=n, names=joined(names) if names else "")),)
+
+
+def _compare(heads: Heads, out: Tensor, in_list: bool) -> Rebuilt:
+    right = heads.right()
+    if right is not None and same_output(out, right, out.dtype):
+        evidence = f"the output is {heads}: all {out.numel()} numbers within "
+        return Rebuilt(Finding(PROBE, True, f"{evidence}{tolerance_of(right):.0e}."), {})
+    finding = Finding(PROBE, False, f"the output is not {heads}: {_difference(heads, out)}")
+    for bugs, result in heads.wrong():
+        if same_output(out, result, out.dtype):
+            told = {name: f"with this the numbers are the same. {text}" for name, text in bugs}
+            meant = {X_AFTER[0], *(() if in_list else (ADDED[0], AVERAGED[0]))}
+            return Rebuilt(finding, told, told.keys() <= meant)
+    return Rebuilt(finding, {})
+
+
+def _difference(heads: Heads, out: Tensor) -> str:
+    right = heads.right()
+    if right is None:
+        width = sum(one.shape[-1] for one in heads.outputs.values())
+        taken = heads.layer.in_features
+        return f"the heads make {width} channels, and {heads.projection} takes {taken}."
+    if out.shape != right.shape:
+        return f"it is {tuple(out.shape)}, not {tuple(right.shape)}."
+    return matches_reference(out, right, tolerance_of(right)).evidence
