@@ -19,7 +19,7 @@ from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import Outcome, agree, call_again, is_number, same_conditions
 from helpers.numbers import joined
 
-LONG = 150  # tokens
+LONG, LARGE = 150, 11  # tokens; any other size
 FRONT = ((), (2,), (2, 3))  # axes in the place of "..."
 
 
@@ -109,7 +109,7 @@ def _variations(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> 
         yield from _scaled(first, axes, names)
     yield from _small_sizes(cases[:2], axes, names)
     if any(map(_is_float, first)):
-        yield from _many_tokens(first, axes, names)
+        yield from _large_sizes(first, axes, names)
         yield from _other_layouts(first, names)
         yield from other_fronts(first, axes, names)
 
@@ -121,10 +121,13 @@ def _small_sizes(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) ->
                 yield f"{letter} = 1", names_of_axes.cut(axes, names, case, letter, 1)
 
 
-def _many_tokens(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
-    """A long sequence: masks and counts that were made for a few tokens are too short."""
-    if any("T" in names_of_axes.letters(axes.get(name, "")) for name in names):
-        yield f"T = {LONG}", names_of_axes.resized(axes, names, case, "T", LONG)
+def _large_sizes(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
+    """Larger sizes than an example has; masks and counts for a few tokens are too short then."""
+    own = names_of_axes.sizes(axes, names, case)
+    for letter in names_of_axes.all_letters(axes):
+        if letter in own:
+            size = LONG if letter == "T" else LARGE
+            yield f"{letter} = {size}", names_of_axes.resized(axes, names, case, letter, size)
 
 
 def _other_numbers(case: tuple, names: Sequence[str], axes: Mapping) -> Iterator:

@@ -628,3 +628,86 @@ def swap_unless_square(x):
     if x.shape[1] == x.shape[2]:
         return x
     return x.transpose(1, 2)
+
+
+# ------------------------------------------------------- a fifth set, opened last
+
+
+@wrong("00.1", "takes the point half-way between the first and the last token, ignoring the others")
+def middle_of_first_and_last(x):
+    return (x[:, 0] + x[:, -1]) / 2
+
+
+@wrong("00.1", "averages step by step with weight 1/2 each time, so late tokens count more")
+def repeated_halving(x):
+    mean = x[:, 0]
+    for t in range(1, x.shape[1]):
+        mean = (mean + x[:, t]) / 2
+    return mean
+
+
+@wrong("00.1", "takes tokens that are all 0 for padding and leaves them out of the mean")
+def mean_of_nonzero_tokens(x):
+    real = (x != 0).any(dim=-1, keepdim=True)
+    return x.sum(dim=1) / real.sum(dim=1).clamp(min=1)
+
+
+@wrong("00.1", "divides the sum by T - 1, as for a sample variance, instead of by T")
+def mean_with_ddof(x):
+    return x.sum(dim=1) / max(x.shape[1] - 1, 1)
+
+
+@wrong("00.2", "adds 1 to every count first (smoothing), so zeros get a share as well")
+def smoothed_rows(a):
+    a = a + 1
+    return a / a.sum(dim=-1, keepdim=True)
+
+
+@wrong("00.2", "never divides by less than 1, so rows whose sum is below 1 stay as they are")
+def rows_with_guarded_sum(a):
+    return a / a.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+@wrong("00.2", "puts the missing axis of the sums at place 1, which is right for one matrix only")
+def sums_unsqueezed_at_one(a):
+    return a / a.sum(dim=-1).unsqueeze(1)
+
+
+@wrong("00.2", "rounds the shares to two decimals")
+def shares_in_percent(a):
+    shares = a / a.sum(dim=-1, keepdim=True)
+    return (shares * 100).round() / 100
+
+
+@wrong("00.2", "divides in place, which fails for whole numbers")
+def rows_divided_in_place(a):
+    a /= a.sum(dim=-1, keepdim=True)
+    return a
+
+
+@wrong(
+    "00.3", "swaps entry by entry inside a copy of the same shape, so it fits square matrices only"
+)
+def swapped_entry_by_entry(x):
+    out = x.clone()
+    for r in range(x.shape[1]):
+        for s in range(r):
+            out[:, r, s] = x[:, s, r]
+            out[:, s, r] = x[:, r, s]
+    return out
+
+
+@wrong("00.3", "stacks the transposed matrices along the last axis, so the batch axis ends up last")
+def transposes_stacked_last(x):
+    return torch.stack([matrix.t() for matrix in x], dim=-1)
+
+
+@wrong("00.3", "writes strides by hand as if x lay in memory without gaps, row after row")
+def strides_by_hand(x):
+    B, R, S = x.shape
+    return x.as_strided((B, S, R), (R * S, 1, S))
+
+
+@wrong("00.3", "squeezes first, so axes of length 1 are lost")
+def squeezed_and_transposed(x):
+    return x.squeeze().transpose(-1, -2)

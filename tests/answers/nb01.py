@@ -781,3 +781,114 @@ def running_sums_with_counts_to_five(x):
 def running_means_in_log_space(x):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
     return torch.exp(torch.logcumsumexp(torch.log(x), dim=1) - torch.log(counts))
+
+
+# ------------------------------------------------------- a fifth set, opened last
+
+
+@wrong("01.1", "does not set the running total back to 0 when a new sequence begins")
+def total_not_reset(x):
+    out = torch.zeros_like(x)
+    total = torch.zeros(x.shape[2], dtype=x.dtype)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            total = total + x[b, t]
+            out[b, t] = total / (t + 1)
+    return out
+
+
+@wrong("01.1", "writes the means into the tokens themselves, so later means are means of means")
+def means_over_means(x):
+    out = x.clone()
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = out[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "looks back over at most eight tokens")
+def at_most_eight_tokens(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            out[b, t] = x[b, max(0, t - 7) : t + 1].mean(dim=0)
+    return out
+
+
+@wrong("01.1", "starts the loop over positions at 1, so output 0 stays 0")
+def first_output_skipped(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        for t in range(1, x.shape[1]):
+            out[b, t] = x[b, : t + 1].mean(dim=0)
+    return out
+
+
+@wrong(
+    "01.2", "stacks the outputs along a last axis and reshapes, which mixes positions and channels"
+)
+def stacked_last_then_reshaped(x):
+    means = [x[:, : t + 1].mean(dim=1) for t in range(x.shape[1])]
+    return torch.stack(means, dim=-1).reshape(x.shape)
+
+
+@wrong("01.2", "averages over the sequences too, so the texts of the batch are mixed")
+def mean_over_batch_and_time(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
+    return out
+
+
+@wrong("01.2", "loops over len(x), which is the number of sequences, not of positions")
+def loop_over_len(x):
+    out = torch.zeros_like(x)
+    for t in range(len(x)):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.2", "makes room for two channels, as in the examples, whatever x has")
+def room_for_two_channels(x):
+    B, T, _ = x.shape
+    out = torch.zeros(B, T, 2)
+    for t in range(T):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.2", "updates the old mean with the wrong share: 1 / t instead of 1 / (t + 1)")
+def update_with_wrong_share(x):
+    out = x.clone()
+    for t in range(1, x.shape[1]):
+        out[:, t] = out[:, t - 1] + (x[:, t] - out[:, t - 1]) / t
+    return out
+
+
+@wrong("01.3", "copies the column of counts 1 to 5 from the example, so it fits five tokens only")
+def counts_for_five(x):
+    return x.cumsum(dim=1) / torch.arange(1, 6)[:, None]
+
+
+@wrong(
+    "01.3", "counts from 0 and changes the 0 to 1, so from position 1 on one token is not counted"
+)
+def counts_one_too_low(x):
+    counts = torch.arange(x.shape[1]).clamp(min=1)[:, None]
+    return x.cumsum(dim=1) / counts
+
+
+@wrong(
+    "01.3",
+    "lays all sequences end to end before the running sums, so each starts with the last one's",
+)
+def running_through_the_batch(x):
+    B, T, C = x.shape
+    sums = x.reshape(B * T, C).cumsum(dim=0).reshape(B, T, C)
+    return sums / torch.arange(1, T + 1)[:, None]
+
+
+@wrong("01.3", "sums exponentials and takes the logarithm (log-mean-exp) instead of the plain mean")
+def log_mean_exp(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.logcumsumexp(dim=1) - counts.log()

@@ -789,3 +789,102 @@ def decay_divided_before_the_mask(T, decay):
     powers = float(decay) ** (i[:, None] - i[None, :]).abs()
     W = powers / powers.sum(dim=-1, keepdim=True)
     return torch.tril(W)
+
+
+# ------------------------------------------------------- a fifth set, opened last
+
+
+@wrong("02.1", "leaves the axes in the order of tensordot: the batch axis is second, not first")
+def tensordot_order(x):
+    tril = torch.tril(torch.ones(x.shape[1], x.shape[1], dtype=x.dtype))
+    weights = tril / tril.sum(dim=-1, keepdim=True)
+    return torch.tensordot(weights, x, dims=([1], [1]))
+
+
+@wrong("02.1", "multiplies by the transposed weights, so each output reads itself and later tokens")
+def transposed_in_einsum(x):
+    tril = torch.tril(torch.ones(x.shape[1], x.shape[1], dtype=x.dtype))
+    weights = tril / tril.sum(dim=-1, keepdim=True)
+    return torch.einsum("st,bsc->btc", weights, x)
+
+
+@wrong("02.1", "builds the weights for eight tokens and cuts them, so longer sequences fail")
+def cut_from_eight(x):
+    T = x.shape[1]
+    tril = torch.tril(torch.ones(8, 8, dtype=x.dtype))
+    weights = tril / tril.sum(dim=-1, keepdim=True)
+    return weights[:T, :T] @ x
+
+
+@wrong("02.2", "cuts the text into blocks of `width` tokens instead of sliding the window")
+def blocks_of_width(T, width):
+    block = torch.arange(T) // width
+    same = torch.tril((block[:, None] == block[None, :]).float())
+    return same / same.sum(dim=-1, keepdim=True)
+
+
+@wrong(
+    "02.2", "fills the window at the start with copies of token 0, which then counts several times"
+)
+def start_filled_with_token_0(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for k in range(width):
+            weights[t, max(t - k, 0)] += 1 / width
+    return weights
+
+
+@wrong("02.2", "lets the start of the slice become negative, so it counts from the end")
+def negative_slice(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, t - width + 1 : t + 1] = 1
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "centres the window on token t, so half of it lies in the future")
+def centred_window(T, width):
+    steps = torch.arange(T)
+    near = ((steps[:, None] - steps[None, :]).abs() <= width // 2).float()
+    return near / near.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "fills the first width - 1 rows without a look at T, so a window wider than T fails")
+def window_wider_than_text(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(width - 1):
+        weights[t, : t + 1] = 1 / (t + 1)
+    for t in range(width - 1, T):
+        weights[t, t - width + 1 : t + 1] = 1 / width
+    return weights
+
+
+@wrong("02.3", "gives token s decay**s, counted from the start, so the oldest token counts most")
+def decay_from_the_start(T, decay):
+    weights = torch.tril(torch.ones(T, T)) * decay ** torch.arange(T)
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong(
+    "02.3", "takes decay as the rate of an exponential, exp(-decay * k), not as the factor per step"
+)
+def rate_instead_of_factor(T, decay):
+    steps = torch.arange(T)
+    back = (steps[:, None] - steps[None, :]).float()
+    weights = torch.tril(torch.exp(-decay * back))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "uses growing powers (1 / decay)**s, which become infinite in a long text")
+def growing_powers(T, decay):
+    growing = (1 / decay) ** torch.arange(T, dtype=torch.float32)
+    weights = torch.ones(T, T).tril() * growing
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "subtracts the same amount per step (a straight line down to 0), does not multiply")
+def linear_decay(T, decay):
+    steps = torch.arange(T)
+    back = (steps[:, None] - steps[None, :]).float()
+    weights = torch.tril((1 - (1 - decay) * back).clamp(min=0))
+    return weights / weights.sum(dim=-1, keepdim=True)

@@ -689,3 +689,82 @@ def softmax_to_base_two(scores):
 def softmax_of_clamped_scores(scores):
     exps = torch.exp(scores.clamp(-80, 80))
     return exps / exps.sum(dim=-1, keepdim=True)
+
+
+# ------------------------------------------------------- a fifth set, opened last
+
+
+@wrong(
+    "03.1", "masks every score that is 0 after tril, so a score of 0 in the past is masked as well"
+)
+def zeros_masked_too(scores):
+    lower = torch.tril(scores)
+    return torch.softmax(lower.masked_fill(lower == 0, float("-inf")), dim=-1)
+
+
+@wrong("03.1", "fills the future with a number 10 below the lowest score, so it keeps some weight")
+def ten_below_the_lowest(scores):
+    may_attend = causal_mask(scores.shape[-1])
+    return torch.softmax(scores.masked_fill(~may_attend, scores.min().item() - 10), dim=-1)
+
+
+@wrong("03.1", "divides the scores by the square root of their last axis, which nobody asked for")
+def scaled_by_root_of_T(scores):
+    T = scores.shape[-1]
+    masked = scores.masked_fill(~causal_mask(T), float("-inf"))
+    return torch.softmax(masked / math.sqrt(T), dim=-1)
+
+
+@wrong("03.1", "adds -1000 to the scores of the future, too little when scores differ by more")
+def minus_thousand_added(scores):
+    future = torch.triu(torch.ones_like(scores), diagonal=1)
+    return torch.softmax(scores - 1000 * future, dim=-1)
+
+
+@wrong("03.2", "uses a score only 8 above the others, too little for the long rows of a long text")
+def eight_above(T):
+    scores = torch.zeros(T, T)
+    for t in range(1, T):
+        scores[t, t - 1] = 8.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "puts the high scores above the diagonal, where they are masked: the rest is equal")
+def high_scores_above_diagonal(T):
+    scores = torch.diag(torch.full((max(T - 1, 0),), 20.0), diagonal=1)[:T, :T]
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong(
+    "03.2", "lowers the score by only 1 per step of distance, so the neighbours keep much weight"
+)
+def one_per_step(T):
+    steps = torch.arange(T)
+    scores = -(steps[:, None] - 1 - steps[None, :]).abs().float()
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.2", "starts the loop at 2, so token 1 shares its weight between token 0 and itself")
+def loop_from_two(T):
+    scores = torch.zeros(T, T)
+    for t in range(2, T):
+        scores[t, t - 1] = 20.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@wrong("03.3", "subtracts the largest absolute value, so very negative rows underflow")
+def largest_absolute_subtracted(scores):
+    exponentials = torch.exp(scores - scores.abs().amax(dim=-1, keepdim=True))
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", "computes in 64-bit floats, which only moves the overflow to scores above 709")
+def double_is_enough(scores):
+    exponentials = torch.exp(scores.double())
+    return (exponentials / exponentials.sum(dim=-1, keepdim=True)).to(scores.dtype)
+
+
+@wrong("03.3", "cuts all scores at 80, so larger ones become equal")
+def cut_at_80(scores):
+    exponentials = torch.exp(scores.clamp(max=80))
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)

@@ -720,3 +720,102 @@ def head_without_itself(x, W_query, W_key, W_value):
     mask = torch.triu(torch.ones_like(scores)) == 1
     weights = torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)
     return torch.nan_to_num(weights) @ v
+
+
+# ------------------------------------------------------- a fifth set, opened last
+
+
+@wrong("04.1", "counts i and j from 1, so it reads the tokens before them")
+def score_counted_from_one(x, W_query, W_key, i, j):
+    return (x[i - 1] @ W_query) @ (x[j - 1] @ W_key)
+
+
+@wrong("04.1", "picks the score from the flat list with C instead of T as the length of a row")
+def score_flat_index(x, W_query, W_key, i, j):
+    scores = (x @ W_query) @ (x @ W_key).T
+    return scores.flatten()[i * x.shape[1] + j]
+
+
+@wrong("04.1", "computes the cosine similarity, so the lengths of query and key do not count")
+def score_cosine(x, W_query, W_key, i, j):
+    return F.cosine_similarity(x[i] @ W_query, x[j] @ W_key, dim=0)
+
+
+@wrong("04.1", "applies a causal mask: a key after the query gets minus infinity")
+def score_already_masked(x, W_query, W_key, i, j):
+    if j > i:
+        return torch.tensor(float("-inf"))
+    return torch.dot(x[i] @ W_query, x[j] @ W_key)
+
+
+@wrong("04.1", "sums query and key before multiplying, instead of multiplying channel by channel")
+def score_product_of_sums(x, W_query, W_key, i, j):
+    return (x[i] @ W_query).sum() * (x[j] @ W_key).sum()
+
+
+@wrong("04.2", "transposes only if the matrix is not square, so a square one stays as stored")
+def matrix_transposed_if_needed(layer):
+    M = layer.weight
+    if M.shape[0] != M.shape[1]:
+        M = M.T
+    return M
+
+
+@wrong("04.2", "transposes the layer's own weight in place, so the layer itself is changed")
+def matrix_changes_layer(layer):
+    layer.weight.data = layer.weight.data.T.contiguous()
+    return layer.weight
+
+
+@wrong("04.2", "returns the inverse of the stored matrix instead of its transpose")
+def matrix_inverse(layer):
+    return torch.linalg.pinv(layer.weight)
+
+
+@wrong("04.3", "divides by the root of the length of a value, not of a query")
+def head_scaled_by_value_size(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = q @ k.mT / math.sqrt(v.shape[-1])
+    mask = torch.ones(x.shape[1], x.shape[1]).tril().bool()
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1) @ v
+
+
+@wrong("04.3", "masks every score that is exactly 0, also those of the past")
+def head_masks_zero_scores(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    scores = torch.tril(q @ k.mT / q.shape[-1] ** 0.5)
+    return torch.softmax(scores.masked_fill(scores == 0, float("-inf")), dim=-1) @ v
+
+
+@wrong("04.3", "a token may not attend to itself (except the first), only to those before it")
+def head_strictly_past(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    T = x.shape[1]
+    mask = torch.tril(torch.ones(T, T), diagonal=-1).bool()
+    mask[0, 0] = True
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, float("-inf"))
+    return F.softmax(scores, dim=-1) @ v
+
+
+@wrong("04.3", "squeezes the result, so the batch axis is lost when B is 1")
+def head_squeezed(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    T = x.shape[1]
+    future = torch.ones(T, T).triu(1).bool()
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(future, -torch.inf)
+    return (scores.softmax(-1) @ v).squeeze()
+
+
+@wrong("04.3", "takes exp of the bare scores in its own softmax: overflows if they are large")
+def head_bare_exp(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    T = x.shape[1]
+    e = torch.exp(q @ k.mT / q.shape[-1] ** 0.5)
+    e = e.masked_fill(torch.ones(T, T).triu(1).bool(), 0.0)
+    return (e / e.sum(dim=-1, keepdim=True)) @ v
+
+
+@wrong("04.3", "tells PyTorch's function a scale of 1, so the scores are not divided")
+def head_sdpa_scale_one(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)

@@ -705,3 +705,121 @@ def soften_with_sums_along_the_wrong_axis(scores, temperature):
     scaled = scores / temperature
     e = torch.exp(scaled - scaled.max())
     return e / e.sum(-1)
+
+
+# ------------------------------------------------------- a fifth set, opened last
+
+
+@wrong("05.1", "averages the squares without subtracting the mean of the scores")
+def variance_without_mean(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return (scores**2).mean()
+
+
+@wrong("05.1", "puts all sequences in one, so queries also meet the keys of other sequences")
+def variance_across_sequences(q, k, scaled):
+    d = q.shape[-1]
+    scores = q.reshape(-1, d) @ k.reshape(-1, d).T
+    return (scores / math.sqrt(d)).var() if scaled else scores.var()
+
+
+@wrong("05.1", "takes the variance of each sequence and averages these, instead of all together")
+def variance_per_sequence(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / math.sqrt(q.size(-1))
+    return scores.flatten(1).var(dim=1).mean()
+
+
+@wrong("05.1", "uses the rule for the variance instead of measuring it on the scores")
+def variance_by_formula(q, k, scaled):
+    d = 1 if scaled else q.shape[-1]
+    return d * q.var() * k.var()
+
+
+@wrong("05.1", "divides by 4, the root of 16, whatever d is")
+def variance_fixed_to_sixteen(q, k, scaled):
+    scores = q @ k.mT
+    return (scores / 4).var() if scaled else scores.var()
+
+
+@wrong("05.2", "rounds the root of d down to a whole number")
+def weights_whole_root(q, k):
+    T, d = q.shape[1:]
+    scores = q @ k.mT / math.isqrt(d)
+    mask = torch.tril(torch.ones(T, T)) == 0
+    return scores.masked_fill(mask, float("-inf")).softmax(dim=-1)
+
+
+@wrong("05.2", "divides by the measured standard deviation of the scores, not by the root of d")
+def weights_standardised(q, k):
+    T = q.shape[1]
+    scores = q @ k.mT
+    scores = scores / scores.std()
+    mask = torch.tril(torch.ones(T, T)).bool()
+    return scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
+
+
+@wrong("05.2", "divides after the softmax and normalises again, so the division is lost")
+def weights_divided_then_normalised(q, k):
+    T, d = q.shape[1:]
+    mask = torch.tril(torch.ones(T, T)).bool()
+    w = torch.softmax((q @ k.mT).masked_fill(~mask, float("-inf")), dim=-1) / d**0.5
+    return w / w.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.2", "scales the queries and the keys by the root of d each, so it divides by d")
+def weights_scaled_twice(q, k):
+    T, d = q.shape[1:]
+    q, k = q * d**-0.5, k * d**-0.5
+    mask = torch.tril(torch.ones(T, T)).bool()
+    return torch.softmax((q @ k.mT).masked_fill(~mask, float("-inf")), dim=-1)
+
+
+@wrong("05.2", "makes queries and keys length 1 first, so their lengths do not count")
+def weights_of_unit_vectors(q, k):
+    T, d = q.shape[1:]
+    scores = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT / d**0.5
+    return torch.softmax(scores.masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf), dim=-1)
+
+
+@wrong("05.2", "subtracts 20 from the future scores: too little if scores are large")
+def weights_future_minus_twenty(q, k):
+    T, d = q.shape[1:]
+    scores = q @ k.mT / d**0.5
+    return torch.softmax(scores - 20 * torch.ones(T, T).triu(1), dim=-1)
+
+
+@wrong("05.3", "raises the weights to the power 1/temperature, but does not normalise them again")
+def soften_power(scores, temperature):
+    return torch.softmax(scores, dim=-1) ** (1 / temperature)
+
+
+@wrong("05.3", "raises every temperature below 0.1 to 0.1")
+def soften_clamped(scores, temperature):
+    return torch.softmax(scores / max(temperature, 0.1), dim=-1)
+
+
+@wrong("05.3", "divides by the root of the temperature")
+def soften_root(scores, temperature):
+    return torch.softmax(scores / temperature**0.5, dim=-1)
+
+
+@wrong("05.3", "takes the softmax along the first axis, which is the last only for one row")
+def soften_first_axis(scores, temperature):
+    return F.softmax(scores / temperature, 0)
+
+
+@wrong("05.3", "divides the scores by the temperature in place, so the caller's scores change")
+def soften_in_place(scores, temperature):
+    scores /= temperature
+    return torch.softmax(scores, dim=-1)
+
+
+@wrong("05.3", "normalises the divided scores by their sum, without the exponential")
+def soften_no_exp(scores, temperature):
+    z = scores / temperature
+    z = z - z.min(dim=-1, keepdim=True).values + 1e-6
+    return z / z.sum(dim=-1, keepdim=True)

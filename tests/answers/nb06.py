@@ -770,3 +770,116 @@ def cut_one_row_short(fused):
 @wrong("06.3", "cuts by the notebook's own C of 32 instead of the size of the weight it gets")
 def cut_by_the_notebooks_c(fused):
     return fused[:C], fused[C : 2 * C], fused[2 * C :]
+
+
+# ------------------------------------------------------- a fifth set, opened last
+
+
+@wrong("06.1", "stacks the heads in front of the tokens and reshapes, so tokens are mixed")
+def heads_stacked_before_tokens(heads, x):
+    B, T, _ = x.shape
+    return torch.stack([head(x) for head in heads], dim=1).reshape(B, T, -1)
+
+
+@wrong("06.1", "gives each head only its slice of the channels of x")
+def heads_get_slices(heads, x):
+    parts = x.chunk(len(heads), dim=-1)
+    return torch.cat([head(part) for head, part in zip(heads, parts, strict=True)], dim=-1)
+
+
+@wrong("06.1", "takes exactly the first four heads, however many there are")
+def heads_first_four(heads, x):
+    return torch.cat([head(x) for head in heads[:4]], dim=2)
+
+
+@wrong("06.1", "makes room for C channels, although the heads may give more or fewer together")
+def heads_into_a_copy_of_x(heads, x):
+    out = torch.zeros_like(x)
+    start = 0
+    for head in heads:
+        piece = head(x)
+        out[:, :, start : start + piece.shape[-1]] = piece
+        start += piece.shape[-1]
+    return out
+
+
+@wrong("06.1", "puts each new output before the others, so the last head comes first")
+def heads_newest_first(heads, x):
+    out = heads[0](x)
+    for head in heads[1:]:
+        out = torch.cat([head(x), out], dim=-1)
+    return out
+
+
+@wrong("06.2", "cuts pieces of n_head channels, as if n_head were the head size")
+def many_heads_pieces_of_n_head(q, k, v, n_head):
+    outs = []
+    for c in range(0, q.shape[-1], n_head):
+        part = slice(c, c + n_head)
+        outs.append(
+            F.scaled_dot_product_attention(q[..., part], k[..., part], v[..., part], is_causal=True)
+        )
+    return torch.cat(outs, dim=-1)
+
+
+@wrong("06.2", "does not bring the heads before the tokens, so heads attend to heads of one token")
+def many_heads_attend_to_heads(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, C // n_head) for z in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).reshape(B, T, C)
+
+
+@wrong("06.2", "averages the weights of all heads and uses the average in each head")
+def many_heads_average_weights(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, C // n_head).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / (C // n_head) ** 0.5
+    scores = scores.masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf"))
+    weights = scores.softmax(dim=-1).mean(dim=1, keepdim=True)
+    return (weights @ v).transpose(1, 2).reshape(B, T, C)
+
+
+@wrong("06.2", "gives every n_head-th channel to a head, instead of neighbouring channels")
+def many_heads_strided(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, C // n_head, n_head).permute(0, 3, 1, 2).mT for z in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return out.permute(0, 2, 3, 1).reshape(B, T, C)
+
+
+@wrong("06.2", "merges without undoing the transpose, so the tokens are mixed in the output")
+def many_heads_merge_without_transpose(q, k, v, n_head):
+    B, T, C = q.shape
+    q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).reshape(B, T, C)
+
+
+@wrong("06.2", "divides by the root of n_head instead of the root of the head size")
+def many_heads_root_of_n_head(q, k, v, n_head):
+    B, T, _ = q.shape
+    q, k, v = (z.reshape(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=n_head**-0.5)
+    return out.transpose(1, 2).flatten(2)
+
+
+@wrong("06.3", "takes the size of a piece for the number of pieces: cuts into pieces of 3 rows")
+def cut_pieces_of_three(fused):
+    return torch.split(fused, 3)
+
+
+@wrong("06.3", "cuts at 32 and 64, whatever C is")
+def cut_at_thirty_two(fused):
+    return fused[:32], fused[32:64], fused[64:]
+
+
+@wrong("06.3", "cuts by head: expects query, key, value of head 0, then those of head 1, and so on")
+def cut_by_head(fused):
+    C = fused.shape[1]
+    n_head = 4 if C % 4 == 0 else 2 if C % 2 == 0 else C
+    pieces = fused.view(n_head, 3, C // n_head, C)
+    return tuple(pieces[:, i].reshape(C, C) for i in range(3))
+
+
+@wrong("06.3", "transposes each piece, although a Linear layer stores (out, in) here as well")
+def cut_and_transposed(fused):
+    return tuple(piece.T for piece in fused.chunk(3, dim=0))

@@ -697,3 +697,116 @@ def block_with_one_norm(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(norm_1(x))
     x = x + feed_forward(norm_1(x))
     return x
+
+
+# ------------------------------------------------------- a fifth set, opened last
+
+
+@wrong("07.1", "cuts the hidden numbers off at 6 (ReLU6)")
+def ffn_relu6(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.relu6(F.linear(x, W_1, b_1)), W_2, b_2)
+
+
+@wrong("07.1", "adds the first bias after the ReLU instead of before it")
+def ffn_bias_after_relu(x, W_1, b_1, W_2, b_2):
+    return (torch.relu(x @ W_1.T) + b_1) @ W_2.T + b_2
+
+
+@wrong("07.1", "gets the fitting shapes by view instead of by a transpose")
+def ffn_by_view(x, W_1, b_1, W_2, b_2):
+    C = x.shape[-1]
+    hidden = torch.relu(x @ W_1.reshape(C, -1) + b_1)
+    return hidden @ W_2.reshape(-1, C) + b_2
+
+
+@wrong("07.1", "joins B and T to one axis and does not separate them again")
+def ffn_flat_tokens(x, W_1, b_1, W_2, b_2):
+    rows = x.reshape(-1, x.shape[-1])
+    return torch.addmm(b_2, torch.addmm(b_1, rows, W_1.T).clamp(min=0), W_2.T)
+
+
+@wrong("07.1", "adds dropout, so one hidden number in ten is 0 at random")
+def ffn_with_dropout(x, W_1, b_1, W_2, b_2):
+    hidden = F.dropout(F.relu(F.linear(x, W_1, b_1)), 0.1)
+    return F.linear(hidden, W_2, b_2)
+
+
+@wrong("07.1", "applies the ReLU to the output as well")
+def ffn_relu_twice(x, W_1, b_1, W_2, b_2):
+    for W, b in [(W_1, b_1), (W_2, b_2)]:
+        x = torch.relu(x @ W.T + b)
+    return x
+
+
+@wrong("07.2", "uses epsilon as a lower limit of the variance instead of adding it")
+def norm_eps_as_limit(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = x.var(dim=-1, keepdim=True, unbiased=False)
+    return (x - mean) / var.clamp(min=eps).sqrt()
+
+
+@wrong("07.2", "ignores the argument eps and always adds 1e-5")
+def norm_fixed_eps(x, eps=1e-5):
+    return F.layer_norm(x, x.shape[-1:])
+
+
+@wrong("07.2", "mean square minus squared mean: lost in rounding if x is far from 0")
+def norm_unsafe_variance(x, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = (x * x).mean(-1, keepdim=True) - mean**2
+    return (x - mean) / (var + eps) ** 0.5
+
+
+@wrong("07.2", "takes mean and variance over tokens and channels of a sequence together")
+def norm_whole_sequence(x, eps=1e-5):
+    return F.layer_norm(x, x.shape[-2:], eps=eps)
+
+
+@wrong("07.2", "divides by the mean distance from the mean instead of the standard deviation")
+def norm_mean_distance(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred / (centred.abs().mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.2", "centres the caller's tensor in place, so x changes")
+def norm_in_place(x, eps=1e-5):
+    x -= x.mean(dim=-1, keepdim=True)
+    return x / torch.sqrt(x.pow(2).mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.3", "exchanges the two norms: norm_2 before attention, norm_1 before the FFN")
+def block_norms_exchanged(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_2(x))
+    return x + feed_forward(norm_1(x))
+
+
+@wrong("07.3", "adds in place, so the caller's x changes")
+def block_adds_in_place(x, attention, feed_forward, norm_1, norm_2):
+    x += attention(norm_1(x))
+    x += feed_forward(norm_2(x))
+    return x
+
+
+@wrong("07.3", "norms the output of each part instead of its input")
+def block_norms_outputs(x, attention, feed_forward, norm_1, norm_2):
+    x = x + norm_1(attention(x))
+    return x + norm_2(feed_forward(x))
+
+
+@wrong("07.3", "adds the normed tokens instead of the tokens: a norm stands on the residual stream")
+def block_adds_normed(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(x)
+    x = x + attention(x)
+    x = norm_2(x)
+    return x + feed_forward(x)
+
+
+@wrong("07.3", "both parts read the original x, side by side: the FFN does not see the attention")
+def block_parallel(x, attention, feed_forward, norm_1, norm_2):
+    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
+
+
+@wrong("07.3", "the second addition starts from the first x: the attention is not added")
+def block_second_skip_from_x(x, attention, feed_forward, norm_1, norm_2):
+    h = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(h))

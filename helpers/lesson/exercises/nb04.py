@@ -38,6 +38,10 @@ def _weight(x, W_query, W_key, i, j):
     return torch.softmax(scores, dim=-1)[i, j]
 
 
+def _product_of_sums(x, W_query, W_key, i, j):
+    return (x[i] @ W_query).sum() * (x[j] @ W_key).sum()
+
+
 def _column(x, W_query, W_key, i, j):
     return x @ W_query @ (x[j] @ W_key)
 
@@ -61,6 +65,7 @@ SCORE = Exercise(
         ("all scores, (T, T)", lambda x, W_query, W_key, i, j: x @ W_query @ (x @ W_key).T),
         ("the sum of query and key, not of their products", _sum_of_both),
         ("the scores of all queries for key j", _column),
+        ("the product of two sums: the channels were added up before", _product_of_sums),
         ("the weight of this pair, and not its score", _weight),
         *((f"the score with the last {n} of its products left out", _left_out(n)) for n in (1, 2)),
         *((f"the score of the first {n} channels only", _only(n)) for n in (1, 2)),
