@@ -31,8 +31,8 @@ from helpers.clinic.comparison import (
     wrong_weights,
 )
 from helpers.clinic.crashes import NOT_RESHAPE, WRITE_RESHAPE
+from helpers.clinic.heads import OF_A_SLICE, compare_heads, in_one_list, slices_read
 from helpers.clinic.heads import PROBE as HEADS
-from helpers.clinic.heads import compare_heads, in_one_list
 from helpers.clinic.inspection import (
     NOT_BATCH_FIRST,
     AttentionInternals,
@@ -166,6 +166,7 @@ class Examination:
             self._check_weights()
             self._check_dependence()
             self._check_training_mode()
+            self._check_what_heads_read()
             self._check_heads()
             self._check_residuals_and_norms()
             self._check_parts()
@@ -583,6 +584,18 @@ class Examination:
             f"in training, {culprits[0]} takes mean and variance over all tokens of all sequences, "
             "also of later ones. Use a layer norm, over the channels of each token.",
         )
+
+    def _check_what_heads_read(self) -> None:
+        """Told only where it fails: a head of a list that reads some of the channels."""
+        lists: dict[str, list[str]] = {}
+        for name in self.attentions:
+            lists.setdefault(name.rpartition(".")[0], []).append(name)
+        for where, names in lists.items():
+            seed_all(0)
+            with torch.no_grad():
+                evidence = slices_read(self._whole(), names)
+            if evidence:
+                self._recognise(OF_A_SLICE, evidence, where)
 
     def _check_heads(self) -> None:
         """Compare what the module makes of the attentions in it, where there is no block."""

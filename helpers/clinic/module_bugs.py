@@ -267,6 +267,27 @@ def _attention_among_heads(q, k, v, n_head, attention):
 
 
 @known_bug(
+    "n_head and head_size swapped",
+    "These are head_size heads of n_head channels each. It is view(B, T, n_head, head_size): first "
+    "how many heads, then how many channels each has.",
+    bugs=MODULE_SPLIT_BUGS,
+)
+def _sizes_swapped(q, k, v, n_head, attention):
+    return in_heads(attention, q, k, v, q.shape[-1] // n_head)
+
+
+@known_bug(
+    "n_head and head_size swapped, but divided by √head_size",
+    "These are head_size heads of n_head channels each; only √head_size is right. It is view(B, T, "
+    "n_head, head_size).",
+    bugs=MODULE_SPLIT_BUGS,
+)
+def _sizes_swapped_but_not_in_the_scale(q, k, v, n_head, attention):
+    head_size = q.shape[-1] // n_head
+    return in_heads(attention, q * (n_head / head_size) ** 0.5, k, v, head_size)
+
+
+@known_bug(
     "batch and tokens mixed by the split",
     "The split reads (B, T) as (T, B), so that sequences are mixed: view(B, T, n_head, head_size).",
     bugs=MODULE_SPLIT_BUGS,
