@@ -12,7 +12,14 @@ from helpers.attention import causal_mask
 from helpers.clinic import gradients as grad
 from helpers.clinic import probes
 from helpers.clinic.behaviour import behaviour, fitting_bugs
-from helpers.clinic.blocks import block_calls, check_parts, inspected_block, with_own_names
+from helpers.clinic.blocks import (
+    BlockInternals,
+    block_calls,
+    check_parts,
+    inspected_block,
+    random_norms,
+    with_own_names,
+)
 from helpers.clinic.calls import (
     Call,
     may_take_context,
@@ -33,10 +40,12 @@ from helpers.clinic.comparison import (
 from helpers.clinic.crashes import NOT_RESHAPE, WRITE_RESHAPE
 from helpers.clinic.heads import OF_A_SLICE, compare_heads, in_one_list, slices_read
 from helpers.clinic.heads import PROBE as HEADS
+from helpers.clinic.inline import NOT_REBUILT
 from helpers.clinic.inspection import (
     NOT_BATCH_FIRST,
     AttentionInternals,
     attention_calls,
+    attention_of,
     has_unknown_parts,
     inspect_attention,
     parts_beside,
@@ -46,6 +55,7 @@ from helpers.clinic.names import (
     ATTENTION_NAMES,
     FEED_FORWARD_NAMES,
     NORM_NAMES,
+    block_part_names,
     own_head_count,
     projection_name,
     role_names,
@@ -633,8 +643,14 @@ class Examination:
             self.different[HEADS] = heads + found.finding.evidence
 
     def _check_residuals_and_norms(self) -> None:
-        for name, call in self.blocks.items():
-            found = self._compare_block(name, call)
+        inline = [name for name, seen in self.internals.items() if seen.block]
+        for name in (*self.blocks, *inline):
+            if name in self.blocks:
+                found = self._compare_block(name, self.blocks[name])
+                names = block_part_names(part_of(self.function, name))
+            else:
+                found = self._compare_inline_block(name)
+                names = ("", "", *self.internals[name].block.norms)
             if isinstance(found, str):
                 self.not_checked["residuals and norms"] = found.rstrip(".")
                 continue
@@ -646,7 +662,7 @@ class Examination:
                     evidence = "a block of the same parts put together like this gives the same "
                     evidence += "numbers."
                     self.on_purpose.add(bug.name)
-                message = with_own_names(bug.message, part_of(self.function, name))
+                message = with_own_names(bug.message, names)
                 self._recognise(bug.name, f"{evidence} {message}", name)
             if finding.ok or (bugs and not on_purpose):
                 self._add(finding, name)
@@ -668,6 +684,23 @@ class Examination:
                 return block if isinstance(block, str) else compare_with_block(block)
         except Exception as error:  # parts that are called in other ways than ours
             return f"its parts cannot be called one by one: {error}"
+
+    def _compare_inline_block(self, name: str) -> tuple[Finding, tuple[WiringBug, ...]] | str:
+        """The same for a block that is written in one class, if its attention is right."""
+        seen, call, found = self.internals[name], self.attentions[name], self.compared.get(name)
+        if not found or not found.finding.ok or found.bugs:
+            return "they are compared only where the attention is right"
+        if not seen.block.feed_forward:
+            return f"the attention is right; {NOT_REBUILT}"
+        seed_all(0)
+        try:
+            with torch.no_grad(), random_norms(call.module, ("", "", *seen.block.norms)):
+                norms = [getattr(call.module, norm) for norm in seen.block.norms]
+                attention = attention_of(call.module, seen, found.right, self.causal)
+                parts = (attention, seen.block.feed_forward, *norms)
+                return compare_with_block(BlockInternals(call.input, call.run()[0], parts))
+        except Exception as error:  # layers that are called in other ways than ours
+            return f"the attention is right; {NOT_REBUILT} ({error})"
 
     def _check_parts(self) -> None:
         for name, call in self.blocks.items():
