@@ -51,11 +51,10 @@ from helpers.clinic.inspection import (
     parts_beside,
 )
 from helpers.clinic.lists import InList
+from helpers.clinic.module_bugs import ACROSS_SEQUENCES
 from helpers.clinic.names import (
-    ATTENTION_NAMES,
-    FEED_FORWARD_NAMES,
-    NORM_NAMES,
     block_part_names,
+    missing_block_parts,
     own_head_count,
     projection_name,
     role_names,
@@ -93,12 +92,7 @@ NO_ATTENTION = (
     "I find no layers of queries, keys and values, neither by the usual names (query, key and "
     "value, q_proj, W_query, c_attn and the like) nor by what they do"
 )
-NO_PARTS = (
-    "there is more than an attention, and of a block I look for four parts: an attention "
-    f"({', '.join(ATTENTION_NAMES[:4])}, …), a feed-forward ({', '.join(FEED_FORWARD_NAMES[:4])}, "
-    f"…) and two norms ({', '.join(' and '.join(names) for names in NORM_NAMES[:3])}, …); rename "
-    "yours"
-)
+NO_PARTS = "there is more than an attention; of the parts of a block {}; rename yours"
 ZERO_PROJECTION = "the output projection is zero throughout and hides what lies before it"
 NOT_FINITE = "there are outputs that are nan or inf"
 ONE_TOKEN = "the example has a single token"
@@ -334,7 +328,7 @@ class Examination:
                 whole = self._whole()
                 self.attentions, self.blocks = attention_calls(whole), block_calls(whole)
                 if has_unknown_parts(self.function, self.attentions, self.blocks):
-                    self.not_checked["residuals and norms"] = NO_PARTS
+                    self.not_checked["residuals and norms"] = self._why_no_block()
                 not_called = [name for name, call in self.attentions.items() if call is None]
                 if not_called:
                     were = "was" if len(not_called) == 1 else "were"
@@ -352,6 +346,13 @@ class Examination:
                             self.not_batch_first = name
         if not self.internals or len(self.internals) < len(self.attentions):
             self.not_checked["equals the reference"] = why
+
+    def _why_no_block(self) -> str:
+        """Which parts of a block were found beside an attention that stands in none, and not."""
+        inside = tuple(f"{block}." for block in self.blocks)
+        name = next(name for name in self.attentions if not name.startswith(inside))
+        owner = part_of(self.function, name.rpartition(".")[0])
+        return NO_PARTS.format(missing_block_parts(owner))
 
     def _heads_of(self, name: str, call: Call) -> int:
         """One of a list of heads has a share of the channels, or there are n_head of them."""
@@ -433,6 +434,8 @@ class Examination:
                 weights = found.right
             elif weights is None:
                 weights = found.weights
+            if weights is not None and weights.shape[-1] != seen.x.shape[1]:  # across the batch
+                weights = None
             self.weights[name] = (weights, found.right)
             if found.finding.ok or found.bugs:
                 self._add(found.finding, name)
@@ -498,6 +501,23 @@ class Examination:
         if not apart.ok and self.not_batch_first:
             evidence = f"{self.not_batch_first} {NOT_BATCH_FIRST}."
             self._recognise("batch_first forgotten", evidence)
+        elif not apart.ok and not self.bugs:
+            for name, call in self.attentions.items():
+                if call is not None and self._is_turned(call):
+                    bug, message = ACROSS_SEQUENCES
+                    self._recognise(
+                        bug,
+                        f"x {tuple(self.x.shape)} arrives at it as "
+                        f"{tuple(call.input.shape)}. {message}",
+                        name,
+                    )
+
+    def _is_turned(self, call: Call) -> bool:
+        """Tell whether an attention that takes (B, T, C) was given (T, B, C)."""
+        time_first = isinstance(call.module, nn.MultiheadAttention) and not call.module.batch_first
+        z, (B, T) = call.input, self.x.shape[:2]
+        turned = z is not None and z.shape[:2] == (T, B)
+        return turned and not time_first and (B != T or torch.equal(z, self.x.transpose(0, 1)))
 
     def _without_rounding(self, changes: Tensor) -> Tensor:
         """The changes, and 0 for those that are rounding only.

@@ -314,7 +314,9 @@ def _find_endings(
     module: nn.Module, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
 ) -> tuple[list[Ending], Tensor | None]:
     """The ways in which the outputs of the heads may have become `out`; the projection's weight."""
-    others = [one for one in recorded if not any(one.layer is layer for layer in used)]
+    others = [
+        _turned_back(one, out) for one in recorded if not any(one.layer is layer for layer in used)
+    ]
     last = next((one for one in reversed(others) if _same_but_for_shape(one.out, out)), None)
     name = projection_name(module)
     projection = getattr(module, name) if name else None
@@ -346,6 +348,14 @@ def _find_endings(
         if one.z.dim() == 3:
             endings.append(Ending(one.z, different=MORE_BEHIND))
     return endings, None
+
+
+def _turned_back(one: LayerCall, out: Tensor) -> LayerCall:
+    """A call over (T, B, …) as one over (B, T, …), as `out` is."""
+    B, T = out.shape[:2]
+    if B == T or one.z.dim() != 3 or one.z.shape[:2] != (T, B):
+        return one
+    return LayerCall(one.layer, one.z.transpose(0, 1), one.out.transpose(0, 1))
 
 
 def never_used(projection: str) -> tuple[str, str]:
