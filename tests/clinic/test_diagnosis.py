@@ -411,6 +411,13 @@ def test_a_missing_return_is_asked_for(make):
     assert told.startswith("BROKEN: failed runs. It returns None. ✗ runs: it returned None: is its")
 
 
+def test_a_number_of_tokens_that_is_written_in_the_code_is_asked_about():
+    fixed = Written()
+    fixed.forward = lambda x: Written.forward(fixed, x.view(-1, 11, C))
+    told = " ".join(str(diagnose(fixed, C=C)).split())
+    assert "It runs with 11 tokens only. 11 is written in its code: should it be T" in told
+
+
 def test_a_wrong_shape_ends_the_examination():
     report = diagnose(lambda x: x.mean(1), C=C)
     assert [finding.name for finding in report.findings] == ["shape"] and report.status == "broken"

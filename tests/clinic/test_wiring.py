@@ -129,4 +129,6 @@ def test_of_a_block_it_is_said_which_parts_were_found_and_which_not():
     report = diagnose(Named(), C=C)
     assert report.status == "incomplete"
     told = report.not_checked["residuals and norms"]
-    assert "found: the attention (mha) and the feed-forward (mlp); missing: two norms (norm_1" in told
+    assert (
+        "found: the attention (mha) and the feed-forward (mlp); missing: two norms (norm_1" in told
+    )
