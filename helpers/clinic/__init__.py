@@ -5,7 +5,7 @@
   known bugs of a block, whose parts are right. `variants`: right attention by another formula.
 - `names`: the usual names of layers and of a block's parts. `calls`: how a module is called.
 - `inspection` finds attentions in a module and what they compute, `readings` their queries, keys
-  and values, `blocks` the parts of a block.
+  and values, `blocks` the parts of a block, `inline` those of a block written in one class.
 - `comparison`: compares an attention or a block with the right one, and with every known bug.
   `heads`: compares what is made of the outputs of attentions. `behaviour`: compares where only
   inputs and outputs can be seen.

@@ -57,7 +57,8 @@ def fitting_bugs(seen: Behaviour, C: int, n_head: int, causal: bool) -> tuple[st
     exact = [name for name, count in misses.items() if count == 0]
     if not exact:
         for one, other, both in bug_pairs_for(x, n_head, causal):
-            if _misses(both, x, qkv, seen, causal) == 0:
+            mixes = one.mixes_sequences or other.mixes_sequences
+            if not mixes and _misses(both, x, qkv, seen, causal) == 0:
                 exact.append(f"{one.name} + {other.name}")
     if exact:
         ranks = {name: rank for rank, name in enumerate(LIKELIEST)}

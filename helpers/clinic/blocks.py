@@ -76,10 +76,10 @@ def inspected_block(call: Call, causal: bool) -> Iterator[BlockInternals | str]:
         yield BlockInternals(x, out, parts)
 
 
-def with_own_names(message: str, block: nn.Module) -> str:
+def with_own_names(message: str, names: tuple[str, ...]) -> str:
     """A message with the block's own names for its parts: ln_1(…) in the place of norm_1(…)."""
     usual = (r"\battention(?=\()", r"\bfeed_forward\b", r"\bnorm_1\b", r"\bnorm_2\b")
-    for name, own in zip(usual, block_part_names(block), strict=True):
+    for name, own in zip(usual, names, strict=True):
         message = re.sub(name, own, message) if own else message
     return message
 

@@ -140,8 +140,8 @@ def _scores_thrown_away(q, k, v, causal=True):
 
 @known_bug(
     "masked after the softmax",
-    "The future got its share of the weights and was set to 0 afterwards, so rows sum to less than "
-    "1. Mask the scores, then take the softmax.",
+    "The future got its share of the weights and was set to 0 afterwards, so all rows but the last "
+    "sum to less than 1. Mask the scores, then take the softmax.",
     of_mask=True,
 )
 def _masked_after_softmax(q, k, v):
@@ -163,7 +163,7 @@ def _future_filled_with_zero(q, k, v):
 
 @known_bug(
     "diagonal masked too",
-    "Tokens may not attend to themselves, so token 0 has no key left and its row is nan.",
+    "The mask keeps every token from itself, so token 0 has no key left and its row is nan.",
     of_mask=True,
 )
 def _diagonal_masked(q, k, v, fill=-torch.inf):
@@ -175,8 +175,8 @@ def _diagonal_masked(q, k, v, fill=-torch.inf):
 
 @known_bug(
     "diagonal masked with -1e9",
-    "Tokens may not attend to themselves. Row 0 holds -1e9 everywhere, so token 0 attends evenly "
-    "to the whole future.",
+    "The mask keeps every token from itself. Row 0 holds -1e9 everywhere, so token 0 attends "
+    "evenly to all tokens, also to the whole future.",
     of_mask=True,
 )
 def _diagonal_masked_with_large_number(q, k, v):

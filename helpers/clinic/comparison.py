@@ -145,7 +145,7 @@ def _explained(
         name: f"with this the numbers are the same. {message}"
         for name, message in (*reading.bugs, *ending.bugs)
     }
-    different = " and ".join(filter(None, (reading.different, ending.different)))
+    different = ", and ".join(filter(None, (reading.different, ending.different)))
     return Comparison(finding, right, bugs, right, different, n_head)
 
 
@@ -270,8 +270,9 @@ def _told(
     wrong += [one for one in (*reading.bugs, *ending.bugs) if one not in meant]
     without_bug = reading if meant == list(reading.bugs) else seen.readings[0]
     right = _right(without_bug, causal, seen.n_head)
-    same = "this bug gives" if len(wrong) == 1 else "these bugs together give"
-    same += f" the same numbers; {_difference(result, right)}."
+    these = "this bug" if len(wrong) == 1 else "these bugs together"
+    same = f"attention with {these} gives the same numbers as your module; "
+    same += f"{_difference(result, right)}."
     told = {name: f"{same} {message}" for name, message in wrong}
     return told | {name: message for name, message in meant}, result[1], without_bug
 
@@ -325,13 +326,13 @@ def _difference(found: OutAndWeights, right: OutAndWeights) -> str:
     """How much the weights differ from the right ones; the outputs, where the weights are right."""
     for what, a, b in zip(("weights", "outputs"), found[::-1], right[::-1], strict=True):
         if a.shape != b.shape:
-            return f"the right {what} have the shape {tuple(b.shape)}, not {tuple(a.shape)}"
+            return f"yours are {what} {tuple(a.shape)}, the right ones {tuple(b.shape)}"
         difference = (a - b).abs()
         if not difference.isfinite().all():
             count = int((~difference.isfinite()).sum())
-            return f"{count} of the {difference.numel()} {what} are nan or inf"
+            return f"{count} of its {difference.numel()} {what} are nan or inf"
         if difference.max() > ATOL:
-            return f"the right {what} differ by up to {small(difference.max().item())}"
+            return f"the right {what} differ from yours by up to {small(difference.max().item())}"
     return "the right weights and outputs are nearly the same"
 
 

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import torch
@@ -90,7 +91,9 @@ def examine_crash(
     if bug := _not_batch_first(function):
         return Crash(Finding("runs", False, told), bug)
     head_sizes = _head_sizes(error)
-    lengths = sorted({*range(1, T), *(size for size in sizes if size <= 2048), *head_sizes} - {T})
+    written = _numbers_in_code(function)
+    sizes_to_try = {*(size for size in sizes | written if size <= 2048), *head_sizes}
+    lengths = sorted({*range(1, T), *sizes_to_try} - {T})
     running = [n for n in lengths if _runs(run, _resized(x, n))]
     if not running:
         lengths = listed(lengths)
@@ -102,6 +105,9 @@ def examine_crash(
     told += " only."
     if bug := _needs_one_length(set(running) - {1}, sizes, head_sizes):
         return Crash(Finding("runs", False, told), bug)
+    if fixed := sorted(written & set(running)):
+        verb = "is" if len(fixed) == 1 else "are"
+        told += f" {listed(fixed)} {verb} written in its code: should it be T, x.shape[1]?"
     return Crash(Finding("runs", False, told))
 
 
@@ -135,6 +141,23 @@ def _sizes_of_masks(function: Callable) -> set[int]:
     """The sizes n of buffers (…, n, n), such as a mask that was made for block_size tokens."""
     buffers = function.buffers() if isinstance(function, nn.Module) else ()
     return {b.shape[-1] for b in buffers if b.dim() > 1 and b.shape[-1] == b.shape[-2]}
+
+
+def _numbers_in_code(function: Callable) -> set[int]:
+    """The whole numbers from 2 on that stand in a function, or in the forward of a module."""
+    parts = function.modules() if isinstance(function, nn.Module) else ()
+    forwards = [part.forward for part in parts if not type(part).__module__.startswith("torch.")]
+    codes = [getattr(one, "__code__", None) for one in (*forwards, function)]
+    numbers = set()
+    while codes:
+        for one in getattr(codes.pop(), "co_consts", ()):
+            if type(one) is int and one > 1:
+                numbers.add(one)
+            elif isinstance(one, tuple):
+                numbers |= {n for n in one if type(n) is int and n > 1}
+            elif isinstance(one, CodeType):  # of a comprehension in it
+                codes.append(one)
+    return numbers
 
 
 def _head_sizes(error: Exception) -> set[int]:

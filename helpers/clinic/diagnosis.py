@@ -29,6 +29,9 @@ CALLED_WITH_MASK = (
 )
 CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
 WITH_RESHAPE = "Examined with reshape in the place of view."
+RETURNED_NONE = (
+    "it returned None: is its `return` missing? It should return out, or (out, weights)."
+)
 EMPTY = "cannot be judged on this input: {}"
 
 
@@ -169,7 +172,7 @@ def _examine(
 
     notes: tuple[str, ...] = ()
     try:
-        run(x)
+        result = run(x)
     except Exception as error:
         if why := _why_refused(function, x.shape[-1]):
             raise ValueError(why) from error
@@ -183,10 +186,15 @@ def _examine(
             return _report_of_crash(crash.finding, crash.bug)
         x = crash.shorter
         notes = (f"Examined with {x.shape[1]} tokens: {crash.finding.evidence}",)
+    else:
+        if result is None or (isinstance(result, tuple) and result[:1] == (None,)):
+            return _report_of_crash(Finding("runs", False, RETURNED_NONE), None, "It returns None.")
     return Examination(function, x, n_head, causal, try_heads, in_lists), notes
 
 
-def _report_of_crash(finding: Finding, bug: tuple[str, str] | None) -> Report:
+def _report_of_crash(
+    finding: Finding, bug: tuple[str, str] | None, remark: str = "It raises an error."
+) -> Report:
     found = () if bug is None else (Finding(bug[0], False, bug[1]),)
     return Report(
         status="broken",
@@ -194,7 +202,7 @@ def _report_of_crash(finding: Finding, bug: tuple[str, str] | None) -> Report:
         not_checked={},
         bugs=tuple(one.name for one in found),
         recognised=bool(found),
-        remark="It raises an error.",
+        remark=remark,
     )
 
 

@@ -12,7 +12,14 @@ from helpers.attention import causal_mask
 from helpers.clinic import gradients as grad
 from helpers.clinic import probes
 from helpers.clinic.behaviour import behaviour, fitting_bugs
-from helpers.clinic.blocks import block_calls, check_parts, inspected_block, with_own_names
+from helpers.clinic.blocks import (
+    BlockInternals,
+    block_calls,
+    check_parts,
+    inspected_block,
+    random_norms,
+    with_own_names,
+)
 from helpers.clinic.calls import (
     Call,
     may_take_context,
@@ -31,21 +38,23 @@ from helpers.clinic.comparison import (
     wrong_weights,
 )
 from helpers.clinic.crashes import NOT_RESHAPE, WRITE_RESHAPE
+from helpers.clinic.heads import OF_A_SLICE, compare_heads, in_one_list, slices_read
 from helpers.clinic.heads import PROBE as HEADS
-from helpers.clinic.heads import compare_heads, in_one_list
+from helpers.clinic.inline import NOT_REBUILT
 from helpers.clinic.inspection import (
     NOT_BATCH_FIRST,
     AttentionInternals,
     attention_calls,
+    attention_of,
     has_unknown_parts,
     inspect_attention,
     parts_beside,
 )
 from helpers.clinic.lists import InList
+from helpers.clinic.module_bugs import ACROSS_SEQUENCES
 from helpers.clinic.names import (
-    ATTENTION_NAMES,
-    FEED_FORWARD_NAMES,
-    NORM_NAMES,
+    block_part_names,
+    missing_block_parts,
     own_head_count,
     projection_name,
     role_names,
@@ -83,12 +92,7 @@ NO_ATTENTION = (
     "I find no layers of queries, keys and values, neither by the usual names (query, key and "
     "value, q_proj, W_query, c_attn and the like) nor by what they do"
 )
-NO_PARTS = (
-    "there is more than an attention, and of a block I look for four parts: an attention "
-    f"({', '.join(ATTENTION_NAMES[:4])}, …), a feed-forward ({', '.join(FEED_FORWARD_NAMES[:4])}, "
-    f"…) and two norms ({', '.join(' and '.join(names) for names in NORM_NAMES[:3])}, …); rename "
-    "yours"
-)
+NO_PARTS = "there is more than an attention; of the parts of a block {}; rename yours"
 ZERO_PROJECTION = "the output projection is zero throughout and hides what lies before it"
 NOT_FINITE = "there are outputs that are nan or inf"
 ONE_TOKEN = "the example has a single token"
@@ -166,6 +170,7 @@ class Examination:
             self._check_weights()
             self._check_dependence()
             self._check_training_mode()
+            self._check_what_heads_read()
             self._check_heads()
             self._check_residuals_and_norms()
             self._check_parts()
@@ -323,7 +328,7 @@ class Examination:
                 whole = self._whole()
                 self.attentions, self.blocks = attention_calls(whole), block_calls(whole)
                 if has_unknown_parts(self.function, self.attentions, self.blocks):
-                    self.not_checked["residuals and norms"] = NO_PARTS
+                    self.not_checked["residuals and norms"] = self._why_no_block()
                 not_called = [name for name, call in self.attentions.items() if call is None]
                 if not_called:
                     were = "was" if len(not_called) == 1 else "were"
@@ -341,6 +346,13 @@ class Examination:
                             self.not_batch_first = name
         if not self.internals or len(self.internals) < len(self.attentions):
             self.not_checked["equals the reference"] = why
+
+    def _why_no_block(self) -> str:
+        """Which parts of a block were found beside an attention that stands in none, and not."""
+        inside = tuple(f"{block}." for block in self.blocks)
+        name = next(name for name in self.attentions if not name.startswith(inside))
+        owner = part_of(self.function, name.rpartition(".")[0])
+        return NO_PARTS.format(missing_block_parts(owner))
 
     def _heads_of(self, name: str, call: Call) -> int:
         """One of a list of heads has a share of the channels, or there are n_head of them."""
@@ -422,6 +434,8 @@ class Examination:
                 weights = found.right
             elif weights is None:
                 weights = found.weights
+            if weights is not None and weights.shape[-1] != seen.x.shape[1]:  # across the batch
+                weights = None
             self.weights[name] = (weights, found.right)
             if found.finding.ok or found.bugs:
                 self._add(found.finding, name)
@@ -487,6 +501,23 @@ class Examination:
         if not apart.ok and self.not_batch_first:
             evidence = f"{self.not_batch_first} {NOT_BATCH_FIRST}."
             self._recognise("batch_first forgotten", evidence)
+        elif not apart.ok and not self.bugs:
+            for name, call in self.attentions.items():
+                if call is not None and self._is_turned(call):
+                    bug, message = ACROSS_SEQUENCES
+                    self._recognise(
+                        bug,
+                        f"x {tuple(self.x.shape)} arrives at it as "
+                        f"{tuple(call.input.shape)}. {message}",
+                        name,
+                    )
+
+    def _is_turned(self, call: Call) -> bool:
+        """Tell whether an attention that takes (B, T, C) was given (T, B, C)."""
+        time_first = isinstance(call.module, nn.MultiheadAttention) and not call.module.batch_first
+        z, (B, T) = call.input, self.x.shape[:2]
+        turned = z is not None and z.shape[:2] == (T, B)
+        return turned and not time_first and (B != T or torch.equal(z, self.x.transpose(0, 1)))
 
     def _without_rounding(self, changes: Tensor) -> Tensor:
         """The changes, and 0 for those that are rounding only.
@@ -584,6 +615,18 @@ class Examination:
             "also of later ones. Use a layer norm, over the channels of each token.",
         )
 
+    def _check_what_heads_read(self) -> None:
+        """Told only where it fails: a head of a list that reads some of the channels."""
+        lists: dict[str, list[str]] = {}
+        for name in self.attentions:
+            lists.setdefault(name.rpartition(".")[0], []).append(name)
+        for where, names in lists.items():
+            seed_all(0)
+            with torch.no_grad():
+                evidence = slices_read(self._whole(), names)
+            if evidence:
+                self._recognise(OF_A_SLICE, evidence, where)
+
     def _check_heads(self) -> None:
         """Compare what the module makes of the attentions in it, where there is no block."""
         names = list(self.attentions)
@@ -620,8 +663,14 @@ class Examination:
             self.different[HEADS] = heads + found.finding.evidence
 
     def _check_residuals_and_norms(self) -> None:
-        for name, call in self.blocks.items():
-            found = self._compare_block(name, call)
+        inline = [name for name, seen in self.internals.items() if seen.block]
+        for name in (*self.blocks, *inline):
+            if name in self.blocks:
+                found = self._compare_block(name, self.blocks[name])
+                names = block_part_names(part_of(self.function, name))
+            else:
+                found = self._compare_inline_block(name)
+                names = ("", "", *self.internals[name].block.norms)
             if isinstance(found, str):
                 self.not_checked["residuals and norms"] = found.rstrip(".")
                 continue
@@ -633,7 +682,7 @@ class Examination:
                     evidence = "a block of the same parts put together like this gives the same "
                     evidence += "numbers."
                     self.on_purpose.add(bug.name)
-                message = with_own_names(bug.message, part_of(self.function, name))
+                message = with_own_names(bug.message, names)
                 self._recognise(bug.name, f"{evidence} {message}", name)
             if finding.ok or (bugs and not on_purpose):
                 self._add(finding, name)
@@ -655,6 +704,23 @@ class Examination:
                 return block if isinstance(block, str) else compare_with_block(block)
         except Exception as error:  # parts that are called in other ways than ours
             return f"its parts cannot be called one by one: {error}"
+
+    def _compare_inline_block(self, name: str) -> tuple[Finding, tuple[WiringBug, ...]] | str:
+        """The same for a block that is written in one class, if its attention is right."""
+        seen, call, found = self.internals[name], self.attentions[name], self.compared.get(name)
+        if not found or not found.finding.ok or found.bugs:
+            return "they are compared only where the attention is right"
+        if not seen.block.feed_forward:
+            return f"the attention is right; {NOT_REBUILT}"
+        seed_all(0)
+        try:
+            with torch.no_grad(), random_norms(call.module, ("", "", *seen.block.norms)):
+                norms = [getattr(call.module, norm) for norm in seen.block.norms]
+                attention = attention_of(call.module, seen, found.right, self.causal)
+                parts = (attention, seen.block.feed_forward, *norms)
+                return compare_with_block(BlockInternals(call.input, call.run()[0], parts))
+        except Exception as error:  # layers that are called in other ways than ours
+            return f"the attention is right; {NOT_REBUILT} ({error})"
 
     def _check_parts(self) -> None:
         for name, call in self.blocks.items():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from helpers.clinic.calls import Call, may_take_context, out_and_weights, part_of
+from helpers.clinic.calls import Call, calls_of, may_take_context, out_and_weights, part_of
 from helpers.clinic.comparison import same_output, tolerance_of
 from helpers.clinic.inspection import OF_EACH_HEAD, USED_TWICE, never_used
 from helpers.clinic.probes import Finding, matches_reference
@@ -42,6 +42,7 @@ REPEATED = (
     "used. Call each head of the list.",
 )
 ONLY_SOME = ("only some of the heads used", "Of {n} heads only {names} made the output.")
+OF_A_SLICE = "heads read only a part of x"
 X_BEFORE = (
     "x added before the projection",
     "x is added to the outputs of the heads and goes through the projection with them. A residual "
@@ -110,7 +111,8 @@ def compare_heads(whole: Call, names: list[str], projection: str) -> Rebuilt | N
         projection = ""  # it makes what the attentions read
     if may_take_context(whole.module) or not in_one_list(names):
         names = [name for name in names if any(one.name == name for one in called)]
-    if any(not torch.equal(one.z, called[0].z) for one in called):  # one after the other
+    same = all(torch.equal(one.z, called[0].z) for one in called)
+    if not same and not slices_read(whole, names):  # one after the other
         outputs = {called[-1].name: called[-1].out}
     else:
         outputs = _outputs_of_all(whole.module, names, called)
@@ -123,6 +125,29 @@ def in_one_list(names: list[str]) -> bool:
     """Tell whether parts stand together in a list, as heads.0 and heads.1 do."""
     lists = {name.rpartition(".")[0] for name in names}
     return len(lists) == 1 and all(name.rpartition(".")[2].isdigit() for name in names)
+
+
+def slices_read(whole: Call, names: list[str]) -> str:
+    """Say which channels of x each head of a list reads; "" where that is all of them."""
+    if len(names) < 2 or not in_one_list(names):
+        return ""
+    owner = names[0].rpartition(".")[0].rpartition(".")[0]
+    calls = calls_of(whole, [owner, *names])
+    x, read = calls[owner] and calls[owner].input, []
+    for name in names:
+        z = calls[name] and calls[name].input
+        if x is None or z is None or z.shape[:-1] != x.shape[:-1] or z.shape[-1] >= x.shape[-1]:
+            return ""
+        starts = range(x.shape[-1] - z.shape[-1] + 1)
+        start = next((i for i in starts if torch.equal(x[..., i : i + z.shape[-1]], z)), None)
+        if start is None:
+            return ""
+        read.append(f"{name} the channels {start} to {start + z.shape[-1] - 1}")
+    told = joined(read) if len(read) < 4 else f"{read[0]}, …, {read[-1]}"
+    return (
+        f"each head reads {z.shape[-1]} of the {x.shape[-1]} channels of its input: {told}. Every "
+        "head reads all of x, head(x); its own Linear layers make head_size channels of them."
+    )
 
 
 def _recorded(whole: Call, names: list[str]) -> tuple[Tensor, list[PartCall]]:

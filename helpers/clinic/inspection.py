@@ -15,8 +15,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.clinic.bugs import merge_heads, split_heads
+from helpers.clinic.bugs import (
+    OutAndWeights,
+    correct_attention,
+    in_heads,
+    merge_heads,
+    split_heads,
+)
 from helpers.clinic.calls import Call, calls_of
+from helpers.clinic.inline import InlineBlock, inline_block
 from helpers.clinic.names import (
     ROLES,
     fused_name,
@@ -100,6 +107,8 @@ class AttentionInternals:
         The type of numbers in which it computes.
     own_words
         Name of a bug -> its name and message in an attention of this kind.
+    block
+        The parts of the block, where it is written in one class together with this attention.
     """
 
     x: Tensor
@@ -111,6 +120,7 @@ class AttentionInternals:
     roles: dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]]
     dtype: torch.dtype = torch.float32
     own_words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    block: InlineBlock | None = None
 
 
 # ---------------------------------------------------------------- which attentions
@@ -225,14 +235,19 @@ def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | 
     if isinstance(found, str):
         return found
     readings, roles, used = found
-    same_input = all(
+    block = inline_block(call.module, layer_calls, used, x.shape[-1])
+    same_input = block or all(
         same_numbers(one.z, x, 0)
         for one in layer_calls
         if any(one.layer is layer for layer in used) and one.z.shape[:2] == x.shape[:2]
     )
     if not same_input:
         readings = [replace(one, different=one.different or ANOTHER_INPUT) for one in readings]
-    endings, projection = _find_endings(call.module, out, layer_calls, used, n_head)
+    if block:
+        z = block.projection.z
+        endings, projection = [Ending(z)], getattr(block.projection.layer, "weight", None)
+    else:
+        endings, projection = _find_endings(call.module, out, layer_calls, used, n_head)
     return AttentionInternals(
         x=x,
         n_head=n_head,
@@ -242,7 +257,26 @@ def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | 
         zero_projection=projection is not None and not projection.any(),
         roles=roles,
         dtype=out.dtype,
+        block=block,
     )
+
+
+def attention_of(
+    module: nn.Module, seen: AttentionInternals, right: Tensor, causal: bool
+) -> Callable[[Tensor], Tensor]:
+    """Right attention with the layers of an inline block, whose weights were `right`."""
+    correct, n_head = partial(correct_attention, causal=causal), right.shape[1]
+
+    def of(reading: Reading) -> OutAndWeights:
+        return in_heads(correct, reading.q, reading.k, reading.v, n_head)
+
+    which = next(i for i, one in enumerate(seen.readings) if same_numbers(of(one)[1], right, 1e-5))
+
+    def attention(z: Tensor) -> Tensor:
+        reading = find_readings(module, [], z, n_head)[0][which]
+        return seen.block.projection.layer(of(reading)[0])
+
+    return attention
 
 
 def _if_weights(second: Tensor | None, T: int) -> Tensor | None:
@@ -280,7 +314,9 @@ def _find_endings(
     module: nn.Module, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
 ) -> tuple[list[Ending], Tensor | None]:
     """The ways in which the outputs of the heads may have become `out`; the projection's weight."""
-    others = [one for one in recorded if not any(one.layer is layer for layer in used)]
+    others = [
+        _turned_back(one, out) for one in recorded if not any(one.layer is layer for layer in used)
+    ]
     last = next((one for one in reversed(others) if _same_but_for_shape(one.out, out)), None)
     name = projection_name(module)
     projection = getattr(module, name) if name else None
@@ -312,6 +348,14 @@ def _find_endings(
         if one.z.dim() == 3:
             endings.append(Ending(one.z, different=MORE_BEHIND))
     return endings, None
+
+
+def _turned_back(one: LayerCall, out: Tensor) -> LayerCall:
+    """A call over (T, B, …) as one over (B, T, …), as `out` is."""
+    B, T = out.shape[:2]
+    if B == T or one.z.dim() != 3 or one.z.shape[:2] != (T, B):
+        return one
+    return LayerCall(one.layer, one.z.transpose(0, 1), one.out.transpose(0, 1))
 
 
 def never_used(projection: str) -> tuple[str, str]:

@@ -182,6 +182,20 @@ def _weights_summed(q, k, v, causal=True):
     return v, correct_attention(q, k, v, causal)[1]
 
 
+ACROSS_SEQUENCES = (
+    "attention across the batch",
+    "It attends across sequences: a token to those at its own place in other sequences, and to no "
+    "other of its own. Before the attention the axes were swapped to (T, B, C); it takes "
+    "(B, T, C), so leave out the transpose(0, 1).",
+)
+
+
+@known_bug(*ACROSS_SEQUENCES, bugs=MODULE_BUGS)
+def _across_sequences(q, k, v, causal=True):
+    out, weights = correct_attention(*(z.transpose(0, -2) for z in (q, k, v)), causal)
+    return out.transpose(0, -2), weights
+
+
 # ---------------------------------------------------------------- queries, keys and values
 
 ROLE_WORDS = ("queries", "keys", "values")
@@ -267,6 +281,27 @@ def _attention_among_heads(q, k, v, n_head, attention):
 
 
 @known_bug(
+    "n_head and head_size swapped",
+    "These are head_size heads of n_head channels each. It is view(B, T, n_head, head_size): first "
+    "how many heads, then how many channels each has.",
+    bugs=MODULE_SPLIT_BUGS,
+)
+def _sizes_swapped(q, k, v, n_head, attention):
+    return in_heads(attention, q, k, v, q.shape[-1] // n_head)
+
+
+@known_bug(
+    "n_head and head_size swapped, but divided by √head_size",
+    "These are head_size heads of n_head channels each; only √head_size is right. It is view(B, T, "
+    "n_head, head_size).",
+    bugs=MODULE_SPLIT_BUGS,
+)
+def _sizes_swapped_but_not_in_the_scale(q, k, v, n_head, attention):
+    head_size = q.shape[-1] // n_head
+    return in_heads(attention, q * (n_head / head_size) ** 0.5, k, v, head_size)
+
+
+@known_bug(
     "batch and tokens mixed by the split",
     "The split reads (B, T) as (T, B), so that sequences are mixed: view(B, T, n_head, head_size).",
     bugs=MODULE_SPLIT_BUGS,
@@ -279,8 +314,11 @@ def _sequences_mixed(q, k, v, n_head, attention):
     return in_heads(attention, q, k, v, n_head, split=split)
 
 
-_mixed = "batch and tokens mixed by the split"
-MODULE_SPLIT_BUGS[_mixed] = replace(MODULE_SPLIT_BUGS[_mixed], mixes_sequences=True)
+for _list, _mixed in (
+    (MODULE_BUGS, ACROSS_SEQUENCES[0]),
+    (MODULE_SPLIT_BUGS, "batch and tokens mixed by the split"),
+):
+    _list[_mixed] = replace(_list[_mixed], mixes_sequences=True)
 
 
 # ---------------------------------------------------------------- all of them in one form

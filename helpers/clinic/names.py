@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from helpers.numbers import joined
+
 ROLES = ("query", "key", "value")
 ROLE_NAMES = (  # of three separate layers
     ROLES,
@@ -89,10 +91,23 @@ ATTENTION_NAMES = (  # of the attention in a block
     "sa",
     "mha",
     "multi_head",
+    "multi_head_attention",
+    "multihead_attention",
+    "multihead",
+    "causal_attention",
     "sa_heads",
     "sa_head",
 )
-FEED_FORWARD_NAMES = ("feed_forward", "mlp", "ffn", "ff", "ffwd", "feedforward", "feed_fwd")
+FEED_FORWARD_NAMES = (
+    "feed_forward",
+    "mlp",
+    "ffn",
+    "ff",
+    "ffwd",
+    "feedforward",
+    "feed_fwd",
+    "net",
+)
 NORM_NAMES = (
     ("norm_1", "norm_2"),
     ("norm1", "norm2"),
@@ -110,6 +125,17 @@ NORM_NAMES = (
     ("attn_ln", "mlp_ln"),
     ("norm_attn", "norm_ff"),
     ("norm_attn", "norm_mlp"),
+    ("norm_attn", "norm_ffn"),
+    ("norm_att", "norm_ff"),
+    ("norm_attention", "norm_feed_forward"),
+    ("att_norm", "ff_norm"),
+    ("ln_attn", "ln_ff"),
+    ("n1", "n2"),
+    ("n_1", "n_2"),
+    ("ln_a", "ln_b"),
+    ("norm_a", "norm_b"),
+    ("rms_1", "rms_2"),
+    ("rms1", "rms2"),
 )
 TWO_LAYERS = ("linear1", "linear2")  # the feed-forward of nn.TransformerEncoderLayer
 
@@ -150,7 +176,34 @@ def projection_name(module: nn.Module) -> str | None:
 
 def block_part_names(module: nn.Module) -> tuple[str, str, str, str] | None:
     """The names of a block's attention, feed-forward and two norms; "" for `TWO_LAYERS`."""
+    parts = _block_parts(module)
+    if None in parts:
+        return None
+    attention, feed_forward, norms = parts
+    return (attention, feed_forward, *norms)
 
+
+def missing_block_parts(module: nn.Module) -> str:
+    """Which parts of a block were found, and which usual names the missing ones may have."""
+    attention, feed_forward, norms = _block_parts(module)
+    found = [
+        f"{what} ({name})"
+        for what, name in (("the attention", attention), ("the feed-forward", feed_forward))
+        if name
+    ]
+    found += [f"the norms ({' and '.join(norms)})"] if norms else []
+    missing = []
+    if attention is None:
+        missing.append(f"attention ({', '.join(ATTENTION_NAMES[:4])}, …)")
+    if feed_forward is None:
+        missing.append(f"feed-forward ({', '.join(FEED_FORWARD_NAMES[:4])}, …)")
+    if norms is None:
+        pairs = ", ".join(" and ".join(names) for names in NORM_NAMES[:3])
+        missing.append(f"two norms ({pairs}, …)")
+    return f"found: {joined(found) if found else 'none'}; missing: {joined(missing)}"
+
+
+def _block_parts(module: nn.Module) -> tuple[str | None, str | None, tuple[str, str] | None]:
     def has(name: str) -> bool:
         return isinstance(getattr(module, name, None), nn.Module)
 
@@ -159,9 +212,7 @@ def block_part_names(module: nn.Module) -> tuple[str, str, str, str] | None:
     if feed_forward is None and all(map(has, TWO_LAYERS)):
         feed_forward = ""
     norms = next((names for names in NORM_NAMES if all(map(has, names))), None)
-    if attention is None or feed_forward is None or norms is None:
-        return None
-    return (attention, feed_forward, *norms)
+    return attention, feed_forward, norms
 
 
 def own_head_count(module: Any) -> int | None:

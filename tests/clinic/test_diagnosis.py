@@ -342,6 +342,27 @@ def test_a_mean_over_the_batch_is_noticed():
     assert str(lone).startswith("BROKEN: failed sequences stay apart.")
 
 
+class AcrossTheBatch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = MultiHeadAttention(C, N_HEAD)
+
+    def forward(self, x):
+        return self.attention(x.transpose(0, 1)).transpose(0, 1)
+
+
+class AcrossTheBatchInside(Written):
+    def forward(self, x):
+        return super().forward(x.transpose(0, 1)).transpose(0, 1)
+
+
+@pytest.mark.parametrize("make", [AcrossTheBatch, AcrossTheBatchInside])
+def test_attention_across_the_batch_is_named(make):
+    report = diagnose(make(), C=C)
+    assert (report.status, report.bugs) == ("broken", ("attention across the batch",))
+    assert "a token to those at its own place in other sequences" in " ".join(str(report).split())
+
+
 @pytest.mark.parametrize("n_head", [1, N_HEAD])
 def test_what_mixes_no_tokens_is_asked_whether_it_is_an_attention(n_head):
     told = " ".join(str(diagnose(FeedForward(C), C=C, n_head=n_head)).split())
@@ -353,7 +374,7 @@ def test_what_mixes_no_tokens_is_asked_whether_it_is_an_attention(n_head):
 BAD_INPUT = [
     (lambda: diagnose(Head, C=C), TypeError, "got the class Head"),
     (lambda: diagnose(torch.ones(2), C=C), TypeError, r"got a tensor of shape \(2,\)"),
-    (lambda: diagnose(lambda x: None, C=C), TypeError, "Expected out .* got NoneType"),
+    (lambda: diagnose(lambda x: "out", C=C), TypeError, "Expected out .* got str"),
     (lambda: diagnose(Head(C, 4), C=0), ValueError, "C must be a whole number"),
     (lambda: diagnose(Block(C, 3), C=C, n_head=2.0), ValueError, "n_head must be a whole number"),
     (lambda: diagnose(MultiHeadAttention(C, 3), C=C, n_head=4), ValueError, "has 3 heads.* = 4"),
@@ -377,6 +398,24 @@ BAD_INPUT = [
 def test_bad_input_is_refused_in_words(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+class WithoutReturn(Written):
+    def forward(self, x):
+        super().forward(x)
+
+
+@pytest.mark.parametrize("make", [WithoutReturn, lambda: lambda x: None], ids=["module", "lambda"])
+def test_a_missing_return_is_asked_for(make):
+    told = " ".join(str(diagnose(make(), C=C)).split())
+    assert told.startswith("BROKEN: failed runs. It returns None. ✗ runs: it returned None: is its")
+
+
+def test_a_number_of_tokens_that_is_written_in_the_code_is_asked_about():
+    fixed = Written()
+    fixed.forward = lambda x: Written.forward(fixed, x.view(-1, 11, C))
+    told = " ".join(str(diagnose(fixed, C=C)).split())
+    assert "It runs with 11 tokens only. 11 is written in its code: should it be T" in told
 
 
 def test_a_wrong_shape_ends_the_examination():

@@ -84,6 +84,32 @@ def test_full_heads_that_are_added_are_counted(n_head):
     assert "The outputs of the 3 heads are added" in words(report)
 
 
+class Slices(Heads):
+    """Heads that read slices of x."""
+
+    def __init__(self, read):
+        super().__init__(
+            lambda s, x: s.proj(cat([h(z) for h, z in zip(s.heads, read(x), strict=True)]))
+        )
+        self.heads = nn.ModuleList(Head(HEAD_SIZE, HEAD_SIZE) for _ in range(N_HEAD))
+
+
+@pytest.mark.parametrize(
+    ("read", "last"),
+    [
+        (lambda x: x.split(HEAD_SIZE, -1), "heads.2 the channels 8 to 11"),
+        (lambda x: [x[..., :HEAD_SIZE]] * N_HEAD, "heads.2 the channels 0 to 3"),
+    ],
+    ids=["each its own", "all the first"],
+)
+def test_heads_that_read_a_slice_of_x_are_told(read, last):
+    report = diagnose(Slices(read), C=C)
+    assert (report.status, report.bugs) == ("broken", ("heads read only a part of x",))
+    told = words(report)
+    assert "each head reads 4 of the 12 channels of its input" in told and last in told
+    assert "✓ passed" in told and "heads and projection" in told.split("✓ passed")[1]
+
+
 def test_another_use_of_right_heads_is_different():
     report = diagnose(Heads(lambda s, x: s.proj(cat(outputs(s, x)).relu())), C=C)
     assert (report.status, report.bugs) == ("different", ())

@@ -83,6 +83,11 @@ def interleaved_split(z):
     return z.view(B, T, -1, N_HEAD).permute(0, 3, 1, 2)
 
 
+def swapped_split(z):
+    B, T, _ = z.shape
+    return z.view(B, T, C // N_HEAD, N_HEAD).transpose(1, 2)
+
+
 # The name of a bug, and which methods of `Written` have it.
 BROKEN = {
     "softmax over the queries": {"weigh": lambda s: masked(s).softmax(-2)},
@@ -113,6 +118,11 @@ BROKEN = {
     },
     "split by view, without transpose": {"split": view_split},
     "merged by view, without transpose": {"merge": view_merge},
+    "n_head and head_size swapped": {"split": swapped_split},
+    "n_head and head_size swapped, but divided by √head_size": {
+        "split": swapped_split,
+        "scores": lambda q, k: q @ k.mT / (C // N_HEAD) ** 0.5,
+    },
     "split and merged by view": {"split": view_split, "merge": view_merge},
     "channels interleaved by the split": {"split": interleaved_split},
     "channels interleaved by the merge": {"merge": lambda out: out.permute(0, 2, 3, 1).flatten(2)},

@@ -13,6 +13,7 @@ from helpers.clinic.bugs import (
     merge_heads,
     split_heads,
 )
+from helpers.clinic.module_bugs import MODULE_SPLIT_BUGS
 from helpers.lesson.exercises.attention_bugs import as_mistake
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
@@ -334,12 +335,14 @@ MANY_HEADS = Exercise(
                 ("view(B, T, n_head, head_size)", "view(B, T, head_size, n_head)"),
                 ("head_size**0.5", "n_head**0.5"),
             ),
-            message="These are head_size heads of n_head channels each. It is view(B, T, n_head, head_size): first how many heads, then how many channels each has.",
+            message=MODULE_SPLIT_BUGS["n_head and head_size swapped"].message,
         ),
         Mistake(
             "n_head and head_size swapped, but divided by √head_size",
             change=("view(B, T, n_head, head_size)", "view(B, T, head_size, n_head)"),
-            message="These are head_size heads of n_head channels each; only √head_size is right. It is view(B, T, n_head, head_size).",
+            message=MODULE_SPLIT_BUGS[
+                "n_head and head_size swapped, but divided by √head_size"
+            ].message,
         ),
         Mistake(
             "only v split by view",

@@ -1,0 +1,115 @@
+"""Finds the parts of a block that is written in one class, whose layers are called in one forward.
+
+Its attention, feed-forward and norms are no modules of their own. Here they are put together again
+from its layers, as functions, so that the block can be compared like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers.clinic.names import is_layer
+from helpers.clinic.probes import same_numbers
+from helpers.clinic.readings import LayerCall
+
+NOT_REBUILT = (
+    "residual connections and norms were not checked, since attention, feed-forward and norms are "
+    "no parts of their own"
+)
+ACTIVATIONS = (
+    F.relu,
+    F.gelu,
+    lambda z: F.gelu(z, approximate="tanh"),
+    F.silu,
+    torch.tanh,
+    torch.sigmoid,
+    F.elu,
+    F.leaky_relu,
+    F.mish,
+    lambda z: F.relu(z).square(),
+)
+
+
+@dataclass(frozen=True)
+class InlineBlock:
+    """The parts of a block that is written in one class.
+
+    Attributes
+    ----------
+    projection
+        The call of the output projection.
+    feed_forward
+        As a function; None where its activation is not known.
+    norms
+        The names of norm_1 and norm_2.
+    """
+
+    projection: LayerCall
+    feed_forward: Callable[[Tensor], Tensor] | None
+    norms: tuple[str, str]
+
+
+def inline_block(
+    module: nn.Module, recorded: list[LayerCall], used: list, C: int
+) -> InlineBlock | None:
+    """Find the parts of a block beside the layers of its attention; None where it is no block.
+
+    Parameters
+    ----------
+    module
+        What may be a block.
+    recorded
+        The calls of the layers in it, in their order.
+    used
+        The layers that make queries, keys and values.
+    C
+        Its number of channels.
+    """
+    last = max((i for i, one in enumerate(recorded) if _is_one_of(one.layer, used)), default=None)
+    after = recorded[last + 1 :] if last is not None else []
+    if not after or after[0].out.shape[-1] != C or after[0].z.dim() != 3:
+        return None
+    projection = after[0]
+    own = dict(module.named_children())
+    others = {
+        name: part
+        for name, part in own.items()
+        if list(part.parameters()) and not _is_one_of(part, [*used, projection.layer])
+    }
+    norms = [name for name, part in others.items() if _is_norm(part, C)]
+    rest = [part for name, part in others.items() if name not in norms]
+    if len(norms) != 2 or list(module.parameters(recurse=False)):
+        return None
+    if len(rest) == 1 and sum(map(is_layer, rest[0].modules())) > 1 and not is_layer(rest[0]):
+        return InlineBlock(projection, lambda z: rest[0](z.clone()), (norms[0], norms[1]))
+    calls = [one for one in recorded if _is_one_of(one.layer, rest)]
+    if len(rest) != 2 or len(calls) != 2 or not all(map(is_layer, rest)):
+        return None
+    up, down = calls
+    if (up.z.shape[-1], down.out.shape[-1]) != (C, C) or up.out.shape != down.z.shape:
+        return None
+    without = [part for part in own.values() if not list(part.parameters())]
+    activation = next((f for f in (*without, *ACTIVATIONS) if _makes(f, up.out, down.z)), None)
+
+    def feed_forward(z: Tensor) -> Tensor:
+        return down.layer(activation(up.layer(z)))
+
+    return InlineBlock(projection, feed_forward if activation else None, (norms[0], norms[1]))
+
+
+def _is_one_of(part: object, parts: list) -> bool:
+    return any(part is one for one in parts)
+
+
+def _is_norm(part: nn.Module, C: int) -> bool:
+    return all(own.numel() == C and own.dim() == 1 for own in part.parameters())
+
+
+def _makes(function: Callable[[Tensor], Tensor], z: Tensor, out: Tensor) -> bool:
+    made = function(z.clone())
+    return isinstance(made, Tensor) and made.shape == out.shape and same_numbers(made, out, 1e-6)
