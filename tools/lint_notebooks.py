@@ -13,13 +13,14 @@ import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
 from tools import ignored_cells, notebooks
-from tools.prose_numbers import Number, claims, marks, numbers, sentences
+from tools.prose_numbers import Number, claims, marks, numbers, sentences, wholes
 from tools.refresh import WIDGET_VIEW
 
 Finding = tuple[int | None, str, str]
@@ -293,7 +294,9 @@ def prose_numbers(book: Book) -> Iterator[Finding]:
     """A decimal, a signed number, a % or a power of ten in the text is computed by a cell nearby.
 
     All those of a sentence stand together in the code and outputs of one cell, or in one text cell
-    above, which it repeats. Any other has a mark, see ``tools.prose_numbers``.
+    above, which it repeats. Any other has a mark, see ``tools.prose_numbers``. The decimals that
+    a mark derives it from stand in such a cell in their turn, or have a mark. So do whole numbers
+    from 10, each for itself.
     """
     told: dict[int, list[Number]] = {}
     for n, cell in book.cells:
@@ -302,26 +305,37 @@ def prose_numbers(book: Book) -> Iterator[Finding]:
         before = [m for m in book.numbers if m < n][-NEAR_BEFORE:]
         after = [m for m in book.numbers if m > n][:NEAR_AFTER]
         sources = [*(book.numbers[m] for m in before + after), *told.values()]
-        marked = {
-            (number.value, number.place)
-            for mark in marks(cell.source)
-            for number in mark.accounted + mark.supposed
-        }
-        for sentence in sentences(cell.source):
-            stated = claims(sentence)
-            told.setdefault(n, []).extend(stated)
-            unmarked = [claim for claim in stated if (claim.value, claim.place) not in marked]
-            missing = min(
-                ([c for c in unmarked if not _stands_in(c, source)] for source in sources), key=len
+        told[n] = [x for text in sentences(cell.source) for x in claims(text) + wholes(text)]
+        for number, fault in _unaccounted(cell.source, sources):
+            yield (
+                n,
+                fault.format(number.text),
+                f"correct it, or say where it comes from: <!-- {number.text} = 1 - 0.27 -->"
+                f" or <!-- {number.text}: read off the live picture -->",
             )
-            for claim in missing:
-                yield (
-                    n,
-                    f"says {claim.text}, which no cell nearby computes"
-                    + (" with the rest of its sentence" if len(missing) < len(unmarked) else ""),
-                    f"correct it, or say where it comes from: <!-- {claim.text} = 1 - 0.27 -->"
-                    f" or <!-- {claim.text}: read off the live picture -->",
-                )
+
+
+def _unaccounted(text: str, sources: list[list[Number]]) -> Iterator[tuple[Number, str]]:
+    """The numbers of a text, and those its marks begin with, that have no source; and the fault."""
+    derivations = list(marks(text))
+    accounted = [number for mark in derivations for number in mark.accounted]
+    supposed = [number for mark in derivations for number in mark.supposed]
+    anywhere = [abs(number) for number in (*chain(*sources), *accounted)]
+    for number in supposed:
+        if number.place < 0 and not _stands_in(abs(number), anywhere):
+            yield number, "has a mark with {}, which no cell nearby computes"
+    marked = {(number.value, number.place) for number in accounted + supposed}
+    for sentence in sentences(text):
+        for number in wholes(sentence):
+            if not _stands_in(number, anywhere + supposed):
+                yield number, "says {}, which no cell nearby computes"
+        stated = [c for c in claims(sentence) if (c.value, c.place) not in marked]
+        missing = min(
+            ([c for c in stated if not _stands_in(c, s)] for s in sources), key=len, default=stated
+        )
+        together = " with the rest of its sentence" if len(missing) < len(stated) else ""
+        for number in missing:
+            yield number, "says {}, which no cell nearby computes" + together
 
 
 def _stands_in(claim: Number, numbers: list[Number]) -> bool:
@@ -343,7 +357,7 @@ def marked_numbers(book: Book) -> Iterator[Finding]:
                 "has a mark at the start of a line",
                 "it ends the paragraph: put it after a sentence",
             )
-        stated = {claim.text for text in sentences(cell.source) for claim in claims(text)}
+        stated = {x.text for s in sentences(cell.source) for x in claims(s) + wholes(s)}
         for mark in marks(cell.source):
             if fault := mark.fault():
                 yield n, f"has the mark {mark.left}, which {fault}", "correct the text or the mark"

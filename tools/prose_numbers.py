@@ -3,7 +3,7 @@
 A mark is an HTML comment beside its sentence, which no reader sees. There are two kinds:
 
 - ``<!-- 0.73 = 1 - 0.27 -->``: a number as the text writes it, and the sum that gives it. The
-  numbers in the sum may be ones that the text supposes.
+  numbers in the sum stand in a cell nearby, or have a mark of their own.
 - ``<!-- -95, -88: read off the live picture -->``: numbers that no cell computes, and why.
 
 Several in one comment are parted by ``;``.
@@ -35,9 +35,12 @@ MARK = re.compile(r"<!--(.*?)-->", re.S)
 NO_TEXT = re.compile(
     r"<!--.*?-->|(?<=\])\([^)]*\)|https?://\S+|</?[a-zA-Z][^>]*>|`[^`\n]*[a-zA-Z][^`\n]*`", re.S
 )
-# An ordinal: "section 4.1", and "Exercise 03.1" or "03.1" itself.
-ORDINAL = re.compile(r"\b(sections?|equations?|exercises?|chapters?|versions?) +$", re.I)
+# An ordinal: "section 4.1", "GPT-22", and "Exercise 03.1" or "03.1" itself.
+ORDINAL = re.compile(r"(\b(sections?|equations?|exercises?|chapters?|versions?) +|[a-z]-)$", re.I)
 EXERCISE = re.compile(r"0\d\.\d")
+# What a whole number may be without a statement: a year, a time, a format, a name.
+YEAR = re.compile(r"(19|20)\d\d")
+UNIT = re.compile(r"[  -](minutes|min|bits?)\b")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ class Number:
     text: str
     value: float
     place: int
+
+    def __abs__(self) -> "Number":
+        return Number(self.text, abs(self.value), self.place)
 
     def shows(self, value: float) -> bool:
         """Whether this is what ``value`` reads when it is rounded to this last place."""
@@ -77,6 +83,25 @@ def claims(text: str) -> list[Number]:
         and not EXERCISE.fullmatch(match[0])
         and not ORDINAL.search(text[: match.start()])
     ]
+
+
+def wholes(text: str) -> list[Number]:
+    """The other numbers that a sentence has to account for: those from 10, or alone in a table."""
+    return [
+        _number(match)
+        for match in NUMBER.finditer(text)
+        if match[0] == match["digits"]
+        and match[0].replace(",", "").isdecimal()
+        and (float(match[0].replace(",", "")) >= 10 or _fills_table_cell(match))
+        and not YEAR.fullmatch(match[0])
+        and not UNIT.match(text, match.end())
+        and not ORDINAL.search(text[: match.start()])
+    ]
+
+
+def _fills_table_cell(match: re.Match) -> bool:
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    return before.rstrip().endswith("|") and after.lstrip().startswith("|")
 
 
 def _number(match: re.Match) -> Number:

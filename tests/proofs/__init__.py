@@ -57,7 +57,7 @@ def load() -> dict[str, Callable]:
 # What has to be proved, and not only read: digits, fractions, code, and the letters of axes.
 MARKS = re.compile(r"[\d⅓½√⁰¹²³`]|\w[\[(]|\w=\w|\w\.\w|\w_\w| [@*/] |\b[BTCLRWd]\b")
 
-_NUMBER = r"[-−]?(?:\d{1,3}(?: \d{3})+(?!\d)|\d+(?:\.\d+)?)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]*"
+_NUMBER = r"[-−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]*"
 _WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
 _WORDS |= {"a half": 1 / 2, "an eighth": 1 / 8}
 _HOLES = {
@@ -70,9 +70,9 @@ _HOLES = {
 
 
 def number(text: str) -> int | float:
-    """The value of a written number: "-0.3", "100 000", "10⁻⁸"."""
+    """The value of a written number: "-0.3", "100,000", "10⁻⁸"."""
     digits, power = re.fullmatch(r"(.*?)([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]*)", text).groups()
-    value = float(digits.replace("−", "-").replace(" ", ""))
+    value = float(digits.replace("−", "-").replace(",", ""))
     if power:
         value **= int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")))
     return int(value) if value.is_integer() else value

@@ -28,7 +28,7 @@ def tokens_shuffled(texts):
     return {"a": all(differ), "b": not any(differ), "c": differ == moved}
 
 
-@proves("07.p2", "81aa5b")
+@proves("07.p2", "bf4e70")
 def signal_of_24_blocks(texts):
     blocks, branches, share, size = texts["question"].read(
         "{} blocks with residual connections: {} branches. Each attention returns vectors about as "

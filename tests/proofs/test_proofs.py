@@ -108,7 +108,7 @@ def test_a_number_or_code_that_nobody_read_is_told(text):
 
 
 def test_holes_give_what_stands_in_the_text():
-    text = Text("99.1, 1", "Two of (3, C) and -0.5, 10⁻⁸ or 531 000 by `f(x)`: 1, 2 and 3.")
+    text = Text("99.1, 1", "Two of (3, C) and -0.5, 10⁻⁸ or 531,000 by `f(x)`: 1, 2 and 3.")
     assert text.read("{code} of {shape} and {}, {} or {} by `{code}`: {numbers}.") == (
         ("Two", (3, "C"), -0.5, 10**-8, 531000, "f(x)", [1, 2, 3])
     )

@@ -43,7 +43,8 @@ def good() -> lint_notebooks.Book:
             " 0.73. <!-- 0.73 = 1 - 0.27 --> So many."
         ),
         v4.new_code_cell(
-            "x = torch.softmax(torch.zeros(2, 2), dim=-1)  # 0.50 each\nx", outputs=[picture()]
+            "x = torch.softmax(torch.zeros(2, 2), dim=-1)  # 0.50 each, or 0.27\nx",
+            outputs=[picture()],
         ),
         v4.new_markdown_cell("![A diagonal.](a.png)\n### Below\n```python\n# no heading\n```"),
         v4.new_code_cell('predict("03.p1")'),
@@ -172,11 +173,14 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
         ("cell 3: says -3", in_words("It lies at -3.")),
         ("cell 3: says 10⁻⁶", in_words("They agree within 10⁻⁶.")),
         ("cell 3: says 4 %", in_words("| a table | 4 % |")),
+        ("cell 3: says 31", in_words("It has 31 rows.")),
+        ("cell 3: says 6", in_words("| a table | 6 |")),
+        ("cell 3: has a mark with 0.29", in_source(3, "1 - 0.27", "1 - 0.29 + 0.02")),
     ],
     "marked_numbers": [
-        ("0.73, which comes to 0.72", in_source(3, "1 - 0.27", "1 - 0.28")),
+        ("0.73, which comes to 1.73", in_source(3, "1 - 0.27", "2 - 0.27")),
         ("marks 0.5, which its text does not say", in_words("One. <!-- 0.5 = 1 / 2 -->")),
-        ("GitHub would show it", in_source(3, "1 - 0.27", "0.43 --0.3")),
+        ("GitHub would show it", in_source(3, "1 - 0.27", "1 --0.27")),
         ("start of a line", in_source(3, " <!--", "\n<!--")),
     ],
     "tolerances": [("allclose without atol", in_code("print(torch.allclose(x, x))"))],

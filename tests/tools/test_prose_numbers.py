@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tools.prose_numbers import NUMBER, claims, marks, numbers, sentences, worked_out
+from tools.prose_numbers import NUMBER, claims, marks, numbers, sentences, wholes, worked_out
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,19 @@ from tools.prose_numbers import NUMBER, claims, marks, numbers, sentences, worke
 )
 def test_decimals_signs_percentages_and_powers_of_ten_are_claims(text, found):
     assert [c.text for sentence in sentences(text) for c in claims(sentence)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("32 rows of 8, and 22,000 more", ["32", "22,000"]),
+        ("| C | 8 | 0 |", ["8", "0"]),
+        ("40 minutes, or 10 min; 32-bit floats in 64 bits", []),
+        ("Ba et al. (2016), version 13, section 10, GPT-22, T², -12, 12.5", []),
+    ],
+)
+def test_whole_numbers_from_10_are_claims_and_all_those_alone_in_a_table(text, found):
+    assert [whole.text for whole in wholes(text)] == found
 
 
 @pytest.mark.parametrize(

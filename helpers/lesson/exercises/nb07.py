@@ -553,9 +553,9 @@ PREDICTIONS = (
                 "and it is added.",
             ),
             "c": Choice(
-                "more than 100 000",
+                "more than 100,000",
                 "Two vectors of equal size at right angles have a sum that is √2 = 1.4 times as large. With 0.7 times the size it is 1.2 times as large. "
-                "The factors of all 48 branches are multiplied. Those of one block make √2 · √1.5 = √3, and 24 blocks √3 to the power of 24, which is 531 000. The notebook measures 250 000.",
+                "The factors of all 48 branches are multiplied. Those of one block make √2 · √1.5 = √3, and 24 blocks √3 to the power of 24, which is 531,000. The notebook measures 250,000.",
             ),
         },
         answer="c",
