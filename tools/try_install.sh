@@ -55,6 +55,5 @@ for _ in $(seq 60); do
 done
 [[ $(page) == */lab/tree/$first* ]] || { cat log; fail "the start page is $(page)"; }
 page "files/$first" >/dev/null || fail "the learner's copy is not served"
-cmp "notebooks/$first" "work/$first"
 grep -q Installing log && fail "make lab installed again"
 echo "OK: interrupted twice, installed, tested and served."
