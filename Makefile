@@ -63,7 +63,7 @@ format: $(READY_DEV) ## let ruff mend what it can in code and notebooks
 
 refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03 for one, REFRESH_ARGS=--all)
 	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(NB)
-	$(if $(NB),,@$(RUN) -m pytest --quiet --snapshot-update -k test_reference tests/pictures)
+	$(if $(NB),,@$(RUN) -m pytest --quiet --snapshot-update --numprocesses=2 tests/pictures tests/answers tests/designs)
 
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done

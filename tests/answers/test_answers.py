@@ -9,6 +9,7 @@ from helpers.lesson.exercises import EXERCISES
 from tests.answers import load
 from tests.answers.names import NAMES
 from tests.lesson.right_answers import RIGHT
+from tests.told import Told
 
 # No name and no observation: Python's or PyTorch's own error says it, with the line and a remedy.
 ERRORS_THAT_SAY_IT = {
@@ -39,7 +40,7 @@ def no_experiment_fails_in_silence(monkeypatch):
 
 @answers
 @pytest.mark.filterwarnings("ignore")
-def test_a_wrong_answer_is_refused_with_a_name_or_an_observation(answer):
+def test_a_wrong_answer_is_refused_with_a_name_or_an_observation(answer, snapshot):
     name = answer.function.__name__
     verdict = EXERCISES[answer.exercise].check(answer.function)
     assert verdict.status == "failed", answer.what
@@ -49,6 +50,8 @@ def test_a_wrong_answer_is_refused_with_a_name_or_an_observation(answer):
         assert ERRORS_THAT_SAY_IT[name] in verdict.message
     else:
         assert verdict.mistake or verdict.observations, verdict.message
+    if not verdict.mistake:
+        assert f"{verdict.message}\n{verdict.details}" == snapshot.use_extension(Told)
 
 
 def test_all_names_are_of_answers_and_mistakes_that_exist():

@@ -1,8 +1,10 @@
 """`diagnose` on modules as people write them: no false alarm, and the bug is named.
 
-The modules were written without a look at what `diagnose` knows (`designs`). By default a part of
-them runs, `slow` runs all.
+The modules were written without a look at what `diagnose` knows: `designs` in four naming schemes,
+`others_right` and `others_broken` in the styles of well-known projects.
 """
+
+from itertools import groupby
 
 import pytest
 import torch
@@ -10,8 +12,11 @@ import torch
 from helpers.clinic import diagnose
 from helpers.clinic.module_bugs import bugs_for
 from helpers.clinic.wiring import MODULE_WIRING_BUGS
-from tests.clinic.written import BROKEN, spread
+from tests.clinic.written import BROKEN
 from tests.designs.designs import BUGS, DESIGNS, SCHEMES
+from tests.designs.others_broken import BUGS as BROKEN_BY_OTHERS
+from tests.designs.others_right import RIGHT
+from tests.told import Told
 
 # What `diagnose` calls a bug of `designs`; those that are missing have the same name there.
 NAMES = {
@@ -125,8 +130,12 @@ def by_name(case):
     return case.name if hasattr(case, "name") else None
 
 
-@pytest.mark.parametrize(("design",), spread([(one,) for one in DESIGNS], 9), ids=by_name)
-def test_no_false_alarm(design):
+# The reports that are stored: of each design and bug one, in the first scheme that it has.
+STORED = [design for _, (design, *_) in groupby(DESIGNS, lambda one: one.name.split(", ")[0])]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=by_name)
+def test_no_false_alarm(design, snapshot):
     report = diagnose(design.build(), C=design.C, n_head=design.n_head)
     rounded = "float16" in design.name
     allowed = {"healthy", "different"} if rounded else {"different"}
@@ -136,13 +145,15 @@ def test_no_false_alarm(design):
         told = " ".join(str(report).split())
         assert told.startswith("DIFFERENT: ") and "If this is meant, fine." in told
         assert "BROKEN" not in told and "✗" not in told
+    if design in STORED:
+        assert str(report) == snapshot.use_extension(Told)
 
 
 CASES = [(bug, scheme) for bug in BUGS for scheme in bug.build_by_scheme]
 
 
-@pytest.mark.parametrize(("bug", "scheme"), spread(CASES, 11), ids=by_name)
-def test_the_bug_is_named(bug, scheme):
+@pytest.mark.parametrize(("bug", "scheme"), CASES, ids=by_name)
+def test_the_bug_is_named(bug, scheme, snapshot):
     report = diagnose(bug.build_by_scheme[scheme](), C=bug.C, n_head=bug.n_head)
     if bug.name == SHOWS_NOTHING:
         assert report.status == "healthy"
@@ -151,6 +162,28 @@ def test_the_bug_is_named(bug, scheme):
     only_custom = all(name.startswith("fused layer split") for name in names)  # learns as well
     assert report.status == ("different" if only_custom else "broken") and report.recognised
     assert set(report.bugs) == names, report
+    if scheme == next(iter(bug.build_by_scheme)):
+        assert str(report) == snapshot.use_extension(Told)
+
+
+@pytest.mark.parametrize(("name", "build", "C", "what"), RIGHT, ids=[name for name, *_ in RIGHT])
+def test_modules_of_others_that_are_right(name, build, C, what, snapshot):
+    report = diagnose(build(), C=C)
+    assert report.status != "broken", f"{what}\n{report}"
+    assert str(report) == snapshot.use_extension(Told)
+
+
+# Not found, and not called healthy: the names of its layers say too little.
+INCOMPLETE = {"multiplied", "missing_residual"}
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "C", "what"), BROKEN_BY_OTHERS, ids=[n for n, *_ in BROKEN_BY_OTHERS]
+)
+def test_modules_of_others_that_are_broken(name, build, C, what, snapshot):
+    report = diagnose(build(), C=C)
+    assert report.status == ("incomplete" if name in INCOMPLETE else "broken"), f"{what}\n{report}"
+    assert str(report) == snapshot.use_extension(Told)
 
 
 def test_every_scheme_has_enough_bugs_that_show():
