@@ -2,6 +2,8 @@
 
     make mutants N=60 SEED=7       60 mutants; the same number and seed give the same ones
 
+The seed may be a word, such as a commit's hash.
+
 A mutant is the project with one small change: another operator, number or constant, an argument
 that is None or missing, a condition turned round, a statement removed. The changes are those of
 mutmut, and two more below. Every place in helpers/ and tools/ that can be changed is equally
@@ -141,7 +143,7 @@ def _is_for_readers(node: cst.CSTNode) -> bool:
     return False
 
 
-def choose(number: int, seed: int, root: Path = ROOT) -> tuple[list[Mutant], int]:
+def choose(number: int, seed: str, root: Path = ROOT) -> tuple[list[Mutant], int]:
     """Pick so many places at random, and one mutant of each; also tell how many places there are.
 
     A smaller number gives the first mutants of a larger one.
@@ -354,15 +356,11 @@ def main() -> None:
     print(f"All in all: {(time.monotonic() - began) / 60:.0f} min.")
 
 
-def _asked(number: str = "", seed: str = "") -> tuple[int, int]:
+def _asked(number: str = "", seed: str = "") -> tuple[int, str]:
     """The number of mutants and the seed (a new one unless it is named)."""
-    try:
-        asked = int(number), int(seed or random.randrange(10_000))
-    except ValueError:
-        asked = (0, 0)
-    if asked[0] < 1:
-        stop(f"N={number} SEED={seed}: give two whole numbers, as in make mutants N=60 SEED=7.")
-    return asked
+    if not number.isdecimal() or int(number) < 1:
+        stop(f"N={number}: give a whole number from 1 on, as in make mutants N=60 SEED=7.")
+    return int(number), seed or str(random.randrange(10_000))
 
 
 if __name__ == "__main__":

@@ -82,16 +82,16 @@ def project(tmp_path):
 
 
 def test_the_same_number_and_seed_give_the_same_mutants(project):
-    first, places = mutants.choose(4, 7, project)
+    first, places = mutants.choose(4, "7", project)
     assert places == 8, "four assignments, and a number in each"
-    assert mutants.choose(4, 7, project) == (first, places)
-    assert mutants.choose(3, 7, project)[0] == first[:3]
-    assert mutants.choose(4, 8, project)[0] != first
+    assert mutants.choose(4, "7", project) == (first, places)
+    assert mutants.choose(3, "7", project)[0] == first[:3]
+    assert mutants.choose(4, "41aad03", project)[0] != first
 
 
 def test_a_mutant_tells_what_was_changed_and_where(project):
     source = (project / "helpers/clinic/a.py").read_text().splitlines()
-    for mutant in mutants.choose(8, 7, project)[0]:
+    for mutant in mutants.choose(8, "7", project)[0]:
         changed = [*source]
         assert changed[mutant.line - 1] == mutant.old[0]
         changed[mutant.line - 1] = mutant.new[0]
@@ -107,7 +107,7 @@ def test_every_place_is_equally_likely_however_many_mutants_it_has(project):
     (project / "helpers/clinic/a.py").write_text("x = f(a, b, c, d, e) or 1\n")
     picked = Counter()
     for seed in range(200):
-        (mutant,), places = mutants.choose(1, seed, project)
+        (mutant,), places = mutants.choose(1, str(seed), project)
         kinds = {"assignment": "x = None", "or": " and ", "number": "or 2"}
         picked[next((kind for kind, new in kinds.items() if new in mutant.text), "call")] += 1
     assert places == 4
@@ -144,6 +144,14 @@ def test_the_report_names_survivors_and_shares():
     assert {"helpers.clinic 1 of 2 50%", "the rest of helpers 1 of 1 100%"} <= shares
     assert {"all 2 of 3 67%", "helpers.pictures –"} <= shares
     assert {"A seen mutant took 5 s (median).", "A surviving mutant took 60 s (median)."} <= shares
+
+
+def test_the_report_without_survivors_names_none():
+    text = mutants.report(
+        {Mutant("helpers/show.py", "", 7, ("x = 1",), ()): Verdict("notebooks", 6)}
+    )
+    assert "Survived" not in text and "x = 1" not in text
+    assert "A seen mutant took 6 s (median)." in text
 
 
 @pytest.mark.slow
@@ -216,8 +224,8 @@ def test_without_a_mutant_all_must_be_green(project, tmp_path):
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-@pytest.mark.parametrize("asked", [["0", "1"], ["x", ""], ["", ""], ["5", "x"]])
-def test_other_than_whole_numbers_end_in_one_sentence(asked, capsys):
+@pytest.mark.parametrize("asked", [["0", "1"], ["x", ""], ["", ""], ["-5", "7"]])
+def test_another_number_of_mutants_ends_in_one_sentence(asked, capsys):
     with pytest.raises(SystemExit):
         mutants._asked(*asked)
-    assert "give two whole numbers" in capsys.readouterr().err
+    assert "give a whole number from 1 on" in capsys.readouterr().err
