@@ -53,6 +53,16 @@ def nameless(page):
     return {role: count for role, count in counts.items() if count}
 
 
+def readout(slider):
+    """What stands beside a slider."""
+    return slider.locator(".widget-readout").inner_text()
+
+
+def told(slider):
+    """What a screen reader says about the same."""
+    return slider.get_by_role("slider").get_attribute("aria-valuetext")
+
+
 @pytest.mark.parametrize("name", [path.name for path in notebooks.names()])
 def test_a_notebook_runs_through(lab, page, name):
     browser.open_notebook(page, f"{lab.url}/lab/tree/{name}?token={browser.TOKEN}&reset")
@@ -66,8 +76,12 @@ def test_a_notebook_runs_through(lab, page, name):
         assert (here.locator(STDERR).count() > 0) == wanted, f"cell {number + 1}"
     assert nameless(page) == {}
     for slider in page.locator(".jp-Notebook .widget-slider").all():
-        told = slider.get_by_role("slider").get_attribute("aria-valuetext")
-        assert told == slider.locator(".widget-readout").inner_text()
+        before = readout(slider)
+        assert told(slider) == before
+        slider.get_by_role("slider").press("ArrowRight")
+        if readout(slider) == before:  # it stands at its end
+            slider.get_by_role("slider").press("ArrowLeft")
+        assert told(slider) == readout(slider) != before
     assert "Box(" not in page.locator(".jp-Notebook").inner_text()
     for cell in page.locator(".attention-explorer td.plain").all():
         padding = cell.evaluate("cell => getComputedStyle(cell).padding")
