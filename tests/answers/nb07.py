@@ -852,9 +852,9 @@ def norm_by_the_sample_deviation(x, eps=1e-5):
 
 @wrong("07.2", "takes the sum away from each channel")
 def norm_sum_taken_away(x, eps=1e-5):
-    square_of_mean = x.mean(-1, keepdim=True) ** 2
-    variance = (x**2).mean(-1, keepdim=True) - square_of_mean
-    return (x - x.sum(-1, keepdim=True)) / (variance + eps) ** 0.5
+    centred = x - x.mean(dim=-1, keepdim=True)
+    variance = torch.einsum("...c,...c->...", centred, centred)[..., None] / x.shape[-1]
+    return (x - x.sum(-1, keepdim=True)) * (variance + eps) ** -0.5
 
 
 @wrong("07.2", "divides by the length of the centred token")
