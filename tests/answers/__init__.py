@@ -1,4 +1,7 @@
-"""Wrong answers to the exercises, written by people who had not seen the list of mistakes."""
+"""Wrong answers to the exercises, written by people who had not seen the list of mistakes.
+
+The last ones of each file were written from a mistake's name and message, without its code.
+"""
 
 import importlib
 import pkgutil

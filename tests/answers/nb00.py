@@ -711,3 +711,19 @@ def strides_by_hand(x):
 @wrong("00.3", "squeezes first, so axes of length 1 are lost")
 def squeezed_and_transposed(x):
     return x.squeeze().transpose(-1, -2)
+
+
+# One for each mistake that no answer above makes.
+
+
+@wrong("00.2", "adds up the parts of the first axis and divides by that")
+def parts_of_the_first_axis_added(a):
+    total = 0
+    for part in a:
+        total = total + part
+    return a / total
+
+
+@wrong("00.2", "has one sum for all rows, that of every entry")
+def one_number_divides_all(a):
+    return a / sum(a.flatten().tolist())

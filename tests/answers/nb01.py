@@ -892,3 +892,231 @@ def running_through_the_batch(x):
 def log_mean_exp(x):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
     return x.logcumsumexp(dim=1) - counts.log()
+
+
+# One for each mistake that no answer above makes.
+
+
+@wrong("01.1", "adds up the tokens before t and divides by t")
+def tokens_before_in_a_third_loop(x):
+    B, T, C = x.shape
+    out = torch.zeros_like(x)
+    for b in range(B):
+        for t in range(T):
+            total = torch.zeros(C)
+            for s in range(t):
+                total = total + x[b, s]
+            out[b, t] = total / t
+    return out
+
+
+@wrong("01.1", "gives each token a T-th of a share, however many tokens there are")
+def shares_of_one_in_T(x):
+    T = x.shape[1]
+    out = torch.zeros_like(x)
+    for b, sequence in enumerate(x):
+        for t in range(T):
+            out[b, t] = sum(sequence[s] / T for s in range(t + 1))
+    return out
+
+
+@wrong("01.1", "adds token t to the total after the output is written")
+def total_added_too_late(x):
+    B, T, C = x.shape
+    out = torch.zeros_like(x)
+    for b in range(B):
+        total = torch.zeros(C)
+        for t in range(T):
+            out[b, t] = total / max(t, 1)
+            total = total + x[b, t]
+    return out
+
+
+@wrong("01.1", "adds token t to the output before it, and never divides")
+def each_output_adds_to_the_last(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        out[b, 0] = x[b, 0]
+        for t in range(1, x.shape[1]):
+            out[b, t] = out[b, t - 1] + x[b, t]
+    return out
+
+
+@wrong("01.1", "takes the position for the number of tokens")
+def position_as_the_count(x):
+    B, T, C = x.shape
+    out = torch.zeros_like(x)
+    for b in range(B):
+        total = torch.zeros(C)
+        for t in range(T):
+            total = total + x[b, t]
+            out[b, t] = total / t
+    return out
+
+
+@wrong("01.1", "adds up the tokens of all sequences and divides by how many")
+def tokens_of_every_sequence(x):
+    B, T, _ = x.shape
+    out = torch.zeros_like(x)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = torch.einsum("bsc->c", x[:, : t + 1]) / (B * (t + 1))
+    return out
+
+
+@wrong("01.1", "adds up from the last token backwards")
+def total_from_the_end(x):
+    B, T, C = x.shape
+    out = torch.zeros_like(x)
+    for b in range(B):
+        total = torch.zeros(C)
+        for t in reversed(range(T)):
+            total = total + x[b, t]
+            out[b, t] = total / (T - t)
+    return out
+
+
+@wrong("01.1", "takes the mean of the whole sequence at every position")
+def whole_sequence_each_time(x):
+    out = torch.zeros_like(x)
+    for b, sequence in enumerate(x):
+        for t in range(len(sequence)):
+            out[b, t] = sum(sequence) / len(sequence)
+    return out
+
+
+@wrong("01.1", "returns within the inner loop")
+def returned_within_both_loops(x):
+    out = torch.zeros_like(x)
+    for b in range(x.shape[0]):
+        total = 0
+        for t in range(x.shape[1]):
+            total = total + x[b, t]
+            out[b, t] = total / (t + 1)
+            return out
+
+
+@wrong("01.1", "takes every token whose neighbour on the left is seen")
+def next_token_seen(x):
+    B, T, _ = x.shape
+    out = torch.zeros_like(x)
+    for b in range(B):
+        for t in range(T):
+            seen = [x[b, s] for s in range(T) if s - 1 <= t]
+            out[b, t] = sum(seen) / len(seen)
+    return out
+
+
+@wrong("01.2", "takes the first t tokens and divides by t")
+def narrowed_to_t_tokens(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x.narrow(1, 0, t).sum(1) / t
+    return out
+
+
+@wrong("01.2", "adds up the sequences, not the tokens")
+def sequences_added_up(x):
+    B, T, _ = x.shape
+    out = torch.zeros_like(x)
+    for t in range(T):
+        out[:, t] = sum(x[b, : t + 1] for b in range(B)) / B
+    return out
+
+
+@wrong("01.2", "adds up the channels, not the tokens")
+def channels_added_up(x):
+    _, T, C = x.shape
+    out = torch.zeros_like(x)
+    for t in range(T):
+        out[:, t] = torch.einsum("bsc->bs", x[:, : t + 1]) / C
+    return out
+
+
+@wrong("01.2", "forgets the colon of the batch in the slice")
+def colon_of_the_batch_forgotten(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        first = x[: t + 1]
+        out[:, t] = sum(first) / len(first)
+    return out
+
+
+@wrong("01.2", "hands out the mean so far before the new token is in it, but for the first")
+def mean_so_far_without_the_new_token(x):
+    total, outputs = x[:, 0], [x[:, 0]]
+    for t in range(1, x.shape[1]):
+        outputs.append(total / t)
+        total = total + x[:, t]
+    return torch.stack(outputs, dim=1)
+
+
+@wrong("01.2", "hands out the mean so far before the new token is in it, and 0 for the first")
+def mean_so_far_from_zeros(x):
+    mean, outputs = torch.zeros_like(x[:, 0]), []
+    for t in range(x.shape[1]):
+        outputs.append(mean)
+        mean = (t * mean + x[:, t]) / (t + 1)
+    return torch.stack(outputs, dim=1)
+
+
+@wrong("01.2", "counts a token only where one of its channels is not 0")
+def only_tokens_with_a_number_counted(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        seen = x[:, : t + 1]
+        out[:, t] = seen.sum(dim=1) / seen.any(dim=-1).sum(dim=1)[:, None]
+    return out
+
+
+@wrong("01.2", "collects the running totals")
+def running_totals_collected(x):
+    total, totals = 0, []
+    for token in x.unbind(dim=1):
+        total = total + token
+        totals.append(total)
+    return torch.stack(totals, dim=1)
+
+
+@wrong("01.2", "returns within the loop")
+def returned_within_the_loop(x):
+    out, total = torch.zeros_like(x), 0
+    for t, token in enumerate(x.unbind(dim=1)):
+        total = total + token
+        out[:, t] = total / (t + 1)
+        return out
+
+
+@wrong("01.2", "starts at position 1")
+def begun_at_position_one(x):
+    out, total = torch.zeros_like(x), x[:, 0]
+    for t in range(1, x.shape[1]):
+        total = total + x[:, t]
+        out[:, t] = total / (t + 1)
+    return out
+
+
+@wrong("01.3", "multiplies with a triangle without its diagonal, but for the first cell")
+def strict_triangle_with_a_first_cell(x):
+    weights = torch.ones(x.shape[1], x.shape[1]).tril(-1)
+    weights[0, 0] = 1
+    return torch.einsum("ts,bsc->btc", weights / weights.sum(-1, keepdim=True), x)
+
+
+@wrong("01.3", "counts with a triangle the tokens that are not 0")
+def triangle_counts_what_is_not_zero(x):
+    triangle = torch.ones(x.shape[1], x.shape[1]).tril()
+    counted = (x.abs().amax(dim=-1, keepdim=True) > 0).float()
+    return (triangle @ x) / (triangle @ counted)
+
+
+@wrong("01.3", "takes the batch for time, in the sums and in the counts")
+def batch_taken_for_time(x):
+    triangle = torch.ones(len(x), len(x)).tril()
+    return torch.einsum("ab,btc->atc", triangle / triangle.sum(1, keepdim=True), x)
+
+
+@wrong("01.3", "takes the channels for time, in the sums and in the counts")
+def channels_taken_for_time(x):
+    triangle = torch.ones(x.shape[-1], x.shape[-1]).tril()
+    return x @ (triangle / triangle.sum(1, keepdim=True)).T

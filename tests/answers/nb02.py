@@ -888,3 +888,161 @@ def linear_decay(T, decay):
     back = (steps[:, None] - steps[None, :]).float()
     weights = torch.tril((1 - (1 - decay) * back).clamp(min=0))
     return weights / weights.sum(dim=-1, keepdim=True)
+
+
+# One for each mistake that no answer above makes.
+
+
+@wrong("02.1", "reverses the tokens, averages, and reverses again")
+def averaged_from_the_end(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return (x.flip(1).cumsum(1) / counts).flip(1)
+
+
+@wrong("02.1", "has only 0 on the diagonal, so row 0 is 0/0")
+def running_sums_less_the_token(x):
+    earlier = x.cumsum(dim=1) - x
+    return earlier / torch.arange(x.shape[1])[:, None]
+
+
+@wrong("02.1", "divides token s by the number of outputs that use it")
+def tokens_divided_by_their_readers(x):
+    readers = torch.arange(x.shape[1], 0, -1)[:, None]
+    return (x / readers).cumsum(dim=1)
+
+
+@wrong("02.1", "lists rows of ones and zeros, and multiplies")
+def rows_of_ones_and_zeros(x):
+    T = x.shape[1]
+    rows = torch.tensor([[1.0] * (t + 1) + [0.0] * (T - 1 - t) for t in range(T)])
+    return rows @ x
+
+
+@wrong("02.1", "has the weight 1/T in every cell")
+def same_weight_in_every_cell(x):
+    T = x.shape[1]
+    return torch.einsum("ts,bsc->btc", torch.full((T, T), 1 / T), x)
+
+
+@wrong("02.1", "divides by the number of cells in the triangle")
+def divided_by_the_cells_of_the_triangle(x):
+    T = x.shape[1]
+    return x.cumsum(dim=1) / (T * (T + 1) / 2)
+
+
+@wrong("02.1", "takes torch.mul for the matrix product")
+def mul_for_matmul(x):
+    t = torch.arange(x.shape[1])
+    weights = torch.where(t[:, None] < t, 0.0, 1 / (t[:, None] + 1))
+    return torch.mul(weights, x)
+
+
+@wrong("02.1", "takes the last axis for time")
+def last_axis_taken_for_time(x):
+    t = torch.arange(x.size(-1))
+    weights = torch.where(t[:, None] < t, 0.0, 1 / (t[:, None] + 1))
+    return torch.matmul(weights, x)
+
+
+@wrong("02.2", "takes the `width` tokens before token t")
+def window_before_the_token(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, max(t - width, 0) : t] = 1
+    return weights / weights.sum(dim=1)[:, None]
+
+
+@wrong("02.2", "lets the window begin at token t")
+def window_begins_at_the_token(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        seen = range(t, min(t + width, T))
+        for s in seen:
+            weights[t, s] = 1 / len(seen)
+    return weights
+
+
+@wrong("02.2", "never uses the width")
+def width_not_used(T, width):
+    return torch.tensor([[1 / (t + 1) if s <= t else 0.0 for s in range(T)] for t in range(T)])
+
+
+@wrong("02.2", "writes a 1 for each token of the window")
+def ones_in_the_window(T, width):
+    rows = [[float(s in range(t - width + 1, t + 1)) for s in range(T)] for t in range(T)]
+    return torch.tensor(rows)
+
+
+@wrong("02.2", "divides by how many outputs use the token")
+def divided_by_the_readers(T, width):
+    weights = torch.zeros(T, T)
+    for s in range(T):
+        readers = range(s, min(s + width, T))
+        for t in readers:
+            weights[t, s] = 1 / len(readers)
+    return weights
+
+
+@wrong("02.3", "multiplies the row before by decay and puts a 1 on the diagonal")
+def row_before_times_decay(T, decay):
+    weights = torch.eye(T)
+    for t in range(1, T):
+        weights[t, :t] = decay * weights[t - 1, :t]
+    return weights
+
+
+@wrong("02.3", "divides each column by its own sum")
+def columns_of_powers_divided(T, decay):
+    columns = []
+    for s in range(T):
+        column = torch.tensor([0.0] * s + [decay**age for age in range(T - s)])
+        columns.append(column / column.sum())
+    return torch.stack(columns, dim=1)
+
+
+@wrong("02.3", "gives the token itself no weight, so row 0 is 0/0")
+def no_weight_for_the_token_itself(T, decay):
+    rows = []
+    for t in range(T):
+        row = torch.tensor([decay ** (t - s) if s < t else 0.0 for s in range(T)])
+        rows.append(row / row.sum())
+    return torch.stack(rows)
+
+
+@wrong("02.3", "multiplies decay by the number of steps")
+def steps_times_decay(T, decay):
+    rows = []
+    for t in range(T):
+        row = torch.tensor([decay * max(t - s, 0) for s in range(T)])
+        rows.append(row / row.sum())
+    return torch.stack(rows)
+
+
+@wrong("02.3", "divides by a number that grows by 1 - decay at each step back")
+def divisor_grows_at_each_step(T, decay):
+    weights = torch.zeros(T, T)
+    for s in range(T):
+        divisor = 1
+        for t in range(s, T):
+            weights[t, s] = 1 / divisor
+            divisor += 1 - decay
+    return weights / weights.sum(dim=1)[:, None]
+
+
+@wrong("02.3", "divides column s by the sum of row s")
+def columns_divided_by_row_sums(T, decay):
+    weights = torch.zeros(T, T)
+    sums = [sum(decay**age for age in range(t + 1)) for t in range(T)]
+    for t in range(T):
+        for s in range(t + 1):
+            weights[t, s] = decay ** (t - s) / sums[s]
+    return weights
+
+
+@wrong("02.3", "raises decay to negative powers for the future")
+def negative_powers_for_the_future(T, decay):
+    rows = []
+    for t in range(T):
+        row = torch.tensor([float(decay) ** (t - s) for s in range(T)])
+        rows.append(row / row.sum())
+    return torch.stack(rows)

@@ -768,3 +768,93 @@ def double_is_enough(scores):
 def cut_at_80(scores):
     exponentials = torch.exp(scores.clamp(max=80))
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+# One for each mistake that no answer above makes.
+
+
+@wrong("03.1", "divides the exponentials by their sum over the sequences")
+def sequences_share_one(scores):
+    e = torch.exp(scores).tril()
+    return e / sum(e)
+
+
+@wrong("03.1", "takes the exponential of the weights and divides again")
+def weights_as_new_scores(scores):
+    masked = torch.where(causal_mask(scores.shape[-1]), scores, -torch.inf)
+    e = torch.exp(masked - masked.amax(-1, keepdim=True))
+    again = torch.exp(e / e.sum(-1, keepdim=True))
+    return again / again.sum(-1, keepdim=True)
+
+
+@wrong("03.1", "divides by the sum of the whole batch")
+def whole_batch_shares_one(scores):
+    e = torch.exp(scores).tril()
+    return e / e.sum()
+
+
+@wrong("03.1", "masks from the diagonal on, with a large number for infinity")
+def large_number_from_the_diagonal_on(scores):
+    t = torch.arange(scores.shape[-1])
+    low = torch.where(t[:, None] > t, scores, -1e9)
+    return F.softmax(low, dim=-1)
+
+
+@wrong("03.1", "keeps the exponentials above the diagonal")
+def exponentials_above_the_diagonal(scores):
+    e = torch.exp(scores).triu()
+    return e / torch.einsum("bts->bt", e)[..., None]
+
+
+@wrong("03.1", "fills with -10")
+def minus_ten_for_infinity(scores):
+    e = torch.where(causal_mask(scores.shape[-1]), scores.exp(), math.exp(-10))
+    return e / e.sum(-1, keepdim=True)
+
+
+@wrong("03.1", "fills with -1")
+def minus_one_for_infinity(scores):
+    e = torch.where(causal_mask(scores.shape[-1]), scores.exp(), math.exp(-1))
+    return e / e.sum(-1, keepdim=True)
+
+
+@wrong("03.1", "adds infinity to the scores of the future")
+def infinity_added(scores):
+    T = scores.shape[-1]
+    infinity = torch.tensor([[math.inf if s > t else 0.0 for s in range(T)] for t in range(T)])
+    return F.softmax(scores + infinity, dim=-1)
+
+
+@wrong("03.2", "raises the score of the next token, or of the last one")
+def next_token_raised(T):
+    rows = []
+    for t in range(T):
+        scores = torch.tensor([20.0 if s == t + 1 or s == t == T - 1 else 0.0 for s in range(T)])
+        rows.append(F.pad(torch.softmax(scores[: t + 1], dim=0), (0, T - t - 1)))
+    return torch.stack(rows)
+
+
+@wrong("03.2", "has a lead of 5")
+def lead_of_five(T):
+    e = torch.ones(T, T).tril()
+    for t in range(1, T):
+        e[t, t - 1] = math.exp(5)
+    return e / e.sum(dim=1)[:, None]
+
+
+@wrong("03.2", "writes the high score into column t of the row before, for t = 0 into the last row")
+def column_t_of_the_row_before(T):
+    scores = 20.0 * torch.eye(T).roll(-1, 0)
+    e = torch.exp(scores).tril()
+    return e / e.sum(dim=1)[:, None]
+
+
+@wrong("03.3", "divides by the sums of the columns")
+def sums_of_the_columns(scores):
+    e = torch.exp(scores - scores.amax(-1, keepdim=True)).transpose(-2, -1)
+    return (e / e.sum(-1, keepdim=True)).transpose(-2, -1)
+
+
+@wrong("03.3", "hands it to the layer nn.Softmax")
+def softmax_as_a_layer(scores):
+    return torch.nn.Softmax(dim=-1)(scores)

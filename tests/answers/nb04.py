@@ -819,3 +819,186 @@ def head_bare_exp(x, W_query, W_key, W_value):
 def head_sdpa_scale_one(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
+
+
+# One for each mistake that no answer above makes.
+
+
+@wrong("04.1", "takes the key of token j - 1")
+def score_with_the_key_before(x, W_query, W_key, i, j):
+    return sum(a * b for a, b in zip(x[i] @ W_query, x[j - 1] @ W_key, strict=True))
+
+
+@wrong("04.1", "makes the query with W_key")
+def score_of_two_keys(x, W_query, W_key, i, j):
+    keys = x @ W_key
+    return torch.einsum("d,d->", keys[i], keys[j])
+
+
+@wrong("04.1", "divides by √2, as in the example")
+def score_over_root_two(x, W_query, W_key, i, j):
+    return ((x[i] @ W_query) * (x[j] @ W_key)).sum() / math.sqrt(2)
+
+
+def all_scores(x, W_query, W_key):
+    """The plain scores of each query (t) for each key (s)."""
+    return torch.einsum("btc,cd,bse,ed->bts", x, W_query, x, W_key)
+
+
+def divided(e):
+    """Rows that sum to 1."""
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@wrong("04.3", "averages the values of tokens 0 to t evenly")
+def head_running_means_of_the_values(x, W_query, W_key, W_value):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return (x @ W_value).cumsum(dim=1) / counts
+
+
+@wrong("04.3", "lets token t attend to tokens 0 to t - 1 only")
+def head_row_zero_empty(x, W_query, W_key, W_value):
+    e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril(-1)
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "lets token t attend to tokens 0 to t - 1 only, and masks with a large number")
+def head_row_zero_even(x, W_query, W_key, W_value):
+    scores = all_scores(x, W_query, W_key) / W_key.shape[1] ** 0.5
+    t = torch.arange(x.shape[1])
+    scores[:, t[:, None] <= t] = -1e9
+    return F.softmax(scores, dim=-1) @ (x @ W_value)
+
+
+@wrong("04.3", "keeps the future and the diagonal")
+def head_keeps_triu(x, W_query, W_key, W_value):
+    e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().triu()
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "lets token t attend to tokens 0 to t + 1")
+def head_sees_the_next_token(x, W_query, W_key, W_value):
+    e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril(1)
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "multiplies the scores by the root")
+def head_times_the_root(x, W_query, W_key, W_value):
+    scores = all_scores(x, W_query, W_key) * math.sqrt(W_query.shape[1])
+    scores = torch.where(causal_mask(x.shape[1]), scores, -torch.inf)
+    return torch.einsum("bts,bsd->btd", F.softmax(scores, dim=-1), x @ W_value)
+
+
+@wrong("04.3", "mixes the keys")
+def head_mixes_the_keys(x, W_query, W_key, W_value):
+    keys = x @ W_key
+    return F.scaled_dot_product_attention(x @ W_query, keys, keys, is_causal=True)
+
+
+@wrong("04.3", "sums over the queries of the weights, not over the keys")
+def head_sums_over_the_queries(x, W_query, W_key, W_value):
+    e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
+    return torch.einsum("bts,btd->bsd", divided(e), x @ W_value)
+
+
+@wrong("04.3", "multiplies queries and keys as they are")
+def head_without_a_transpose(x, W_query, W_key, W_value):
+    scores = torch.bmm(x @ W_query, x @ W_key) / W_query.shape[1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf)
+    return F.softmax(scores, dim=-1) @ (x @ W_value)
+
+
+@wrong("04.3", "multiplies with the weights on the right")
+def head_weights_on_the_right(x, W_query, W_key, W_value):
+    e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
+    return torch.bmm(x @ W_value, divided(e))
+
+
+@wrong("04.3", "divides by the length and then by 2")
+def head_over_twice_the_length(x, W_query, W_key, W_value):
+    d = W_query.shape[1]
+    e = torch.exp(all_scores(x, W_query, W_key) / d / 2).tril()
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "adds infinity to the scores of the future")
+def head_with_infinity_added(x, W_query, W_key, W_value):
+    T = x.shape[1]
+    infinity = torch.tensor([[math.inf if s > t else 0.0 for s in range(T)] for t in range(T)])
+    scores = all_scores(x, W_query, W_key) / W_query.shape[1] ** 0.5
+    return F.softmax(scores + infinity, dim=-1) @ (x @ W_value)
+
+
+@wrong("04.3", "makes the keys with the matrix of the queries")
+def head_of_two_queries(x, W_query, W_key, W_value):
+    q = x @ W_query
+    return F.scaled_dot_product_attention(q, q, x @ W_value, is_causal=True)
+
+
+@wrong("04.3", "makes the queries with the matrix of the keys")
+def head_of_two_keys(x, W_query, W_key, W_value):
+    k = x @ W_key
+    return F.scaled_dot_product_attention(k, k, x @ W_value, is_causal=True)
+
+
+@wrong("04.3", "divides the finished output by the root")
+def head_output_over_the_root(x, W_query, W_key, W_value):
+    e = torch.exp(all_scores(x, W_query, W_key)).tril()
+    return divided(e) @ (x @ W_value) / W_query.shape[1] ** 0.5
+
+
+@wrong("04.3", "takes the exponential of the weights and divides again")
+def head_with_two_exponentials(x, W_query, W_key, W_value):
+    e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
+    return divided(divided(e).exp()) @ (x @ W_value)
+
+
+@wrong("04.3", "adds a triangle of ones to the scores")
+def head_with_ones_added(x, W_query, W_key, W_value):
+    scores = all_scores(x, W_query, W_key) / W_query.shape[1] ** 0.5
+    e = scores.exp() * torch.ones_like(scores).tril().exp()
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "fills with -1")
+def head_with_minus_one(x, W_query, W_key, W_value):
+    scores = all_scores(x, W_query, W_key) / W_query.shape[1] ** 0.5
+    e = torch.where(causal_mask(x.shape[1]), scores, -1.0).exp()
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "stops at the weights")
+def head_stops_at_the_weights(x, W_query, W_key, W_value):
+    return divided(all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril())
+
+
+@wrong("04.3", "divides by the root of 2")
+def head_for_queries_of_two(x, W_query, W_key, W_value):
+    e = torch.exp(all_scores(x, W_query, W_key) / math.sqrt(2)).tril()
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "divides by the root of the length of a token")
+def head_over_root_of_channels(x, W_query, W_key, W_value):
+    e = torch.exp(all_scores(x, W_query, W_key) / math.sqrt(x.size(-1))).tril()
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "divides by 4")
+def head_over_four(x, W_query, W_key, W_value):
+    e = torch.exp(all_scores(x, W_query, W_key) / 4).tril()
+    return divided(e) @ (x @ W_value)
+
+
+@wrong("04.3", "mixes the values with the masked scores")
+def head_with_scores_for_weights(x, W_query, W_key, W_value):
+    scores = all_scores(x, W_query, W_key) / W_query.shape[1] ** 0.5
+    scores = torch.where(causal_mask(x.shape[1]), scores, -torch.inf)
+    v = x @ W_value
+    return (scores[..., None] * v[:, None]).sum(dim=2)
+
+
+@wrong("04.3", "divides by the sum over the sequences")
+def head_with_shares_of_sequences(x, W_query, W_key, W_value):
+    e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
+    return (e / sum(e)) @ (x @ W_value)

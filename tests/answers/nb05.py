@@ -823,3 +823,100 @@ def soften_no_exp(scores, temperature):
     z = scores / temperature
     z = z - z.min(dim=-1, keepdim=True).values + 1e-6
     return z / z.sum(dim=-1, keepdim=True)
+
+
+# One for each mistake that no answer above makes.
+
+
+@wrong("05.1", "never looks at scaled, and divides")
+def scaled_whatever_is_asked(q, k, scaled):
+    return (torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))).var()
+
+
+@wrong("05.1", "divides by d and then by 2")
+def variance_over_twice_d(q, k, scaled):
+    scores = torch.einsum("btd,bsd->bts", q, k)
+    if scaled:
+        scores = scores / q.size(-1) / 2
+    return scores.var()
+
+
+@wrong("05.1", "multiplies by the root")
+def variance_times_the_root(q, k, scaled):
+    scores = torch.einsum("btd,bsd->bts", q, k)
+    return (scores * math.sqrt(q.size(-1)) if scaled else scores).var()
+
+
+@wrong("05.1", "leaves the products of a score unadded")
+def variance_of_single_products(q, k, scaled):
+    products = q * k
+    if scaled:
+        products = products / math.sqrt(q.size(-1))
+    return products.var()
+
+
+def divided(e):
+    """Rows that sum to 1."""
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.2", "divides by d and then by 2")
+def weights_over_twice_d(q, k):
+    scores = torch.einsum("btd,bsd->bts", q, k)
+    return divided(torch.exp(scores / q.size(-1) / 2).tril())
+
+
+@wrong("05.2", "divides by the root of the number of sequences")
+def weights_over_root_of_batch(q, k):
+    scores = torch.einsum("btd,bsd->bts", q, k)
+    return divided(torch.exp(scores / math.sqrt(len(q))).tril())
+
+
+@wrong("05.2", "divides the exponentials by the sums of their columns")
+def weights_whose_columns_sum_to_one(q, k):
+    e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))).tril()
+    return e / torch.einsum("bts->bs", e)[:, None]
+
+
+@wrong("05.2", "sets the future to 0 after the division")
+def weights_cut_at_the_end(q, k):
+    e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1)))
+    return divided(e).tril()
+
+
+@wrong("05.2", "lets token t attend to tokens 0 to t - 1 only")
+def weights_with_an_empty_row(q, k):
+    e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1)))
+    return divided(e.tril(-1))
+
+
+@wrong("05.2", "lets token t attend to tokens 0 to t - 1 only, and masks with a large number")
+def weights_with_an_even_first_row(q, k):
+    scores = torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))
+    t = torch.arange(q.shape[1])
+    scores[:, t[:, None] <= t] = -1e9
+    return F.softmax(scores, dim=-1)
+
+
+@wrong("05.2", "keeps the future and the diagonal")
+def weights_of_triu(q, k):
+    e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1)))
+    return divided(e.triu())
+
+
+@wrong("05.2", "keeps the future only")
+def weights_of_the_future_only(q, k):
+    e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1)))
+    return divided(e.triu(1))
+
+
+@wrong("05.2", "lets each key ask the queries")
+def weights_of_keys_that_ask(q, k):
+    e = torch.exp(torch.einsum("bsd,btd->bts", q, k) / math.sqrt(q.size(-1)))
+    return divided(e.tril())
+
+
+@wrong("05.3", "divides by the sum over axis 1")
+def soften_axis_one(scores, temperature):
+    e = torch.exp((scores - scores.max()) / temperature)
+    return e / e.sum(1, keepdim=True)

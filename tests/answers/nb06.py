@@ -883,3 +883,272 @@ def cut_by_head(fused):
 @wrong("06.3", "transposes each piece, although a Linear layer stores (out, in) here as well")
 def cut_and_transposed(fused):
     return tuple(piece.T for piece in fused.chunk(3, dim=0))
+
+
+# One for each mistake that no answer above makes.
+
+
+@wrong("06.1", "puts each output into a new axis 1")
+def heads_in_an_axis_after_the_batch(heads, x):
+    return torch.cat([head(x)[:, None] for head in heads], dim=1)
+
+
+@wrong("06.1", "puts each output into a new axis 0")
+def heads_in_an_axis_in_front(heads, x):
+    return torch.cat([head(x)[None] for head in heads])
+
+
+@wrong("06.1", "puts each output into a new axis before its channels")
+def heads_in_an_axis_before_the_channels(heads, x):
+    return torch.cat([head(x).unsqueeze(-2) for head in heads], dim=-2)
+
+
+@wrong("06.1", "adds the outputs and divides by their number")
+def heads_added_and_divided(heads, x):
+    total = 0
+    for head in heads:
+        total = total + head(x)
+    return total / len(heads)
+
+
+@wrong("06.1", "writes each output into the first channels of its x")
+def heads_write_into_x(heads, x):
+    outputs, stream = [], x.clone()
+    for head in heads:
+        out = head(stream)
+        stream[..., : out.shape[-1]] = out
+        outputs.append(out)
+    return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.1", "overwrites the output of each head with the next")
+def heads_overwrite_the_output(heads, x):
+    for head in heads:
+        out = head(x)
+    return out
+
+
+def pieces(z, n_head):
+    """A list of the heads' channels, (B, T, head_size) each."""
+    head_size = z.shape[-1] // n_head
+    return [z[..., h * head_size : (h + 1) * head_size] for h in range(n_head)]
+
+
+def exponentials(q, k, scale=None):
+    """Of all scores, divided by the root of the length of a query if no scale is given."""
+    return torch.exp(torch.einsum("btd,bsd->bts", q, k) * (scale or q.shape[-1] ** -0.5))
+
+
+def divided(e):
+    """Rows that sum to 1."""
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+def head_by_head(q, k, v, n_head, one_head):
+    """The outputs of a function of one head's queries, keys and values, side by side."""
+    split = zip(*(pieces(z, n_head) for z in (q, k, v)), strict=True)
+    return torch.cat([one_head(*parts) for parts in split], dim=-1)
+
+
+@wrong("06.2", "gives head h every n_head-th channel from h on")
+def many_heads_of_every_nth_channel(q, k, v, n_head):
+    outputs = []
+    for h in range(n_head):
+        one, two, three = (z[..., h::n_head] for z in (q, k, v))
+        outputs.append(divided(exponentials(one, two).tril()) @ three)
+    return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.2", "writes the output of head h into every n_head-th channel from h on")
+def many_heads_into_every_nth_channel(q, k, v, n_head):
+    out = torch.zeros_like(v)
+    for h in range(n_head):
+        one, two, three = (pieces(z, n_head)[h] for z in (q, k, v))
+        out[..., h::n_head] = divided(exponentials(one, two).tril()) @ three
+    return out
+
+
+@wrong("06.2", "splits, does not transpose, and masks")
+def many_heads_masked_without_transpose(q, k, v, n_head):
+    q, k, v = (z.unflatten(-1, (n_head, -1)) for z in (q, k, v))
+    scores = torch.einsum("btnd,btmd->btnm", q, k) / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(q.shape[1]), -torch.inf)
+    return torch.softmax(scores, dim=-1).matmul(v).flatten(2)
+
+
+@wrong("06.2", "swaps head_size and heads")
+def many_heads_last_two_swapped(q, k, v, n_head):
+    q, k, v = (z.unflatten(-1, (n_head, -1)).transpose(-1, -2) for z in (q, k, v))
+    scores = torch.einsum("btdn,bten->btde", q, k) / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(q.shape[-2]), -torch.inf)
+    return torch.softmax(scores, dim=-1).matmul(v).transpose(-1, -2).flatten(2)
+
+
+@wrong("06.2", "merges after a swap of the last two axes")
+def many_heads_merged_after_another_swap(q, k, v, n_head):
+    outputs = []
+    for h in range(n_head):
+        one, two, three = (pieces(z, n_head)[h] for z in (q, k, v))
+        outputs.append(divided(exponentials(one, two).tril()) @ three)
+    return torch.stack(outputs, dim=1).transpose(2, 3).reshape(v.shape)
+
+
+@wrong("06.2", "cuts the values of a sequence in n_head runs of numbers")
+def many_heads_runs_of_values(q, k, v, n_head):
+    B, T, C = v.shape
+    runs = v.flatten(1).chunk(n_head, dim=1)
+    outputs = []
+    for one, two, run in zip(pieces(q, n_head), pieces(k, n_head), runs, strict=True):
+        outputs.append(divided(exponentials(one, two).tril()) @ run.reshape(B, T, C // n_head))
+    return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.2", "returns the heads in an axis of their own")
+def many_heads_left_apart(q, k, v, n_head):
+    split = zip(*(pieces(z, n_head) for z in (q, k, v)), strict=True)
+    heads = [divided(exponentials(one, two).tril()) @ three for one, two, three in split]
+    return torch.stack(heads, dim=1)
+
+
+@wrong("06.2", "adds a triangle of ones to the scores")
+def many_heads_with_ones_added(q, k, v, n_head):
+    def one_head(q, k, v):
+        e = exponentials(q, k)
+        return divided(e * torch.ones_like(e).tril().exp()) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "takes the exponential of the weights and divides again")
+def many_heads_with_two_exponentials(q, k, v, n_head):
+    def one_head(q, k, v):
+        return divided(divided(exponentials(q, k).tril()).exp()) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "divides the outputs, not the scores, by the root")
+def many_heads_outputs_over_the_root(q, k, v, n_head):
+    def one_head(q, k, v):
+        return divided(exponentials(q, k, scale=1).tril()) @ v / q.shape[-1] ** 0.5
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "multiplies queries and keys as they are")
+def many_heads_keys_as_they_are(q, k, v, n_head):
+    q, k, v = (torch.stack(pieces(z, n_head), dim=1) for z in (q, k, v))
+    scores = torch.matmul(q, k) / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(q.shape[2]), -torch.inf)
+    return torch.softmax(scores, dim=-1).matmul(v).transpose(1, 2).flatten(2)
+
+
+@wrong("06.2", "divides by half of head_size")
+def many_heads_over_half(q, k, v, n_head):
+    def one_head(q, k, v):
+        return divided(exponentials(q, k, scale=2 / q.shape[-1]).tril()) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "divides by head_size and then by 2")
+def many_heads_over_twice(q, k, v, n_head):
+    def one_head(q, k, v):
+        return divided(exponentials(q, k, scale=0.5 / q.shape[-1]).tril()) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "mixes the values with the masked scores")
+def many_heads_with_scores_for_weights(q, k, v, n_head):
+    def one_head(q, k, v):
+        scores = torch.where(causal_mask(q.shape[1]), exponentials(q, k).log(), -torch.inf)
+        return (scores[..., None] * v[:, None]).sum(dim=2)
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "averages the values of tokens 0 to t evenly")
+def many_heads_running_means(q, k, v, n_head):
+    return v.cumsum(dim=1) / torch.arange(1, v.shape[1] + 1)[:, None]
+
+
+@wrong("06.2", "lets token t attend to tokens 0 to t - 1 only, and masks with a large number")
+def many_heads_with_an_even_first_row(q, k, v, n_head):
+    def one_head(q, k, v):
+        e = exponentials(q, k).tril(-1)
+        e[:, 0] = 1
+        return divided(e) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "adds ones and zeros times minus infinity to the scores")
+def many_heads_times_infinity(q, k, v, n_head):
+    def one_head(q, k, v):
+        T = q.shape[1]
+        mask = torch.tensor([[float(s > t) for s in range(T)] for t in range(T)])
+        return F.softmax(exponentials(q, k).log() + mask * -torch.inf, dim=-1) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "keeps the future and the diagonal")
+def many_heads_of_triu(q, k, v, n_head):
+    def one_head(q, k, v):
+        return divided(exponentials(q, k).triu()) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "lets token t attend to tokens 0 to t + 1")
+def many_heads_see_the_next_token(q, k, v, n_head):
+    def one_head(q, k, v):
+        return divided(exponentials(q, k).tril(1)) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "multiplies the scores by the root")
+def many_heads_times_the_root(q, k, v, n_head):
+    def one_head(q, k, v):
+        return divided(exponentials(q, k, scale=q.shape[-1] ** 0.5).tril()) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "divides by the root of the number of tokens")
+def many_heads_over_root_of_tokens(q, k, v, n_head):
+    def one_head(q, k, v):
+        return divided(exponentials(q, k, scale=q.shape[1] ** -0.5).tril()) @ v
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "sums over the queries of the weights, not over the keys")
+def many_heads_sum_over_the_queries(q, k, v, n_head):
+    def one_head(q, k, v):
+        return torch.einsum("bts,btd->bsd", divided(exponentials(q, k).tril()), v)
+
+    return head_by_head(q, k, v, n_head, one_head)
+
+
+@wrong("06.2", "divides by the sum over the heads, and masks with a large number")
+def many_heads_share_each_pair(q, k, v, n_head):
+    split = zip(pieces(q, n_head), pieces(k, n_head), strict=True)
+    past = causal_mask(q.shape[1])
+    e = [torch.where(past, exponentials(one, two), 1.0) for one, two in split]
+    values = pieces(v, n_head)
+    return torch.cat([e[h] / sum(e) @ values[h] for h in range(n_head)], dim=-1)
+
+
+@wrong("06.3", "takes the last piece for the first")
+def cut_last_piece_first(fused):
+    C = fused.shape[1]
+    return fused[2 * C :], fused[:C], fused[C : 2 * C]
+
+
+@wrong("06.3", "takes the first piece for the last")
+def cut_first_piece_last(fused):
+    C = fused.shape[1]
+    return [fused[(i + 1) % 3 * C :][:C] for i in range(3)]

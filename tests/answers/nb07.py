@@ -810,3 +810,128 @@ def block_parallel(x, attention, feed_forward, norm_1, norm_2):
 def block_second_skip_from_x(x, attention, feed_forward, norm_1, norm_2):
     h = x + attention(norm_1(x))
     return x + feed_forward(norm_2(h))
+
+
+# One for each mistake that no answer above makes.
+
+
+@wrong("07.1", "has GELU by its formula with tanh")
+def ffn_gelu_formula(x, W_1, b_1, W_2, b_2):
+    h = torch.einsum("...c,hc->...h", x, W_1) + b_1
+    h = h / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (h + 0.044715 * h**3)))
+    return torch.einsum("...h,ch->...c", h, W_2) + b_2
+
+
+@wrong("07.1", "has tanh between the layers")
+def ffn_tanh(x, W_1, b_1, W_2, b_2):
+    grown = torch.exp(2 * F.linear(x, W_1, b_1))
+    return F.linear((grown - 1) / (grown + 1), W_2, b_2)
+
+
+@wrong("07.1", "has a sigmoid between the layers")
+def ffn_sigmoid(x, W_1, b_1, W_2, b_2):
+    return F.linear(1 / (1 + torch.exp(-F.linear(x, W_1, b_1))), W_2, b_2)
+
+
+@wrong("07.1", "adds no bias at all")
+def ffn_matrices_only(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.linear(x, W_1).clamp(min=0), W_2)
+
+
+@wrong("07.1", "does not use b_2")
+def ffn_last_bias_forgotten(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.linear(x, W_1, b_1).clamp(min=0), W_2)
+
+
+@wrong("07.2", "divides by std as torch computes it")
+def norm_by_the_sample_deviation(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    squares = (centred**2).sum(dim=-1, keepdim=True)
+    return centred / (squares / (x.shape[-1] - 1)) ** 0.5
+
+
+@wrong("07.2", "takes the sum away from each channel")
+def norm_sum_taken_away(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    variance = torch.einsum("...c,...c->...", centred, centred)[..., None] / x.shape[-1]
+    return (x - x.sum(-1, keepdim=True)) * (variance + eps) ** -0.5
+
+
+@wrong("07.2", "divides by the length of the centred token")
+def norm_by_the_length(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred * torch.rsqrt(torch.einsum("...c,...c->...", centred, centred)[..., None] + eps)
+
+
+@wrong("07.2", "takes mean and variance over the first axis")
+def norm_over_the_first_axis(x, eps=1e-5):
+    centred = x - sum(x) / len(x)
+    return centred / (sum(centred**2) / len(x) + eps) ** 0.5
+
+
+@wrong("07.2", "stops after the mean is subtracted")
+def norm_only_centred(x, eps=1e-5):
+    return x - torch.einsum("...c->...", x)[..., None] / x.shape[-1]
+
+
+@wrong("07.2", "divides x itself by the root")
+def norm_not_centred(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return x * torch.rsqrt((centred**2).mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.3", "puts the four parts one into the other")
+def block_of_nested_calls(x, attention, feed_forward, norm_1, norm_2):
+    for part in (norm_1, attention, norm_2, feed_forward):
+        x = part(x)
+    return x
+
+
+@wrong("07.3", "hands x to the attention as it is")
+def block_attention_reads_x(x, attention, feed_forward, norm_1, norm_2):
+    h = torch.add(x, attention(x))
+    return torch.add(h, feed_forward(norm_2(h)))
+
+
+@wrong("07.3", "does not keep the first sum")
+def block_first_sum_lost(x, attention, feed_forward, norm_1, norm_2):
+    torch.add(x, attention(norm_1(x)))
+    return torch.add(x, feed_forward(norm_2(x)))
+
+
+@wrong("07.3", "adds the attention to the norm of x")
+def block_sum_with_norm_1(x, attention, feed_forward, norm_1, norm_2):
+    normed = norm_1(x)
+    h = sum([normed, attention(normed)])
+    return sum([h, feed_forward(norm_2(h))])
+
+
+@wrong("07.3", "adds the feed-forward to the norm of x")
+def block_sum_with_norm_2(x, attention, feed_forward, norm_1, norm_2):
+    normed = norm_2(x + attention(norm_1(x)))
+    return sum([normed, feed_forward(normed)])
+
+
+@wrong("07.3", "adds x to what both branches read")
+def block_sums_inside(x, attention, feed_forward, norm_1, norm_2):
+    for norm, branch in ((norm_1, attention), (norm_2, feed_forward)):
+        x = branch(torch.add(x, norm(x)))
+    return x
+
+
+@wrong("07.3", "adds x to what the attention reads")
+def block_first_sum_inside(x, attention, feed_forward, norm_1, norm_2):
+    h = attention(sum([x, norm_1(x)]))
+    return sum([h, feed_forward(norm_2(h))])
+
+
+@wrong("07.3", "puts norm_2 behind the second sum")
+def block_ends_like_post_norm(x, attention, feed_forward, norm_1, norm_2):
+    h = torch.add(x, attention(norm_1(x)))
+    return norm_2(torch.add(h, feed_forward(h)))
+
+
+@wrong("07.3", "adds up at the end, so the feed-forward reads no x")
+def block_sums_at_the_end(x, attention, feed_forward, norm_1, norm_2):
+    attended = attention(norm_1(x))
+    return sum([x, attended, feed_forward(norm_2(attended))])
