@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises, written by people who had not seen the list of mistakes.
+"""Wrong answers to the exercises, written by people who had not seen the mistakes' code.
 
 The last ones of each file were written from a mistake's name and message, without its code.
 """

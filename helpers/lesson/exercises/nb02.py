@@ -367,6 +367,14 @@ DECAY_WEIGHTS = Exercise(
             "fades linearly",
             change=(
                 "decay ** age.clamp(min=0).float()",
+                "(1 - (1 - decay) * age.clamp(min=0)).clamp(min=0)",
+            ),
+            message="The same amount is subtracted at each step back. The weight must fall by the same factor: 1, decay, decay², …",
+        ),
+        Mistake(
+            "divided by the age",
+            change=(
+                "decay ** age.clamp(min=0).float()",
                 "1 / (1 + (1 - decay) * age.clamp(min=0))",
             ),
             message="The weight must fall by the same factor at each step back: 1, decay, decay², …",

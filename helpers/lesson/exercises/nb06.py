@@ -322,7 +322,7 @@ MANY_HEADS = Exercise(
         Mistake(
             ".mT instead of transpose(1, 2)",
             function=_last_axes_swapped,
-            message=".mT swaps the last two axes: (B, T, head_size, n_head), and tokens never meet. Swap the tokens with the heads: transpose(1, 2).",
+            message="At the split, .mT swaps the last two axes: (B, T, head_size, n_head), and tokens never meet. Swap the tokens with the heads: transpose(1, 2).",
         ),
         Mistake(
             "merged with .mT",
