@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import nbformat
 import pytest
 
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS
 from helpers.lesson.question import Choice
 from tests.proofs import LOOKED_AT, PROOFS, Text, fingerprint, load, nb07, prove
+from tools.notebooks import SOURCE as NOTEBOOKS
+from tools.prose_numbers import numbers
 
 load()
 PLAIN = ("00.p2", "01.p1", "02.p1", "05.p2")  # quick predictions about numbers or shapes
@@ -33,6 +36,34 @@ def test_somebody_looked_at_the_proof_after_the_last_edit(id_):
     assert now == LOOKED_AT[id_], (
         f"A text of {id_} was edited. Read its proof in tests/proofs/nb{id_[:2]}.py: is it still "
         f'one of the new text, word by word? Then write @proves("{id_}", "{now}").'
+    )
+
+
+# No code prints what these ask for: an order of magnitude, or a variance that the text derives.
+PRINTED_NOWHERE = {"01.p3", "02.p2", "05.p1", "07.p2"}
+WITH_NUMBERS = [id_ for id_, p in PREDICTIONS.items() if numbers(p.choices[p.answer].text)]
+
+
+@pytest.mark.parametrize("id_", [id_ for id_ in WITH_NUMBERS if id_ not in PRINTED_NOWHERE])
+def test_the_notebook_shows_the_numbers_of_the_right_choice(id_):
+    prediction = PREDICTIONS[id_]
+    (path,) = NOTEBOOKS.glob(f"{id_[:2]}_*.ipynb")
+    cells = [c for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    asked = next(i for i, cell in enumerate(cells) if f'predict("{id_}")' in cell.source)
+    near = [output for i in (asked - 1, asked + 1, asked + 2) for output in cells[i].outputs]
+    right = numbers(prediction.choices[prediction.answer].text)
+    assert any(stand_together(right, numbers(words_of(output))) for output in near)
+
+
+def words_of(output):
+    return output.get("text") or output.get("data", {}).get("text/plain", "")
+
+
+def stand_together(wanted, shown):
+    runs = [shown[i : i + len(wanted)] for i in range(len(shown))]
+    return any(
+        len(run) == len(wanted) and all(w.shows(s.value) for w, s in zip(wanted, run, strict=True))
+        for run in runs
     )
 
 
