@@ -82,7 +82,7 @@ def sums_of(exercise, mistake, arguments, axis):
 
 def sizes_of(exercise, arguments):
     names = list(inspect.signature(exercise.reference).parameters)
-    sizes = dict(zip(names, arguments, strict=True)) | exercise._sizes(arguments)
+    sizes = dict(zip(names, arguments, strict=False)) | exercise._sizes(arguments)  # but defaults
     return {"head_size": sizes.get("d")} | sizes
 
 
@@ -112,6 +112,29 @@ def test_rows_and_columns_sum_to_what_the_message_says(exercise, mistake, told):
             if "last" in excepted:
                 assert near(sums[..., -1], 1)
             assert are(sums, said, sizes_of(exercise, arguments)), said
+
+
+def says_size(_, sentence):
+    found = re.search(r"(several|\S+) times too (large|small)", sentence)
+    return found and found.groups()
+
+
+@pytest.mark.parametrize(("exercise", "mistake", "told"), cases_for(says_size))
+def test_a_result_is_as_many_times_too_large_or_too_small_as_the_message_says(
+    exercise, mistake, told
+):
+    many, way = told
+    ratios = []
+    for arguments in exercise.inputs:
+        wrong, right = mistake.code(*arguments), exercise.reference(*arguments)
+        sizes = wrong.norm(dim=-1) / right.norm(dim=-1)
+        ratio = sizes if way == "large" else 1 / sizes
+        if many != "several":
+            size = sizes_of(exercise, arguments)[many.removeprefix("√")]
+            factor = math.sqrt(size) if many.startswith("√") else size
+            assert ratio.median().item() == pytest.approx(factor, rel=0.01)
+        ratios.append(ratio)
+    assert max(one.max() for one in ratios) > 2 and min(one.min() for one in ratios) > 0.99
 
 
 def says_together(exercise, sentence):
