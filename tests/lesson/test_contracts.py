@@ -158,6 +158,12 @@ def product_for_each_sequence(x):
     return torch.stack([weights @ s for s in x])
 
 
+def product_for_each_token(x):
+    ones = torch.ones(x.shape[1], x.shape[1]).tril()
+    weights = ones / ones.sum(1, keepdim=True)
+    return torch.stack([row @ x for row in weights], dim=1)
+
+
 def no_product(x):
     return x.cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None]
 
@@ -184,6 +190,7 @@ REFUSED = [
     ("01.3", loop_over_tokens, "loops over the tokens"),
     ("01.3", loop_hidden_in_a_list, "loops over the"),
     ("02.1", product_for_each_sequence, "loops over the sequences"),
+    ("02.1", product_for_each_token, "loops over the tokens"),
     ("02.1", no_product, "asks for a matrix product"),
     ("07.2", statistics_rounded, "not for eps = 1"),
 ]

@@ -199,8 +199,13 @@ def test_reference(name, snapshot):
     assert "\n".join([shown.alt, "", str(shown), "", reading.listing(figure)]) == snapshot
 
 
-def test_reference_sizes(snapshot):
+@pytest.mark.parametrize("more", ["", " and a title that is much too long for one line" * 3])
+def test_reference_sizes(more, snapshot, monkeypatch):
     """How large each example is: least widths, and what is broken into lines or made smaller."""
+    heading = base.heading
+    monkeypatch.setattr(
+        base, "heading", lambda title, *size: heading(title and title + more, *size)
+    )
     sizes = {name: reading.size_of(EXAMPLES[name]().figure()) for name in EXAMPLES}
     told = [f"{name}: {wide:.1f} x {high:.1f}" for name, (wide, high) in sizes.items()]
     assert "\n".join(told) == snapshot

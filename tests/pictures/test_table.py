@@ -65,9 +65,11 @@ def test_classes_and_styles_describe_the_same_looks(size):
     styles = re.findall(r' style="([^"]*)"', inline)
     assert styled_by_classes(short, size) == styles
     assert len(short) < len(inline) / 2
-    for css in (CSS, SIZES[size]):
-        for declarations in css.values():
-            assert declarations in STYLESHEET
+    rules = dict(re.findall(r"([^{}<>]+)\{([^{}]*)\}", STYLESHEET))
+    for css, of_size in ((CSS, ""), (SIZES[size], f".{size}" if size else "")):
+        for name, declarations in css.items():
+            element = "" if name == "table" else f" {name}"
+            assert rules[3 * ".attention-table" + of_size + element] == declarations
 
 
 @pytest.mark.parametrize("size", SIZES)
