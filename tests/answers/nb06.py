@@ -1152,3 +1152,14 @@ def cut_last_piece_first(fused):
 def cut_first_piece_last(fused):
     C = fused.shape[1]
     return [fused[(i + 1) % 3 * C :][:C] for i in range(3)]
+
+
+@wrong("06.1", "the output of the last head is never written, so its channels stay 0")
+def last_part_stays_zero(heads, x):
+    outputs = [head(x) for head in heads]
+    out = torch.zeros(*x.shape[:2], sum(one.shape[-1] for one in outputs))
+    start = 0
+    for one in outputs[:-1]:
+        out[..., start : start + one.shape[-1]] = one
+        start += one.shape[-1]
+    return out

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.attention import attention, causal_mask
-from helpers.lesson import axes
+from helpers.lesson import axes, contracts
 from helpers.lesson.exercises import EXERCISES
 from tests.lesson.right_answers import RIGHT
 
@@ -170,6 +170,12 @@ def no_product(x):
 
 def statistics_rounded(x, eps=1e-5):
     return F.layer_norm(x, x.shape[-1:])
+
+
+def test_each_row_gets_a_minus_infinity_however_short_it_is():
+    for shape in ((3, 2), (2, 3, 4), (5,)):
+        hidden = contracts._with_minus_inf(torch.ones(shape)) == -torch.inf
+        assert (hidden.sum(dim=-1) == 1).all()
 
 
 REFUSED = [

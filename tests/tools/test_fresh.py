@@ -1,6 +1,7 @@
 import errno
 import subprocess
 import sys
+import time
 
 import nbformat
 import pytest
@@ -9,7 +10,8 @@ from tools import fresh, lab, notebooks
 
 
 def test_fresh_sets_every_old_copy_aside(folder, monkeypatch, capsys):
-    monkeypatch.setattr(fresh.time, "strftime", lambda _: "20260101-120000")  # always the same
+    now, strftime = time.struct_time((2026, 1, 31, 15, 4, 5, 5, 31, 0)), time.strftime
+    monkeypatch.setattr(fresh.time, "strftime", lambda form: strftime(form, now))
     fresh.main("01")
     for text in ("first", "second"):
         folder.copy().write_text(text)
@@ -17,7 +19,7 @@ def test_fresh_sets_every_old_copy_aside(folder, monkeypatch, capsys):
         assert nbformat.read(folder.copy(), as_version=4).cells[2].source == "x = 1"
     old = sorted((folder.work / "old").iterdir())
     assert sorted(path.read_text() for path in old) == ["first", "second"]
-    assert "01_bag-20260101-120000" in capsys.readouterr().out
+    assert "01_bag-20260131-150405" in capsys.readouterr().out
 
 
 def test_a_fresh_copy_is_not_told_as_older(folder):

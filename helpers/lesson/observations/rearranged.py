@@ -100,8 +100,8 @@ def heads_elsewhere(trial: Trial) -> Iterator[Observation]:
         return
     good = [i for i in range(n_head) if trial.same(mine[..., i, :], right[..., i, :])]
     if good and len(good) < n_head:
-        one = f"head {good[0]} is" if len(good) == 1 else f"heads {listed(good)} are"
-        yield Observation(13, f"Only the part of {one} right.")
+        heads = f"head {good[0]}" if len(good) == 1 else f"heads {listed(good)}"
+        yield Observation(13, f"Only the channels of {heads} are right.")
 
 
 def _moved(places: list[int | None], word: str) -> str:
