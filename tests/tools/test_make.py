@@ -31,6 +31,7 @@ case "$*" in
     mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
 "-m pip"*)
     [ -f "$PRETEND/pip-hangs" ] && { : > "$PRETEND/hanging"; exec sleep 30; }
+    [ -f "$PRETEND/pip-edits" ] && { sleep 0.02; touch requirements.txt; sleep 0.02; }
     [ -f "$PRETEND/pip-fails" ] && { echo "ERROR: No matching distribution for torch"; exit 1; }
     exit 0 ;;
 esac
@@ -126,6 +127,16 @@ def test_the_first_make_installs_the_second_starts_at_once(project):
     assert calls[-1] == "-m tools.lab --no-browser --port 8899"
     assert project.make("lab")[0] == 0
     assert project.calls() == ["-m tools.lab"]
+
+
+@needs_make
+def test_an_edit_while_pip_installs_is_installed_by_the_next_make(project):
+    project.says("pip-edits")
+    assert project.make("lab")[0] == 0
+    assert project.calls("-m pip install")
+    project.forgets("pip-edits")
+    assert project.make("lab")[0] == 0
+    assert project.calls("-m pip install")
 
 
 @needs_make

@@ -80,6 +80,26 @@ def test_a_notebook_with_a_faulty_cell_stays_as_it_was(tmp_path, monkeypatch, ca
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("failing", ["03", "04"])
+def test_one_failure_makes_the_exit_code_whatever_follows(tmp_path, monkeypatch, capsys, failing):
+    def run(path, everything):
+        if path.name.startswith(failing):
+            raise refresh.CellFailed("cell 3 raised ZeroDivisionError")
+        return True
+
+    for name in ("03_tiny.ipynb", "04_tiny.ipynb"):
+        write(tmp_path / name)
+    monkeypatch.setattr(notebooks, "SOURCE", tmp_path)
+    monkeypatch.setattr(refresh.glossary, "main", lambda: None)
+    monkeypatch.setattr("sys.argv", ["refresh"])
+    monkeypatch.setattr(refresh, "refresh", run)
+    with pytest.raises(SystemExit) as end:
+        refresh.main()
+    assert end.value.code
+    said = capsys.readouterr().out
+    assert said.count("not refreshed") == said.count("... changed") == 1
+
+
 @pytest.mark.slow
 def test_a_wanted_error_is_stored_without_the_paths_of_this_machine(tmp_path):
     path = write(tmp_path / "03_tiny.ipynb", "open('nothing')", tags=["raises-exception"])
