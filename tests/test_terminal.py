@@ -38,3 +38,11 @@ def test_a_terminal_that_shows_everything_gets_everything():
     """Its own way with file names that are not text (surrogateescape) stays, too."""
     settings = {"PYTHONIOENCODING": "utf-8:surrogateescape"}
     assert printed("✓ √d \udcff", "helpers", settings)[0] == "✓ √d ".encode() + b"\xff"
+
+
+def test_each_sign_has_its_plain_form():
+    signs = "✓ ✗ ○ √2 3×4 2·3 → ← a–b a—b −1 ≤ ≥ ≈ “a” ‘b’ ∞ x² é … ½ 字"
+    plain = (
+        "[ok] [wrong] [open] sqrt 2 3x4 2-3 -> <- a-b a-b -1 <= >= ~ \"a\" 'b' inf x2 e ... 1/2 ?"
+    )
+    assert signs.encode("ascii", "plain").decode("ascii") == plain
