@@ -20,7 +20,7 @@ from pygments.formatters import HtmlFormatter
 from helpers.explorers.explorer import RULES
 from helpers.lesson.exercises import PREDICTIONS
 from helpers.lesson.question import Prediction, as_html
-from helpers.pictures.table import STYLESHEET
+from helpers.pictures.table import STYLESHEET, text_html
 from tools import notebooks
 from tools.lab import Unreadable, read
 from tools.refresh import CellFailed, execute
@@ -38,6 +38,8 @@ ASSETS = {
 # In px, as in slides.css: what a slide holds, a line of code, the edges of a block, a line of text.
 WIDE, HIGH, LINE, EDGES, PROSE = 1256, 676, 26, 40, 40
 LETTERS = 72  # in a line of text, at least
+# Code grows where it has room: so much, while a line has at most so many letters.
+LARGE, LARGE_LETTERS = 1.3, 76
 MANY_WORDS = 120  # a text with more has smaller letters
 # How much larger than in a notebook a picture is drawn. The smallest numbers on a slide have 14 px;
 # heatmaps have numbers of 10 px, and other pictures of 11 px.
@@ -121,6 +123,10 @@ def divide(cell: NotebookNode, below: float) -> list[NotebookNode]:
     told = [o for o in cell.outputs if o not in drawn]
     text = sum(LINE * len(_words(o).splitlines()) + EDGES for o in told)
     least = sum(_least(o) * _size(o)["height"] for o in drawn)
+    widest = max(map(len, "\n".join([cell.source, *map(_words, told)]).splitlines()), default=0)
+    if widest <= LARGE_LETTERS and LARGE * (code + text) + least + below <= HIGH:
+        code, text = LARGE * code, LARGE * text
+        cell.metadata.tags = ["large"]
     parts = [cell]
     if code and cell.outputs and code + text + least + below > HIGH:
         first, cell = copy.deepcopy(cell), copy.deepcopy(cell)
@@ -169,7 +175,7 @@ def _replace(output: NotebookNode) -> None:
     elif words.startswith("Live: "):
         about = words.splitlines()[0].removeprefix("Live: ")
         picture = output.data["text/html"]
-        output.data["text/html"] = f'<div class="live"><p>{as_html(about)}</p>{picture}</div>'
+        output.data["text/html"] = f'<div class="live"><p>{text_html(about)}</p>{picture}</div>'
 
 
 def question(prediction: Prediction) -> str:
