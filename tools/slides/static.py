@@ -52,13 +52,21 @@ HTML(f'<div class="{" ".join(explorer.view._dom_classes)}">{explorer.view.value}
 
 
 def write(path: Path, folder: Path) -> Path:
-    """Write the slides of one notebook into a folder, and return the page."""
+    """Write the slides of one notebook into a folder, with all that they load, and return the page."""
     page = folder / f"{path.stem}.html"
-    notebooks.write_whole(page, html(with_pictures(path), path.stem))
+    text = html(with_pictures(path))
+    assets = folder / "assets"
+    with notebooks.writing(assets):
+        assets.mkdir(exist_ok=True)
+        for name, source in ASSETS.items():
+            partial = assets / f"{name}.part"
+            shutil.copyfile(PACKAGES / source, partial)
+            partial.replace(assets / name)
+    notebooks.write_whole(page, text)
     return page
 
 
-def html(nb: NotebookNode, name: str) -> str:
+def html(nb: NotebookNode) -> str:
     """Make the page of a notebook whose explorers have their pictures."""
     nb = copy.deepcopy(nb)
     for cell in nb.cells:
@@ -76,14 +84,12 @@ def html(nb: NotebookNode, name: str) -> str:
         else:
             nb.cells.append(cell)
     exporter = SlidesExporter(template_name="template", extra_template_basedirs=[str(HERE)])
-    # Formulas stay as they are for MathJax; nbconvert would put anchors into headings.
-    exporter.anchor_link_text = ""
     title = nb.cells[0].source.splitlines()[0].lstrip("# ")
     css = (HERE / "slides.css").read_text(encoding="utf-8")
     code = HtmlFormatter().get_style_defs(".highlight")
     tables = STYLESHEET.removeprefix("<style>").removesuffix("</style>")
     styles = "\n".join([code, tables, RULES, css])
-    body, _ = exporter.from_notebook_node(nb, {"title": title, "styles": styles, "name": name})
+    body, _ = exporter.from_notebook_node(nb, {"title": title, "styles": styles})
     return body
 
 
@@ -175,7 +181,9 @@ def _replace(output: NotebookNode) -> None:
     elif words.startswith("Live: "):
         about = words.splitlines()[0].removeprefix("Live: ")
         picture = output.data["text/html"]
-        output.data["text/html"] = f'<div class="live"><p>{text_html(about)}</p>{picture}</div>'
+        output.data["text/html"] = (
+            f'<div class="live"><p>Live in the notebook: {text_html(about)}</p>{picture}</div>'
+        )
 
 
 def question(prediction: Prediction) -> str:
@@ -208,13 +216,12 @@ def _words(output: NotebookNode) -> str:
 def main(nb: str) -> None:
     """Write the slides of the notebook that ``nb`` names, of all for ""."""
     chosen = notebooks.chosen(nb)
+    if not PACKAGES.is_dir():
+        notebooks.stop(
+            "reveal.js and MathJax are missing: run make slides-html, which installs them."
+        )
     notebooks.one_environment()
     notebooks.need_room(FOLDER)
-    assets = FOLDER / "assets"
-    with notebooks.writing(assets):
-        assets.mkdir(exist_ok=True)
-        for name, source in ASSETS.items():
-            shutil.copyfile(PACKAGES / source, assets / name)
     for path in chosen:
         print(notebooks.shown(write(path, FOLDER)), flush=True)
 
