@@ -75,7 +75,7 @@ refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
-browser: $(READY_DEV) ## run the notebooks in real JupyterLab (needs Chromium)
+browser: $(READY_DEV) $(READY_SLIDES) ## run the notebooks and slides in a real browser (needs Chromium, npm)
 	@$(RUN) -m pytest --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
 
 clean: ## remove .venv and caches, never work/

@@ -52,7 +52,7 @@ HTML(f'<div class="{" ".join(explorer.view._dom_classes)}">{explorer.view.value}
 
 
 def write(path: Path, folder: Path) -> Path:
-    """Write the slides of one notebook into a folder, with all that they load, and return the page."""
+    """Write the slides of one notebook into a folder, with all that they load."""
     page = folder / f"{path.stem}.html"
     text = html(with_pictures(path))
     assets = folder / "assets"
