@@ -12,7 +12,8 @@ WIDTH, HEIGHT = 1280, 720
 # drawn as SVG, with a hidden text for screen readers.
 MEASURE = """() => {
   const slide = Reveal.getCurrentSlide();
-  const found = {places: [], hidden: [], text: [], code: [], numbers: [], heatmaps: [], pictures: []};
+  const found = {places: [], hidden: [],
+                 text: [], code: [], numbers: [], heatmaps: [], pictures: []};
   const hidden = 'aside, mjx-assistive-mml';
   for (const element of slide.querySelectorAll('*')) {
     const box = element.getBoundingClientRect();
