@@ -18,6 +18,7 @@ RUN := .venv/bin/python
 TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
+READY_SLIDES := .venv/slides/ready
 
 # The .venv that make has finished names its folder. A moved project or a removed Python: install anew.
 ifneq "$(shell [ -x $(RUN) ] && cat $(READY) 2>/dev/null)" "$(CURDIR)"
@@ -25,11 +26,11 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh test test-all mutants lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh slides slides-html test test-all mutants lint format refresh bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 	@echo "Settings: PYTHON=python3.12 chooses the Python that makes .venv (3.11 or newer)."
 	@echo "          TORCH_INDEX=<url> installs torch from that index, e.g. the CPU one of PyTorch (see README)."
 
@@ -38,6 +39,12 @@ lab: $(READY) ## open JupyterLab at notebook 00 in work/, your own copies (LAB_A
 
 fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03)
 	@$(RUN) -m tools.fresh "$$NB"
+
+slides: $(READY_DEV) ## open your copy of one notebook as live slides (NB=03 LAB_ARGS="--port 8899")
+	@$(RUN) -m tools.slides.live "$$NB" $(LAB_ARGS)
+
+slides-html: $(READY) $(READY_SLIDES) ## write slides that need no network into slides/ (NB=03 for one; needs npm)
+	@$(RUN) -m tools.slides.static "$$NB"
 
 test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests
@@ -68,7 +75,7 @@ refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
-browser: $(READY_DEV) ## run the notebooks in real JupyterLab (needs Chromium)
+browser: $(READY_DEV) $(READY_SLIDES) ## run the notebooks and slides in a real browser (needs Chromium, npm)
 	@$(RUN) -m pytest --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
 
 clean: ## remove .venv and caches, never work/
@@ -79,5 +86,8 @@ $(READY): requirements.txt pyproject.toml tools/install.sh
 
 $(READY_DEV): $(READY)
 	@bash tools/install.sh dev
+
+$(READY_SLIDES): tools/slides/package-lock.json | $(READY)
+	@bash tools/install.sh npm tools/slides
 
 FORCE:

@@ -15,6 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tools import notebooks
+from tools.lab import SETTINGS as LAB_SETTINGS
 from tools.lab import arguments, copy_missing
 
 TOKEN = "local"
@@ -44,15 +45,18 @@ class Lab:
 
 
 @contextmanager
-def lab() -> Iterator[Lab]:
-    """Serve copies of all notebooks from a temporary folder, as make lab does from work/."""
+def lab(settings: Path = LAB_SETTINGS) -> Iterator[Lab]:
+    """Serve copies of all notebooks from a temporary folder, as make lab does from work/.
+
+    ``settings`` are those of `arguments`: make slides has its own.
+    """
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         home, root = Path(folder), Path(folder) / "work"
         copy_missing(notebooks.SOURCE, root)
-        for name, settings in SETTINGS.items():
+        for name, ours in SETTINGS.items():
             path = home / "settings" / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True)
-            path.write_text(json.dumps(settings))
+            path.write_text(json.dumps(ours))
         (home / "sitecustomize.py").write_text(WATCH)
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -70,7 +74,7 @@ def lab() -> Iterator[Lab]:
         more = ["--no-browser", f"--port={port}", f"--IdentityProvider.token={TOKEN}"]
         with open(home / "log", "w") as log:
             server = subprocess.Popen(
-                [sys.executable, "-m", "jupyterlab", *arguments(root, start), *more],
+                [sys.executable, "-m", "jupyterlab", *arguments(root, start, settings), *more],
                 stdout=log,
                 stderr=log,
                 env=environment,

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Make or mend .venv, from the project's folder: `bash tools/install.sh [dev]`; or remove it, with all
 # caches: `bash tools/install.sh clean`; or only ask whether both could be: `may-write`. Make calls it.
+# `bash tools/install.sh npm tools/slides` installs what that folder's package-lock.json names into
+# .venv/slides, which has a file `ready` when all is done.
 #
 # Three files in .venv say how things stand:
 #   installing   an install is under way, or was interrupted: the next one starts from nothing
@@ -107,6 +109,21 @@ if [ "$mode" = clean ]; then
     exit "${PIPESTATUS[1]}"
 fi
 
+if [ "$mode" = npm ]; then
+    target=.venv/$(basename "$2")
+    command -v npm >/dev/null ||
+        stop "npm is needed for this and is not installed: install Node.js from nodejs.org or your package manager, $again."
+    remove "$target"
+    { mkdir "$target" && cp "$2"/package*.json "$target"; } 2>/dev/null || no_room
+    echo "Installing what $2/package.json names into $target"
+    (cd "$target" && npm ci --no-audit --no-fund --ignore-scripts) >.venv/npm.log 2>&1 || {
+        reason=$(sed -n 's/^npm error //p' .venv/npm.log | grep -v '^code ' | head -1)
+        stop "npm could not install (${reason:-see the log}): check the network and the free disk space, $again; all that npm said is in $here/.venv/npm.log."
+    }
+    touch "$target/ready"
+    exit
+fi
+
 # What is there?
 if [ -e .venv ]; then
     if is_installing; then
@@ -151,7 +168,7 @@ fi
 extra=""
 if [ "$mode" = dev ]; then
     extra="[dev]"
-    echo "Installing ruff, codespell, import-linter and playwright into .venv"
+    echo "Installing ruff, codespell, import-linter, playwright and jupyterlab-slideshow into .venv"
 else
     echo "Installing PyTorch, JupyterLab and what else requirements.txt names into .venv (the first time takes some minutes)"
 fi

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from tools import notebooks
 
@@ -117,16 +118,18 @@ def _texts(nb: dict) -> dict[str, str]:
     }
 
 
-def arguments(work: Path, start: str) -> list[str]:
-    """JupyterLab's arguments: folder, start page, no news and no request to the network."""
+def arguments(work: Path, start: str, settings: Path = SETTINGS) -> list[str]:
+    """JupyterLab's arguments: folder, start page, no news and no request to the network.
+
+    ``settings`` is a folder with an overrides.json: what the learner's settings begin with.
+    """
     root = hasattr(os, "geteuid") and os.geteuid() == 0  # containers and CI
     return [
         f"--ServerApp.root_dir={work}",
         f"--LabApp.default_url=/lab/tree/{start}",
         # Open tabs are remembered beside the copies, not mixed with other projects' ones.
         f"--LabApp.workspaces_dir={work / '.jupyterlab'}",
-        # Defaults for the learner's settings: do not ask whether news are wanted.
-        f"--LabApp.app_settings_dir={SETTINGS}",
+        f"--LabApp.app_settings_dir={settings}",
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",  # its list of extensions comes from the network
@@ -134,6 +137,16 @@ def arguments(work: Path, start: str) -> list[str]:
         "--ServerApp.kernel_websocket_connection_class=tools.lab_connection.PromptConnection",
         *(["--allow-root"] if root else []),
     ]
+
+
+def become_jupyterlab(start: str, settings: Path = SETTINGS) -> NoReturn:
+    """Go on as JupyterLab, with the arguments of this command after our own."""
+    notebooks.one_thread_unless_told()
+    ours = arguments(notebooks.WORK, start, settings)
+    command = [sys.executable, "-m", "jupyterlab", *ours, *sys.argv[1:]]
+    if os.name == "posix":
+        os.execv(sys.executable, command)
+    raise SystemExit(subprocess.call(command))
 
 
 def main() -> None:
@@ -146,12 +159,8 @@ def main() -> None:
         print(f"Copied to work/: {', '.join(p.name for p in made)}")
     for notice in notices(notebooks.SOURCE, notebooks.WORK):
         print(notice)
-    notebooks.one_thread_unless_told()
     print("Opening JupyterLab. It runs until you press Ctrl-C here.", flush=True)
-    command = [sys.executable, "-m", "jupyterlab", *arguments(notebooks.WORK, start), *sys.argv[1:]]
-    if os.name == "posix":
-        os.execv(sys.executable, command)
-    raise SystemExit(subprocess.call(command))
+    become_jupyterlab(start)
 
 
 if __name__ == "__main__":

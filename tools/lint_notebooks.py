@@ -30,7 +30,8 @@ MAX_LINES = 25  # of code in a cell
 MAX_CODE_CELLS = 3  # in a row, without words
 MAX_OUTPUT_LINES = 40
 NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
-MAX_BYTES = 300_000
+MAX_BYTES = 310_000
+SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 PUBLIC = ("attention", "clinic", "explorers", "lesson", "pictures", "show", "stack", "toy")
 EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 
@@ -179,7 +180,7 @@ def file_name(book: Book) -> Iterator[Finding]:
 
 @rule
 def file_size(book: Book) -> Iterator[Finding]:
-    """A notebook has at most 300 KB."""
+    """A notebook has at most 310 KB."""
     if book.size > MAX_BYTES:
         yield None, f"has {book.size} bytes", f"at most {MAX_BYTES}: smaller pictures"
 
@@ -548,6 +549,40 @@ def _shape(node: ast.FunctionDef | ast.ClassDef) -> str:
         elif isinstance(part, ast.Name) and part.id in local:
             part.id = names.setdefault(part.id, f"v{len(names)}")
     return ast.dump(node)
+
+
+# ---------------------------------------------------------------- the slides
+
+
+def slide_type(cell: NotebookNode) -> str:
+    """The slide type of a cell; "" where it has none."""
+    return cell.metadata.get("slideshow", {}).get("slide_type", "")
+
+
+@rule
+def slide_types(book: Book) -> Iterator[Finding]:
+    """Every cell says what it is when the notebook is shown as slides."""
+    todo = f"choose one of {', '.join(SLIDE_TYPES)} (in JupyterLab: Property Inspector)"
+    for n, cell in book.cells:
+        if slide_type(cell) not in SLIDE_TYPES:
+            yield n, f"has the slide type {slide_type(cell) or 'none'}", todo
+
+
+@rule
+def predictions_on_slides(book: Book) -> Iterator[Finding]:
+    """A prediction has a slide of its own: what answers it stands on a later one."""
+    begins = ("slide", "subslide")
+    asked = None  # the prediction whose slide goes on
+    for n, cell in book.cells:
+        if slide_type(cell) in begins:
+            asked = None
+        elif slide_type(cell) == "fragment" and asked:
+            yield n, f"is on the slide of the prediction in cell {asked}", "make it a subslide"
+        tree = _parsed(cell.source) if cell.cell_type == "code" else None
+        if tree and any(not _argument(c, 1, "answer") for c in _calls(tree, "predict")):
+            asked = n
+            if slide_type(cell) not in begins:
+                yield n, "asks a prediction below other things on a slide", "make it a subslide"
 
 
 # ---------------------------------------------------------------- the outputs

@@ -20,7 +20,7 @@ METADATA = {
 }
 CELL_METADATA = ("slideshow", "tags")
 
-ROOM = 300_000  # bytes that a folder must have left: one notebook with its outputs
+ROOM = 310_000  # bytes that a folder must have left: one notebook with its outputs
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 

@@ -38,12 +38,13 @@ const name = () => {{
 new MutationObserver(name).observe(box, {{childList: true, subtree: true}});
 name();
 """
-STYLES = f"""{STYLESHEET}<style onload="{NAME_SLIDERS}">
+RULES = f"""
 .{CLASS} p {{margin: 4px 0; line-height: 1.4}}
 .{CLASS} svg {{font: 12px sans-serif; fill: currentColor; display: block}}
 .{CLASS}.tall-rows td {{height: 20px}}
 .{CLASS} .error {{border-left: 4px solid #d6006c; padding: 6px 10px}}
-</style>"""
+"""
+STYLES = f'{STYLESHEET}<style onload="{NAME_SLIDERS}">{RULES}</style>'
 
 
 class Explorer:

@@ -57,6 +57,8 @@ def good() -> lint_notebooks.Book:
         v4.new_markdown_cell("## What we found\n\nAgain 0.50 and 0.73."),
         v4.new_code_cell(STUB + '\n\n\ncausal = check("03.1", causal)\nassert x[0] == "a;b"'),
     ]
+    for each in cells:
+        each.metadata["slideshow"] = {"slide_type": "subslide"}
     nb = refresh.normalise(v4.new_notebook(cells=cells), "03")
     return lint_notebooks.Book("03_softmax_masking.ipynb", nb, 1000, EXERCISES)
 
@@ -97,6 +99,16 @@ def tagged(number: int, *names: str) -> Callable:
     return lambda book: cell(book, number).metadata.update(tags=list(names))
 
 
+def slides(kinds: dict[int, str]) -> Callable:
+    """Give cells other slide types."""
+
+    def change(book):
+        for number, kind in kinds.items():
+            cell(book, number).metadata["slideshow"] = {"slide_type": kind}
+
+    return change
+
+
 def all_of(*changes: Callable) -> Callable:
     return lambda book: [change(book) for change in changes]
 
@@ -107,7 +119,8 @@ NOTHING_BROKEN = (in_source(8, "dim=1", "dim=-1"), tagged(8))
 
 def four_code_cells(book):
     for number in (3, 5):
-        book.nb.cells[number - 1] = v4.new_code_cell("y = 1")
+        metadata = {"slideshow": {"slide_type": "skip"}}
+        book.nb.cells[number - 1] = v4.new_code_cell("y = 1", metadata=metadata)
     in_source(9, "0.50 and 0.73", "1.00")(book)  # which cell 3 said before
     refresh.normalise(book.nb, "03")
 
@@ -115,7 +128,7 @@ def four_code_cells(book):
 # rule -> ways to break it, each with a word that the message must hold
 BROKEN: dict[str, list[tuple[str, Callable]]] = {
     "file_name": [("NN_snake_title", lambda book: setattr(book, "name", "03-Softmax.ipynb"))],
-    "file_size": [("300001 bytes|at most 300000", lambda book: setattr(book, "size", 300_001))],
+    "file_size": [("310001 bytes|at most 310000", lambda book: setattr(book, "size", 310_001))],
     "metadata": [
         ("make refresh", lambda book: book.nb.metadata.language_info.update(version="3.11.7")),
         ("cell 4: has metadata editable", lambda book: cell(book, 4).metadata.update(editable=1)),
@@ -209,6 +222,15 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
             ),
         ),
         ("cell 3", in_words(f"```python{EXERCISES.split('EXERCISES')[0]}```")),
+    ],
+    "slide_types": [
+        ("cell 4: has the slide type none", lambda book: cell(book, 4).metadata.pop("slideshow")),
+        ("cell 4: has the slide type -", slides({4: "-"})),
+    ],
+    "predictions_on_slides": [
+        ("cell 6: asks a prediction below", slides({6: "fragment"})),
+        ("cell 7: is on the slide of the prediction in cell 6", slides({7: "fragment"})),
+        ("cell 8: is on the slide .* cell 6", slides({7: "notes", 8: "fragment"})),
     ],
     "errors": [
         ("ValueError", output("error", ename="ValueError", evalue="no", traceback=["no"])),

@@ -405,3 +405,48 @@ def test_a_disk_that_is_full_at_the_end_does_not_count_as_installed(project, tar
     assert project.make(target)[0] == 0
     calls = " ".join(project.calls())
     assert "-m pip" in calls and "-m venv" not in calls
+
+
+NPM = """#!/bin/sh
+[ -f "$PRETEND/npm-fails" ] && { echo "npm error code E"; echo "npm error getaddrinfo"; exit 1; }
+mkdir node_modules && echo "npm $*" >> "$PRETEND/calls"
+"""
+
+
+@needs_make
+def test_slides_html_installs_from_npm_once(project, tmp_path):
+    npm = tmp_path / "bin" / "npm"
+    npm.parent.mkdir()
+    npm.write_text(NPM)
+    npm.chmod(npm.stat().st_mode | stat.S_IXUSR)
+    path = f"{npm.parent}{os.pathsep}{os.environ['PATH']}"
+    project.says("npm-fails")
+    code, _, err = project.make("slides-html", PATH=path)
+    assert code and one_sentence(err, "npm could not install (getaddrinfo)", "check the network")
+    project.forgets("npm-fails")
+    project.calls()
+    assert project.make("slides-html", PATH=path, NB="03")[0] == 0
+    asked, opened = project.calls()
+    assert asked.startswith("npm ci") and opened == "-m tools.slides.static 03"
+    assert project.make("slides-html", PATH=path)[0] == 0
+    assert project.calls() == ["-m tools.slides.static"]
+
+
+@needs_make
+def test_slides_html_says_that_npm_is_missing(project, tmp_path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for tool in Path(folder).glob("*") if Path(folder).is_dir() else ():
+            if tool.name not in ("npm", "node") and not (tools / tool.name).exists():
+                (tools / tool.name).symlink_to(tool)
+    code, _, err = project.make("slides-html", PATH=str(tools))
+    assert code and one_sentence(err, "npm is needed", "install Node.js")
+    assert not (project.folder / ".venv" / "slides").exists()
+
+
+@needs_make
+def test_slides_opens_the_notebook_that_is_named(project):
+    assert project.make("slides", NB="03", LAB_ARGS="--port 8899")[0] == 0
+    calls = project.calls()
+    assert "-e .[dev]" in " ".join(calls) and calls[-1] == "-m tools.slides.live 03 --port 8899"
