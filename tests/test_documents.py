@@ -1,0 +1,180 @@
+"""TEACHING.md and CHEATSHEET.md say what the notebooks say.
+
+That their links lead to a file and to a heading is tested in `test_house`.
+"""
+
+import ast
+import math
+import re
+from functools import cache
+
+import nbformat
+import pytest
+
+from helpers import clinic
+from helpers.lesson import EXERCISES, PREDICTIONS
+from tools import notebooks
+from tools.lint_notebooks import Book
+
+TEACHING, CHEATSHEET = (
+    (notebooks.ROOT / name).read_text(encoding="utf-8") for name in ("TEACHING.md", "CHEATSHEET.md")
+)
+DOCUMENTS = pytest.mark.parametrize("text", [TEACHING, CHEATSHEET], ids=["TEACHING", "CHEATSHEET"])
+EVERY_NOTEBOOK = pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
+ID = re.compile(r"\b0\d\.p?\d+\b")
+
+
+@cache
+def book(path):
+    return Book(path.stem, nbformat.read(path, as_version=4), path.stat().st_size)
+
+
+def of_notebook(path):
+    """What TEACHING.md says below the heading with a notebook's number and question."""
+    question = re.escape(book(path).headings[0][2])
+    heading = rf"^## {path.name[:2]} · \[{question}\]\(notebooks/{path.name}\)\n"
+    found = re.search(heading + r"(.*?)(?=^## |\Z)", TEACHING, re.M | re.S)
+    assert found, (
+        f"TEACHING.md has no heading ## {path.name[:2]} · [question](notebooks/{path.name})"
+    )
+    return found[1]
+
+
+def plan(name):
+    """What stands in brackets behind the name of a plan, and the rows of its table."""
+    found = re.search(rf"^### {name} \(([^)\n]*)\)\n(.*?)(?=^##|\Z)", TEACHING, re.M | re.S)
+    assert found, f"TEACHING.md has no heading ### {name} (…)"
+    return found[1], rows(found[2])
+
+
+def rows(text):
+    """The rows of all tables, without their heads, as lists of cells."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    table = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+    heads = {i - 1 for i, cells in enumerate(table) if set("".join(cells)) <= set("-: ")}
+    return [cells for i, cells in enumerate(table) if i not in heads and i - 1 not in heads]
+
+
+@EVERY_NOTEBOOK
+def test_a_notebook_takes_the_minutes_that_it_says(path):
+    """In a class: four more for each prediction, exercises twice, rounded up to the next five."""
+    alone, in_class = map(
+        int, re.search(r"(\d+) minutes alone, about (\d+) in a class", of_notebook(path)).groups()
+    )
+    assert f"{alone} minutes" in book(path).nb.cells[0].source
+    number, headings = path.name[:2], [text for _, _, text in book(path).headings]
+    exercises = sum(int(m[1]) for h in headings if (m := re.search(r"Exercise.* (\d+) min", h)))
+    predictions = sum(id.startswith(number) for id in PREDICTIONS)
+    assert exercises and predictions
+    assert in_class == 5 * math.ceil((alone + 4 * predictions + exercises) / 5)
+
+
+@EVERY_NOTEBOOK
+def test_each_prediction_has_its_place_its_answer_and_wrong_choices(path):
+    told = {cells[0]: cells[1:] for cells in rows(of_notebook(path)) if ID.fullmatch(cells[0])}
+    assert list(told) == [id for id in PREDICTIONS if id.startswith(path.name[:2])]
+    for id, (place, right, wrong, _why) in told.items():
+        right, wrong = (set(re.findall(r"\b([a-z]): ", choices)) for choices in (right, wrong))
+        assert right == {PREDICTIONS[id].answer}, id
+        assert wrong and wrong <= set(PREDICTIONS[id].choices) - right, id
+        assert re.match(r"\[(.*)\]", place)[1] in enclosing_headings(path, id), id
+
+
+def enclosing_headings(path, prediction):
+    """The section in which a prediction stands, and the sections around that one."""
+    cell = next(n for n, c in book(path).code if f'predict("{prediction}"' in c.source)
+    open_sections = []
+    for n, level, text in book(path).headings:
+        if n < cell:
+            open_sections = [s for s in open_sections if s[0] < level] + [(level, text)]
+    return [text for _, text in open_sections]
+
+
+@EVERY_NOTEBOOK
+def test_each_exercise_is_done_together_or_at_home(path):
+    said = re.search(r"^\*\*Exercises\.\*\* (.*?)\n\n", of_notebook(path), re.M | re.S)[1]
+    assert sorted(ID.findall(said)) == [id for id in EXERCISES if id.startswith(path.name[:2])]
+
+
+@DOCUMENTS
+def test_every_prediction_and_exercise_exists(text):
+    assert set(ID.findall(text)) <= {*EXERCISES, *PREDICTIONS}
+
+
+@EVERY_NOTEBOOK
+def test_the_numbers_for_a_notebook_stand_in_it(path):
+    """Those with a decimal point or with a comma for thousands."""
+    text = ID.sub("", re.sub(r"\]\([^)]*\)", "", of_notebook(path)))
+    there = "\n".join(
+        [c.source for c in book(path).nb.cells]
+        + [str(output.get("text", output.get("data"))) for _, output in book(path).outputs]
+    ).replace("−", "-")
+    for number in re.findall(r"-?\b\d+[.,]\d+\b", text):
+        assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", there), number
+
+
+def test_the_minutes_of_the_lecture_follow_each_other():
+    length, blocks = plan("One lecture")
+    check_follow(blocks, 0, int(re.match(r"\d+", length)[0]), int)
+
+
+def test_the_minutes_of_the_day_follow_each_other():
+    hours, blocks = plan("One day")
+    check_follow(blocks, *map(clock, hours.split(" to ")), clock)
+
+
+def clock(time):
+    hours, minutes = time.split(":")
+    return 60 * int(hours) + int(minutes)
+
+
+def check_follow(blocks, start, end, read):
+    """Each block begins where the one before ends, and is as long as it says."""
+    for times, minutes, _what in blocks:
+        begins, ends = map(read, times.split("–"))
+        assert begins == start and ends - begins == int(minutes), times
+        start = ends
+    assert start == end
+
+
+def test_the_minutes_of_each_session_add_up():
+    number_and_length, sessions = plan("Four weeks")
+    number, length = map(int, re.findall(r"\d+", number_and_length))
+    assert [cells[0] for cells in sessions] == [str(i + 1) for i in range(number)]
+    assert [cells[1] for cells in sessions] == [path.name[:2] for path in notebooks.names()]
+    for session, notebook, what, at_home in sessions:
+        assert sum(map(int, re.findall(r"\*\*(\d+)\*\*", what))) == length, session
+        assert all(id.startswith(notebook) for id in ID.findall(what + at_home)), session
+
+
+@DOCUMENTS
+def test_the_code_runs_and_has_the_shapes_that_its_comments_say(text):
+    """All blocks of a document, one after the other. A shape stands behind what it is said of."""
+    scope = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+        lines = block.splitlines()
+        for statement in ast.parse(block).body:
+            exec(compile(ast.Module([statement], []), "a block of code", "exec"), scope)
+            shape = re.search(r"# \((.*)\)", lines[statement.end_lineno - 1])
+            if isinstance(statement, ast.Assign) and shape:
+                for name in ast.walk(statement.targets[0]):
+                    if isinstance(name, ast.Name):
+                        expected = eval(f"({shape[1]},)", scope)
+                        assert tuple(scope[name.id].shape) == expected, ast.unparse(statement)
+
+
+def test_the_cheat_sheet_fits_on_one_page():
+    """An A4 page holds 61 such lines at 8.8 points (tried), and long lines count as several."""
+    lines = [line for line in CHEATSHEET.splitlines() if line.strip()]
+    assert sum(math.ceil(len(line) / 150) for line in lines) <= 62
+
+
+def test_the_cheat_sheet_lists_the_probes_that_the_notebooks_import():
+    source = "\n".join(c.source for path in notebooks.names() for _, c in book(path).code)
+    imported = {
+        name.strip()
+        for names in re.findall(r"^from helpers\.clinic import (.*)$", source, re.M)
+        for name in names.split(",")
+    }
+    listed = {m[1] for cells in rows(CHEATSHEET) if (m := re.match(r"`(\w+)\(", cells[0]))}
+    assert imported == listed & set(clinic.__all__)
