@@ -8,9 +8,12 @@ TEST_ARGS ?=
 NB ?=
 N ?= 60
 SEED ?=
+FROM ?=
+OUT ?=
+NAMES ?=
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB N SEED
+export PYTHON TORCH_INDEX NB N SEED FROM OUT
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -25,7 +28,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh test test-all mutants lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh report test test-all mutants lint format refresh bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -38,6 +41,9 @@ lab: $(READY) ## open JupyterLab at notebook 00 in work/, your own copies (LAB_A
 
 fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03)
 	@$(RUN) -m tools.fresh "$$NB"
+
+report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder OUT=page.html NAMES=0)
+	@$(RUN) -m tools.report $(if $(filter 0,$(NAMES)),--no-names) --out="$$OUT" -- "$$FROM"
 
 test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests

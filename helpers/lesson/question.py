@@ -160,5 +160,10 @@ STYLE = (
 
 def as_html(text: str) -> str:
     """Escape a text for HTML; what stands in backticks becomes code."""
-    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
-    return f'<div style="max-width:60em;line-height:1.4;white-space:pre-wrap">{escaped}</div>'
+    style = "max-width:60em;line-height:1.4;white-space:pre-wrap"
+    return f'<div style="{style}">{code_marked(text)}</div>'
+
+
+def code_marked(text: str) -> str:
+    """Escape a text for the inside of an HTML element, with code for what stands in backticks."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
