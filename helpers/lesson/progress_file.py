@@ -23,6 +23,7 @@ from typing import NamedTuple
 PROJECT = Path(__file__).resolve().parents[2]
 SETTING = "ATTENTION_PROGRESS"
 VERSION = 1  # of the form of a line
+MOST = 200  # characters of a text in a line
 STATUSES = {"check": ("passed", "failed", "not attempted"), "predict": ("right", "wrong")}
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -159,9 +160,10 @@ def earlier(id: str) -> str:
         if path is None or not path.is_file():
             return ""
         wanted = json.dumps(id).encode()
-        lines = [line for line in path.read_bytes().split(b"\n") if wanted in line]
-        found = [entry for line in lines if (entry := _parsed(line)) and entry.id == id]
-        return found[-1].answer if found else ""
+        for line in reversed(path.read_bytes().split(b"\n")):
+            if wanted in line and (entry := _parsed(line)) and entry.id == id:
+                return entry.answer
+        return ""
     except Exception:
         return ""
 
@@ -171,7 +173,7 @@ def _parsed(line: bytes) -> Entry | None:
     try:
         said = json.loads(line)
         entry = Entry(**{field.name: said.get(field.name, "") for field in fields(Entry)})
-        texts = all(isinstance(text, str) for text in vars(entry).values())
+        texts = all(text.isprintable() and len(text) < MOST for text in vars(entry).values())
         known = texts and said["version"] == VERSION and entry.status in STATUSES[entry.kind]
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None

@@ -110,7 +110,7 @@ def test_the_name_of_a_mistake_names_one_mistake_of_its_exercise():
 
 
 def test_what_is_kept_is_read_again(kept):
-    keep("99.1", "check", "failed", mistake="öffnet “nie”\nzweite Zeile")
+    keep("99.1", "check", "failed", mistake='e⁰ = “1” \\ "')
     keep("99.p1", "predict", "right", answer="b")
     (first, second), broken = read(kept)
     assert (first.id, first.status, first.mistake) == (
@@ -250,6 +250,9 @@ BROKEN = {
         ("id", 3.1),
         ("notebook", "04"),
         ("mistake", ["a"]),
+        ("mistake", "a" * 200),
+        ("mistake", "\ud800"),
+        ("time", "now\x1b[31m"),
     ]
 }
 
