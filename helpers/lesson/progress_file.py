@@ -20,6 +20,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 PROJECT = Path(__file__).resolve().parents[2]
 SETTING = "ATTENTION_PROGRESS"
 VERSION = 1  # of the form of a line
@@ -105,6 +110,7 @@ def _append(path: Path, entry: Entry) -> None:
     binary = getattr(os, "O_BINARY", 0)  # Windows would write \r\n
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | binary, 0o666)
     try:
+        _wait_for_others(file)
         if os.fstat(file).st_size:
             os.lseek(file, -1, os.SEEK_END)
             if os.read(file, 1) != b"\n":  # the last line was cut off
@@ -113,6 +119,20 @@ def _append(path: Path, entry: Entry) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(file)
+
+
+def _wait_for_others(file: int) -> None:
+    """Let another kernel finish its line, for a tenth of a second at most.
+
+    Its line would stay whole in any case, but half of it may be seen as a line that was cut off.
+    """
+    for _ in range(100 if fcntl else 0):
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until it is closed
+        except BlockingIOError:
+            time.sleep(0.001)
+        except OSError:  # a disk without locks
+            return
 
 
 def _reason(error: Exception, path: Path) -> str:
