@@ -8,9 +8,12 @@ TEST_ARGS ?=
 NB ?=
 N ?= 60
 SEED ?=
+FROM ?=
+OUT ?=
+NAMES ?=
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB N SEED
+export PYTHON TORCH_INDEX NB N SEED FROM OUT
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -26,7 +29,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh slides slides-html test test-all mutants lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh report slides slides-html test test-all mutants lint format refresh bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -45,6 +48,9 @@ slides: $(READY_DEV) ## open your copy of one notebook as live slides (NB=03 LAB
 
 slides-html: $(READY) $(READY_SLIDES) ## write slides that need no network into slides/ (NB=03 for one; needs npm)
 	@$(RUN) -m tools.slides.static "$$NB"
+
+report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder OUT=page.html NAMES=0)
+	@$(RUN) -m tools.report $(if $(filter 0,$(NAMES)),--no-names) --out="$$OUT" -- "$$FROM"
 
 test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests

@@ -4,6 +4,7 @@ That floor is a notebook that imports torch, matplotlib and ipywidgets, draws on
 backpropagates once. Each notebook runs in a fresh kernel, in turn with the floor.
 """
 
+import os
 import statistics
 import sys
 from pathlib import Path
@@ -39,6 +40,7 @@ def megabytes(nb: nbformat.NotebookNode) -> float:
 
 
 def main() -> None:
+    os.environ["ATTENTION_PROGRESS"] = "0"  # no learner runs these cells
     floor, above = [], []
     print("MB of memory at the end    kernel   above the floor")
     for path in [FOLDER / name for name in sys.argv[1:]] or sorted(FOLDER.glob("0*.ipynb")):

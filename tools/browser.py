@@ -68,6 +68,8 @@ def lab(settings: Path = LAB_SETTINGS) -> Iterator[Lab]:
             # The helpers of this tree, wherever the environment has installed others.
             "PYTHONPATH": os.pathsep.join([folder, str(notebooks.ROOT)]),
             "WATCH_LOG": str(home / "hosts"),
+            # What is clicked here is no learner's progress.
+            "ATTENTION_PROGRESS": str(root / "progress.jsonl"),
         }
         environment.pop("ATTENTION_STORED", None)  # pictures as a learner sees them
         start = notebooks.names(root)[0].name

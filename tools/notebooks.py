@@ -57,6 +57,7 @@ def one_environment() -> None:
     # Numbers that may round differently elsewhere are refused.
     os.environ["ATTENTION_STRICT"] = "1"
     os.environ["ATTENTION_STORED"] = "1"  # pictures as GitHub shows them
+    os.environ["ATTENTION_PROGRESS"] = "0"  # no learner's answers: none written, none shown
     one_thread_unless_told()
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # no debugger warning on stderr
     for name in ("ATTENTION_TABLES", "MPLBACKEND"):

@@ -1,6 +1,7 @@
-"""What a learner calls in a notebook: predict, check, hint, solution and glossary.
+"""What a learner calls in a notebook: predict, check, hint, solution, glossary and progress.
 
-- `cells`: these five, and the errors that they raise. `question`: a prediction with its buttons.
+- `cells`: the first five, and the errors that they raise. `question`: a prediction with buttons.
+- `progress_file`: keeps a learner's answers. `progress_view`: the sixth, shows them.
 - `grading`: what an exercise and a mistake are, and how an answer is judged. `calls`: runs an
   answer. `contracts`: more inputs for one that looks right. `observations`: experiments that find
   out what a wrong one does. `axes`: what axes are called. `messages`: what is said about a wrong
@@ -22,6 +23,7 @@ from helpers.lesson.cells import (
     solution,
 )
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
+from helpers.lesson.progress_view import progress
 
 __all__ = [
     "EXERCISES",
@@ -36,5 +38,6 @@ __all__ = [
     "glossary",
     "hint",
     "predict",
+    "progress",
     "solution",
 ]

@@ -5,6 +5,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable
 
+from helpers.lesson import progress_file
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
 from helpers.lesson.grading import Exercise
 from helpers.lesson.question import Prediction, Question
@@ -65,6 +66,9 @@ def check(id: str, candidate: Callable) -> Callable:
         raise LessonError(f'The id comes first: check("{candidate}", {name}).')
     exercise = _find(id, EXERCISES)
     verdict = exercise.check(candidate)
+    mistake = verdict.mistake or ""
+    if note := progress_file.keep(exercise.id, "check", verdict.status, mistake=mistake):
+        print(wrap_text(note))
     head = f"{exercise.id} {exercise.title}"
     if verdict.status == "passed":
         print(wrap_text(f"✓ {head}: {verdict.message}"))
@@ -120,8 +124,9 @@ def predict(id: str, answer: str | None = None) -> Question:
     id
         The prediction, such as "03.p1".
     answer
-        The letter of a choice. Left out, the question is shown with a button for each choice. A
-        wrong answer is explained; it does not stop the notebook.
+        The letter of a choice. Left out, the question is shown with a button for each choice, and
+        with your earlier answer, if there is one. A wrong answer is explained; it does not stop the
+        notebook.
 
     Returns
     -------
@@ -144,7 +149,13 @@ def predict(id: str, answer: str | None = None) -> Question:
             f"Choose one of {_quoted(prediction.choices)}: "
             f'predict("{prediction.id}", "…"), with a letter in the place of …'
         )
-    return Question(prediction, answer)
+
+    def keep(letter: str) -> str:
+        status = "right" if letter == prediction.answer else "wrong"
+        return progress_file.keep(prediction.id, "predict", status, answer=letter)
+
+    earlier = progress_file.earlier(prediction.id) if answer is None else ""
+    return Question(prediction, answer, earlier=earlier, keep=keep)
 
 
 def glossary(term: str = "") -> None:

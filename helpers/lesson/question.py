@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,12 +32,34 @@ class Prediction:
 
 
 class Question:
-    """A prediction on the screen: buttons and text, or text alone once answered in code."""
+    """A prediction on the screen: buttons and text, or text alone once answered in code.
 
-    def __init__(self, prediction: Prediction, answer: str | None = None) -> None:
+    Parameters
+    ----------
+    prediction
+        What is asked.
+    answer
+        A letter given in code, or None.
+    earlier
+        A letter that was given on an earlier run of the notebook; "" or another text for none.
+    keep
+        Called with each answer; may return a sentence for the learner.
+    """
+
+    def __init__(
+        self,
+        prediction: Prediction,
+        answer: str | None = None,
+        *,
+        earlier: str = "",
+        keep: Callable[[str], str] = lambda letter: "",
+    ) -> None:
         self.prediction = prediction
         self.answer = answer
         self.answered_in_code = answer is not None
+        self.earlier = earlier if earlier in prediction.choices else ""
+        self._keep = keep
+        self._note = "" if answer is None else keep(answer)
 
     def __str__(self) -> str:
         p = self.prediction
@@ -44,6 +67,9 @@ class Question:
         for letter, choice in p.choices.items():
             lines.append(wrap_text(f"{letter}) {choice.text}", hanging="   "))
         lines.append("")
+        if self.answer is None and self.earlier:
+            lines.append(wrap_text(self.earlier_feedback()))
+            lines.append("")
         if self.answer is None:
             # No letter stands here: the line must not be a right answer by being copied.
             lines.append(f'Answer with a button, or in code: predict("{p.id}", "…")')
@@ -56,8 +82,17 @@ class Question:
 
     def feedback(self) -> str:
         """Whether the chosen answer is right, and why."""
-        choice = self.prediction.choices[self.answer]
-        if self.answer == self.prediction.answer:
+        return "\n".join(filter(None, [self._explained(self.answer), self._note]))
+
+    def earlier_feedback(self) -> str:
+        """The answer of an earlier run, marked as such, whether it was right, and why."""
+        choice = self.prediction.choices[self.earlier]
+        head = f"Your answer on an earlier run: {self.earlier}) {choice.text}"
+        return f"{head}\n{self._explained(self.earlier)}"
+
+    def _explained(self, letter: str) -> str:
+        choice = self.prediction.choices[letter]
+        if letter == self.prediction.answer:
             return f"✓ {choice.explanation}"
         return f"✗ {choice.explanation} Try another answer."
 
@@ -91,23 +126,29 @@ class Question:
             button.add_class("lesson-choice")
             button.on_click(lambda _, letter=letter: self.choose(letter))
             buttons[letter] = button
+        if self.earlier:
+            self._mark(buttons, self.earlier)
         return buttons
 
     @cached_property
     def shown_feedback(self) -> "ipywidgets.HTML":
-        """The feedback below the buttons; empty before the first answer."""
+        """The feedback below the buttons; empty before the first answer, if there is no earlier."""
         from ipywidgets import HTML
 
-        return HTML("")
+        return HTML(as_html(self.earlier_feedback()) if self.earlier else "")
 
     def choose(self, letter: str) -> None:
         """Take an answer, as a button does."""
         self.answer = letter
-        for other, button in self.buttons.items():
-            chosen = other == letter
-            right = letter == self.prediction.answer
-            button.icon = ("check" if right else "times") if chosen else ""
+        self._note = self._keep(letter)
+        self._mark(self.buttons, letter)
         self.shown_feedback.value = f'<div role="alert">{as_html(self.feedback())}</div>'
+
+    def _mark(self, buttons: "dict[str, ipywidgets.Button]", letter: str) -> None:
+        """Give the button of this letter its sign, and take it from the others."""
+        sign = "check" if letter == self.prediction.answer else "times"
+        for other, button in buttons.items():
+            button.icon = sign if other == letter else ""
 
 
 # Buttons keep their text on one line and crop it; a choice needs several.
@@ -119,5 +160,10 @@ STYLE = (
 
 def as_html(text: str) -> str:
     """Escape a text for HTML; what stands in backticks becomes code."""
-    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
-    return f'<div style="max-width:60em;line-height:1.4;white-space:pre-wrap">{escaped}</div>'
+    style = "max-width:60em;line-height:1.4;white-space:pre-wrap"
+    return f'<div style="{style}">{code_marked(text)}</div>'
+
+
+def code_marked(text: str) -> str:
+    """Escape a text for the inside of an HTML element, with code for what stands in backticks."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))

@@ -87,3 +87,24 @@ def test_a_notebook_runs_through(lab, page, name):
         padding = cell.evaluate("cell => getComputedStyle(cell).padding")
         assert padding == "5px 4px"
     assert lab.hosts_asked() == []
+
+
+def test_after_a_restart_a_prediction_shows_the_earlier_answer(lab, page):
+    kept = lab.root / "progress.jsonl"
+    browser.open_notebook(
+        page, f"{lab.url}/lab/tree/01_bag_of_words.ipynb?token={browser.TOKEN}&reset"
+    )
+    browser.run_all(page)
+    choices = page.locator(".lesson-choice")
+    assert page.get_by_text("Your answer on an earlier run").count() == 0
+    choices.nth(0).click()
+    page.wait_for_selector('.jp-Notebook [role="alert"]')
+    assert '"id": "01.p1", "kind": "predict"' in kept.read_text().splitlines()[-1]
+    page.click("li.lm-MenuBar-item:has-text('Kernel')")
+    page.click("li.lm-Menu-item:has-text('Restart Kernel and Run All Cells')")
+    page.click(".jp-Dialog button.jp-mod-accept")
+    page.wait_for_selector("text=Your answer on an earlier run: a)")
+    assert page.get_by_text("Your answer on an earlier run").count() == 1
+    choices.nth(1).click()
+    page.wait_for_selector('.jp-Notebook [role="alert"]')
+    assert page.get_by_text("Your answer on an earlier run").count() == 0

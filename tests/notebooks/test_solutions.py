@@ -132,13 +132,14 @@ def test_untouched_solved_and_with_mistakes(path, some):
 
 
 @notebook
-def test_hint_and_solution_are_at_hand(path):
+def test_hint_solution_and_progress_are_at_hand(path):
     """A check that says hint("00.1") helps must not lead to a NameError."""
     with fresh_shell() as shell:
         shell.run(code_cells(path)[0].source)
         for call in ("hint", "solution"):
             id = next(id for id in EXERCISES if id.startswith(path.stem[:2]))
             assert shell.run(f'{call}("{id}")').error is None
+        assert shell.run("progress()").text.startswith("Your progress\n")
 
 
 @notebook

@@ -183,6 +183,14 @@ def test_mutants_installs_what_makes_them_and_hands_on_number_and_seed(project):
 
 
 @needs_make
+def test_report_hands_on_folder_page_and_whether_names_are_wanted(project):
+    project.make("report", FROM="handed in", OUT="the page.html", NAMES="0")
+    assert project.calls()[-1] == "-m tools.report --no-names --out=the page.html -- handed in"
+    project.make("report", FROM="handed in")
+    assert project.calls() == ["-m tools.report --out= -- handed in"]
+
+
+@needs_make
 def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
     project.make("lab", TORCH_INDEX="https://torch.example/cpu")
     first, second = project.calls("-m pip install")

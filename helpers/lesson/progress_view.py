@@ -1,0 +1,172 @@
+"""What is done, tried and open in each notebook, and the mistakes met, as a picture."""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from helpers.lesson.exercises import EXERCISES, PREDICTIONS
+from helpers.lesson.progress_file import Entry, Log, place, read, shown
+from helpers.numbers import joined
+from helpers.pictures import base
+from helpers.pictures.base import Picture
+from helpers.pictures.colours import BLUE, CELL, INK, MARKED_CELL, QUIET, Fill
+from helpers.pictures.table import Cell, Table, grid, side_by_side, text_html, widest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Your progress"
+MEANING = "Done: right. Tried: not right yet. Open: not answered yet."
+SIGNS = {"done": "✓", "tried": "✗", "open": "○"}
+FILLS = {"done": Fill(BLUE, "white"), "tried": Fill(MARKED_CELL, INK), "open": Fill(CELL, INK)}
+NO_SUCH = Cell("–", fill=Fill("#ffffff", QUIET))
+ROW, HEAD, LINE = 26, 44, 17  # heights: a row of cells; what stands above a table; a line of text
+
+
+def state(entries: Iterable[Entry]) -> str:
+    """What became of one exercise or prediction: "done", "tried" or "open".
+
+    A stub that was run (not attempted) leaves it open.
+    """
+    statuses = {entry.status for entry in entries}
+    if statuses & {"passed", "right"}:
+        return "done"
+    return "tried" if statuses & {"failed", "wrong"} else "open"
+
+
+def is_known(entry: Entry) -> bool:
+    """Whether these notebooks have the exercise or the prediction."""
+    return entry.id in (EXERCISES if entry.kind == "check" else PREDICTIONS)
+
+
+def states_of(entries: Iterable[Entry]) -> dict[str, str]:
+    """The state of every exercise and every prediction, by id."""
+    by_id: dict[str, list[Entry]] = {id: [] for id in (*EXERCISES, *PREDICTIONS)}
+    for entry in entries:
+        by_id[entry.id].append(entry)
+    return {id: state(own) for id, own in by_id.items()}
+
+
+def progress() -> Picture:
+    """Show what is done, tried and open in each notebook, and which mistakes you have met.
+
+    It is read from `work/progress.jsonl`, where `check` and `predict` keep your answers.
+
+    Returns
+    -------
+    Picture
+        Drawn, as HTML tables under ``tables()``, and as text.
+    """
+    log, notes = _kept()
+    entries = [entry for entry in log.entries if is_known(entry)]
+    states = states_of(entries)
+    met = Counter((entry.id, entry.mistake) for entry in entries if entry.mistake)
+    met = {
+        (id, mistake.name): met[id, mistake.name]
+        for id, exercise in EXERCISES.items()
+        for mistake in exercise.mistakes
+        if met[id, mistake.name]
+    }
+    tables = [_overview(states), *([_mistakes(met, states)] if met else [])]
+    told = [f"{table.caption}\n{table.text()}" for table in tables]
+    return Picture(
+        alt=_alt(states, len(met)),
+        text="\n".join([TITLE, MEANING, *told, *notes]),
+        draw=lambda: _draw(tables, notes),
+        html=lambda: _html(tables, notes),
+    )
+
+
+def _kept() -> tuple[Log, list[str]]:
+    """What the file says, and what is to be told about it."""
+    path = place()
+    if path is None:
+        return Log([], []), ["No answers are kept here, because ATTENTION_PROGRESS is 0."]
+    name = shown(path)
+    try:
+        log = read(path)
+    except OSError as error:
+        return Log([], []), [f"{name} cannot be read ({error.strerror}). So all cells say “open”."]
+    notes = [f"Read from {name}, which stays on this computer."]
+    if log.broken:
+        lines = [f"line {number}" for number in log.broken[:5]]
+        lines += [f"{len(log.broken) - 5} more"] if len(log.broken) > 5 else []
+        notes.append(f"Broken lines were left out: {joined(lines)}.")
+    if unknown := sorted({entry.id for entry in log.entries if not is_known(entry)}):
+        names = ", ".join(unknown[:5]) + ", …" * (len(unknown) > 5)
+        notes.append(f"Exercises that these notebooks do not have were left out: {names}.")
+    return log, notes
+
+
+def _overview(states: dict[str, str]) -> Table:
+    """One row for each notebook, one column for each place of a prediction or an exercise."""
+    parts = [id.split(".") for id in states]
+    columns = sorted({name for _, name in parts}, key=lambda name: (name[0] != "p", name))
+    rows = []
+    for notebook in sorted({notebook for notebook, _ in parts}):
+        own = {name: states[f"{notebook}.{name}"] for nb, name in parts if nb == notebook}
+        done = f"{[*own.values()].count('done')} of {len(own)}"
+        cells = [_cell(own.get(name, "")) for name in columns]
+        rows.append((notebook, [Cell(done, "plain"), *cells]))
+    caption = "Predictions p1, p2, … and exercises 1, 2, …"
+    return Table(["done", *columns], rows, caption, corner="notebook")
+
+
+def _cell(state: str) -> Cell:
+    return Cell(f"{SIGNS[state]} {state}", fill=FILLS[state]) if state else NO_SUCH
+
+
+def _mistakes(met: dict[tuple[str, str], int], states: dict[str, str]) -> Table:
+    """One row for each mistake that was met."""
+    rows = [
+        (f"{id} {name}", [Cell(f"{times} ×", "plain"), _cell(states[id])])
+        for (id, name), times in met.items()
+    ]
+    return Table(["met", "exercise"], rows, "Mistakes that you have met", corner="mistake")
+
+
+def _alt(states: dict[str, str], n_met: int) -> str:
+    def count(where: dict) -> str:
+        of = Counter(states[id] for id in where)
+        return f"{of['done']} done, {of['tried']} tried, {of['open']} open"
+
+    return (
+        f"{TITLE} as a table with a row for each notebook. Exercises: {count(EXERCISES)}. "
+        f"Predictions: {count(PREDICTIONS)}. Mistakes met, by name: {n_met}. "
+        f"The cells are in the text version of this output."
+    )
+
+
+def _html(tables: list[Table], notes: list[str]) -> str:
+    lines = [f'<p style="margin:4px 0">{text_html(note)}</p>' for note in (MEANING, *notes)]
+    return side_by_side([table.html() for table in tables], TITLE) + "".join(lines)
+
+
+def _draw(tables: list[Table], notes: list[str]) -> "Figure":
+    """Draw the tables and the notes below each other."""
+    lefts, steps = [], []  # of each table: where its cells begin; the width of a cell
+    for table in tables:
+        names = [table.corner, *table.names]
+        lefts.append(base.PAD + widest(names, 0, 6))
+        steps.append(widest([*table.columns, *(c.text for row in table.cells for c in row)], 40))
+    shapes = zip(tables, lefts, steps, strict=True)
+    width = max(left + step * len(table.columns) for table, left, step in shapes)
+    told = [base.break_lines(note, width - base.PAD) for note in (MEANING, *notes)]
+    high = sum(HEAD + ROW * len(table.rows) + base.PAD for table in tables)
+    title, y = base.heading(TITLE, width)
+    y += base.PAD
+    page = width + base.PAD, y + high + LINE * sum(map(len, told)) + base.PAD
+    figure, ax = base.empty_page(*page)
+    base.write_heading(ax, title)
+    for table, left, step in zip(tables, lefts, steps, strict=True):
+        base.write(ax, base.PAD, y + 8, table.caption, ha="left", weight="bold", size=12)
+        y += HEAD
+        widths = [step] * len(table.columns)
+        base.write(ax, left - 6, y - 9, table.corner, ha="right", color=QUIET)
+        grid(ax, left, y, table.cells, widths, ROW, names=table.names, columns=table.columns)
+        y += ROW * len(table.rows) + base.PAD
+    for line in chain.from_iterable(told):
+        base.write(ax, base.PAD, y + LINE / 2, line, ha="left", color=QUIET)
+        y += LINE
+    return figure

@@ -1,0 +1,183 @@
+"""progress(): what its picture, its tables and its text say, against what was put into the file."""
+
+import pytest
+from matplotlib.text import Text
+
+from helpers.lesson import EXERCISES, PREDICTIONS, progress
+from helpers.lesson.progress_file import keep
+from helpers.lesson.progress_view import state
+from helpers.pictures.base import png_of
+from tests.pictures import reading
+
+MISTAKES = [exercise.mistakes[0] for exercise in EXERCISES.values()]
+
+
+def fill_in(kept):
+    """Answer every third exercise wrongly, every fourth rightly, and so on; count what is done."""
+    states, times = {}, {}
+    for i, id in enumerate([*EXERCISES, *PREDICTIONS]):
+        kind, right, wrong = ("check", "passed", "failed")
+        if id in PREDICTIONS:
+            kind, right, wrong = ("predict", "right", "wrong")
+        states[id] = "open"
+        if kind == "check" and i % 2:
+            keep(id, kind, "not attempted")
+        if i % 3 == 0:
+            mistake = EXERCISES[id].mistakes[0].name if id in EXERCISES else ""
+            for _ in range(1 + i % 2):
+                keep(id, kind, wrong, mistake=mistake)
+            if mistake:
+                times[f"{id} {mistake}"] = 1 + i % 2
+            states[id] = "tried"
+        if i % 4 == 0:
+            keep(id, kind, right)
+            states[id] = "done"
+        if i % 8 == 0:
+            keep(id, kind, wrong)  # later: it stays done
+    return states, times
+
+
+def drawn(picture):
+    (page,) = picture.figure().axes
+    return reading.read_page(page)
+
+
+def check_against(tables, states, times):
+    """Compare what was read from one face of the picture with what was put in."""
+    overview, *mistakes = tables
+    assert overview.names == sorted({id[:2] for id in states})
+    assert set(overview.columns) == {"done", *(id[3:] for id in states)}
+    signs = {"done": "✓ done", "tried": "✗ tried", "open": "○ open"}
+    for notebook, cells in zip(overview.names, overview.cells, strict=True):
+        told = dict(zip(overview.columns, cells, strict=True))
+        own = {id[3:]: what for id, what in states.items() if id[:2] == notebook}
+        assert told.pop("done") == f"{[*own.values()].count('done')} of {len(own)}"
+        assert told == {name: signs[own[name]] if name in own else "–" for name in told}
+    assert len(mistakes) == bool(times)
+    for table in mistakes:
+        assert table.columns == ["met", "exercise"]
+        assert [(name, met) for name, (met, _) in zip(table.names, table.cells, strict=True)] == [
+            (name, f"{n} ×") for name, n in times.items()
+        ]
+        for name, (_, now) in zip(table.names, table.cells, strict=True):
+            assert now == signs[states[name.split()[0]]]
+
+
+def test_picture_table_and_text_say_what_is_done_tried_and_open(kept):
+    states, times = fill_in(kept)
+    assert len(set(states.values())) == 3 and len(times) > 5
+    picture = progress()
+    tables = reading.read_html(picture.html())
+    check_against(tables, states, times)
+    check_against(drawn(picture), states, times)
+    check_against(reading.in_words(tables, str(picture)), states, times)
+    assert all(table.caption in str(picture) for table in tables)
+    for what in ("done", "tried", "open"):
+        n = (
+            [states[id] for id in EXERCISES].count(what),
+            [states[id] for id in PREDICTIONS].count(what),
+        )
+        assert f"{n[0]} {what}" in picture.alt.split("Predictions:")[0]
+        assert f"{n[1]} {what}" in picture.alt.split("Predictions:")[1]
+    assert f"Mistakes met, by name: {len(times)}." in picture.alt
+
+
+def test_nothing_done_yet(kept):
+    picture = progress()
+    states = dict.fromkeys([*EXERCISES, *PREDICTIONS], "open")
+    check_against(reading.read_html(picture.html()), states, {})
+    check_against(drawn(picture), states, {})
+    assert "Mistakes that" not in str(picture) and not kept.exists()
+
+
+@pytest.mark.parametrize(
+    ("statuses", "wanted"),
+    [
+        ([], "open"),
+        (["not attempted"], "open"),
+        (["not attempted", "failed"], "tried"),
+        (["failed", "not attempted"], "tried"),
+        (["wrong"], "tried"),
+        (["wrong", "right"], "done"),
+        (["passed", "failed", "not attempted"], "done"),
+    ],
+)
+def test_what_is_done_stays_done_and_a_stub_is_open(kept, statuses, wanted):
+    class Line:
+        def __init__(self, status):
+            self.status = status
+
+    assert state(map(Line, statuses)) == wanted
+
+
+def test_broken_lines_and_unknown_exercises_are_left_out_and_told(kept):
+    keep("00.1", "check", "passed")
+    with open(kept, "a") as file:
+        file.write("broken\n" * 7 + '{"version": 1, "torn')
+    keep("00.2", "check", "passed")
+    keep("99.3", "check", "passed")
+    keep("00.p1", "check", "passed")  # a prediction is not checked
+    keep("00.3", "check", "failed", mistake="a name that no mistake has " * 5)
+    picture = progress()
+    for face in (str(picture), picture.html(), " ".join(texts(picture))):
+        assert (
+            "Broken lines were left out: line 2, line 3, line 4, line 5, line 6 and 3 more." in face
+        )
+        assert "that these notebooks do not have were left out: 00.p1, 99.3." in face
+        assert "a name that no" not in face
+    first = reading.read_html(picture.html())[0]
+    assert first.cells[0][0] == "2 of 6"
+
+
+def texts(picture):
+    (page,) = picture.figure().axes
+    return [text for text, _ in reading.texts_on(page)]
+
+
+def test_a_file_that_cannot_be_read_is_told(kept):
+    kept.mkdir()
+    assert "progress.jsonl cannot be read (it is no ordinary file)." in str(progress())
+
+
+def test_switched_off_it_says_so_and_reads_nothing(kept, monkeypatch):
+    keep("00.1", "check", "passed")
+    monkeypatch.setenv("ATTENTION_PROGRESS", "0")
+    assert "because ATTENTION_PROGRESS is 0." in str(progress())
+    assert "✓" not in str(progress())
+
+
+def test_texts_from_the_file_are_escaped(kept, monkeypatch):
+    monkeypatch.setenv("ATTENTION_PROGRESS", str(kept.parent / "<b>&.jsonl"))
+    keep("<i>.1", "check", "passed")
+    html = progress().html()
+    assert "<b>" not in html and "<i>" not in html and "&lt;b&gt;&amp;.jsonl" in html
+
+
+def test_many_mistakes_are_cut_off_nowhere(kept, monkeypatch):
+    most = max(EXERCISES.values(), key=lambda exercise: len(exercise.mistakes))
+    longest = [max(e.mistakes, key=lambda m: len(m.name)) for e in EXERCISES.values()]
+    for mistake in [*most.mistakes, *longest]:
+        keep(mistake.exercise.id, "check", "failed", mistake=mistake.name)
+    assert_readable(progress(), monkeypatch)
+
+
+def test_nothing_lies_on_another_thing(kept, monkeypatch):
+    fill_in(kept)
+    assert_readable(progress(), monkeypatch)
+
+
+def assert_readable(picture, monkeypatch):
+    seen = []
+    draw = Text.draw
+    monkeypatch.setattr(Text, "draw", lambda self, to: (seen.append(self), draw(self, to)))
+    figure = picture.figure()
+    png_of(figure)
+    width, height = figure.bbox.size
+    assert width <= 2 * 900
+    boxes = [(text.get_text(), text.get_window_extent()) for text in seen if text.get_text()]
+    for text, box in boxes:
+        assert box.x0 >= 0 and box.y0 >= 10 and box.x1 <= width and box.y1 <= height, text
+    boxes.sort(key=lambda pair: pair[1].y0)
+    for i, (one, first) in enumerate(boxes):
+        for other, second in boxes[i + 1 : i + 30]:  # a row has ten texts
+            assert not first.padded(-1).overlaps(second.padded(-1)), f"{one!r} lies on {other!r}"

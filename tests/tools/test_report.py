@@ -1,0 +1,393 @@
+"""make report: what its page says of a made-up class, and what it says where it cannot."""
+
+import errno
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from helpers.lesson.exercises import EXERCISES, PREDICTIONS
+from tests.pictures import reading
+from tools import lint_notebooks, notebooks, report
+
+SOFTMAX = EXERCISES["03.1"].mistakes
+LOOP = EXERCISES["01.1"].mistakes
+VERSION = {"version": 1, "time": "2026-01-31T09:30:00Z"}
+
+
+def checked(id, status, mistake=None):
+    line = VERSION | {"notebook": id[:2], "id": id, "kind": "check", "status": status}
+    return line | ({"mistake": mistake.name} if mistake else {})
+
+
+def predicted(id, letter):
+    status = "right" if letter == PREDICTIONS[id].answer else "wrong"
+    line = VERSION | {"notebook": id[:2], "id": id, "kind": "predict", "status": status}
+    return line | {"answer": letter}
+
+
+def wrong(id):
+    return next(letter for letter in PREDICTIONS[id].choices if letter != PREDICTIONS[id].answer)
+
+
+CLASS = {
+    "anna": [
+        checked("03.1", "not attempted"),
+        *[checked("03.1", "failed", SOFTMAX[0])] * 5,
+        checked("03.1", "failed", SOFTMAX[2]),
+        checked("03.1", "passed"),
+        predicted("03.p1", wrong("03.p1")),
+        predicted("03.p1", PREDICTIONS["03.p1"].answer),
+        predicted("03.p2", PREDICTIONS["03.p2"].answer),
+    ],
+    "bela": [
+        checked("03.1", "failed", SOFTMAX[2]),
+        checked("01.1", "failed", LOOP[0]),
+        checked("01.1", "passed"),
+        checked("01.1", "failed"),
+        predicted("03.p1", wrong("03.p1")),
+        predicted("03.p2", wrong("03.p2")),
+    ],
+    "Zoë O'Neil": [
+        checked("01.1", "failed", LOOP[0]),
+        checked("01.1", "passed"),
+        checked("01.2", "not attempted"),
+        predicted("03.p1", PREDICTIONS["03.p1"].answer),
+        predicted("03.p1", wrong("03.p1")),
+    ],
+    "empty": [],
+}
+
+
+@pytest.fixture
+def handed_in(tmp_path):
+    folder = tmp_path / "handed in"
+    folder.mkdir()
+    for name, lines in CLASS.items():
+        write(folder, name, "".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def write(folder, name, text):
+    (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+def page_of(folder):
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def tables(page):
+    """All tables, read back: caption, column headers, rows of texts."""
+    root = reading.parse(page[page.index("<main>") : page.index("</body>")])
+    found = {}
+    for table in root.iter("table"):
+        columns = table.findall("thead/tr/th")
+        assert all(column.get("scope") == "col" for column in columns)
+        rows = []
+        for row in table.findall("tbody/tr"):
+            assert row[0].tag == "th" and row[0].get("scope") in ("row", "rowgroup")
+            assert sum(int(cell.get("colspan", 1)) for cell in row) == len(columns)
+            rows.append([reading.words(cell) for cell in row])
+        found[reading.words(table.find("caption"))] = [reading.words(c) for c in columns], rows
+    return found
+
+
+def mistakes(page):
+    return tables(page)["Mistakes, by the number of students who made them"][1]
+
+
+# ---------------------------------------------------------------- what the page says
+
+
+def test_mistakes_stand_in_the_order_of_how_many_made_them(handed_in):
+    report.main([str(handed_in)])
+    told = mistakes(page_of(handed_in))
+    # Two students made the first two; one of the first has not passed. Five times counts once.
+    assert [row[0] for row in told] == [
+        f"{mistake.name}{mistake.message}".replace("`", "")
+        for mistake in (SOFTMAX[2], LOOP[0], SOFTMAX[0])
+    ]
+    assert [row[1:3] for row in told] == [["2 of 4", "1"], ["2 of 4", "0"], ["1 of 4", "0"]]
+    assert [row[3] for row in told] == [
+        f"{id} {EXERCISES[id].title}" for id in ("03.1", "01.1", "03.1")
+    ]
+    assert [row[5] for row in told] == ["anna, bela", "Zoë O'Neil, bela", "anna"]
+
+
+def test_predictions_count_first_answers(handed_in):
+    report.main([str(handed_in)])
+    _, rows = tables(page_of(handed_in))["Predictions, by wrong first answers"]
+    assert [row[1] for row in rows] == ["2 of 3", "1 of 2"]
+    for row, id, n in zip(rows, ("03.p1", "03.p2"), (2, 1), strict=True):
+        choice = PREDICTIONS[id].choices[wrong(id)]
+        assert row[0].startswith(id) and PREDICTIONS[id].question.replace("`", "") in row[0]
+        assert row[2].startswith(f"{wrong(id)}) {choice.text}".replace("`", ""))
+        assert choice.explanation.replace("`", "") in row[2]
+        assert row[2].endswith(f"Chosen by {n} of these {n}.")
+
+
+def test_the_grid_says_done_tried_and_open_of_each_student(handed_in):
+    report.main([str(handed_in)])
+    columns, rows = tables(page_of(handed_in))["What each student has done"]
+    assert columns[1:] == ["✓ done", "✗ tried", "○ open", "Zoë O'Neil", "anna", "bela", "empty"]
+    titles = [row[0] for row in rows if len(row) == 1]
+    assert [title[:2] for title in titles] == ["01", "03"]
+    assert all(title.endswith("?") for title in titles)
+    said = {row[0].split()[0]: row[1:] for row in rows if len(row) > 1}
+    assert set(said) == {id for id in (*EXERCISES, *PREDICTIONS) if id[:2] in ("01", "03")}
+    signs = {"o": "○ open", "d": "✓ done", "t": "✗ tried", "r": "✓ right at first"}
+    signs["w"] = "✗ wrong at first"
+    known = {"01.1": "dodo", "01.2": "oooo", "03.1": "odto", "03.p1": "rwwo", "03.p2": "orwo"}
+    for id, cells in said.items():
+        wanted = [signs[letter] for letter in known.get(id, "oooo")]
+        assert cells[3:] == wanted, id
+        counts = Counter(cell[0] for cell in wanted)
+        assert cells[:3] == [str(counts[sign]) for sign in "✓✗○"]
+    assert "Nobody has begun notebooks 00, 02, 04, 05, 06 and 07." in page_of(handed_in)
+
+
+def test_a_class_that_has_not_begun(handed_in):
+    for path in handed_in.iterdir():
+        path.write_text("")
+    report.main([str(handed_in)])
+    page = page_of(handed_in)
+    assert "No mistake that has a name was made." in page
+    assert "No first answer to a prediction was wrong." in page
+    assert list(tables(page)) == ["What each student has done"]
+
+
+@pytest.mark.parametrize("id", [*EXERCISES, *PREDICTIONS])
+def test_the_place_to_look_at_again_is_the_right_cell(id):
+    place = report.find_places().of(id)
+    number, section, cell = re.fullmatch(r"(\d\d), section (.+), cell (\d+)", place).groups()
+    assert number == id[:2]
+    section = re.sub(r"</?code>", "`", section)
+    (path,) = notebooks.chosen(number)
+    book = lint_notebooks.read(path)
+    headings = [(n, text) for n, level, text in book.headings if level == 2]
+    assert [text for n, text in headings if n <= int(cell)][-1] == section
+    if id not in report.TAUGHT_IN:
+        assert re.search(rf'(check|predict)\("{id}"', book.nb.cells[int(cell) - 1].source)
+    assert section not in ("Exercises", "What we found", "")
+
+
+# ---------------------------------------------------------------- names, and what is not counted
+
+
+def test_names_can_be_left_out(handed_in, capsys):
+    write(handed_in, "carl", json.dumps(CLASS["bela"][0]) + "\nbroken\n")
+    write(handed_in, "dora", "not a line\n")
+    with pytest.raises(SystemExit):
+        report.main([str(handed_in), "--no-names"])
+    page = page_of(handed_in)
+    for name in (*CLASS, "carl", "dora", "O&#x27;Neil"):
+        if name != "empty":
+            assert name not in page
+    columns, _ = tables(page)["What each student has done"]
+    assert columns[4:] == ["1", "2", "3", "4", "5"]
+    (number,) = re.findall(r"student (\d): one broken line is left out, line 2\.", page)
+    assert number in "12345" and "A file is no progress file" in page
+    assert "carl.jsonl: one broken line" in capsys.readouterr().out, "the teacher may know"
+
+
+def test_numbers_do_not_follow_the_alphabet(handed_in):
+    students, _ = report.read_class(report.handed_in(handed_in))
+    numbered = report.without_names(students)
+    assert [s.entries for s in numbered] != [s.entries for s in students]
+    assert sorted(len(s.entries) for s in numbered) == sorted(len(s.entries) for s in students)
+
+
+def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in, capsys):
+    report.main([str(handed_in)])
+    before = mistakes(page_of(handed_in))
+    assert "Every line of every file is counted." in page_of(handed_in)
+    with open(handed_in / "anna.jsonl", "a") as file:
+        file.write('broken\n{"version": 1, "torn')
+    with open(handed_in / "bela.jsonl", "a") as file:
+        file.write("broken\n")
+        for id in ("42.1", "03.9", "42.1"):
+            file.write(json.dumps(checked(id, "failed")) + "\n")
+    capsys.readouterr()
+    report.main([str(handed_in)])
+    said = capsys.readouterr().out.splitlines()
+    assert said[:-1] == [
+        "anna.jsonl: 2 broken lines are left out, lines 12 and 13.",
+        "bela.jsonl: one broken line is left out, line 7.",
+        "bela.jsonl: 3 lines are left out, as these notebooks have no 03.9, 42.1.",
+    ]
+    page = page_of(handed_in)
+    for sentence in said[:-1]:
+        assert f"<li>{sentence}</li>" in page
+    assert mistakes(page) == before
+
+
+def test_a_mistake_of_another_version_is_counted_and_marked(handed_in):
+    line = checked("03.1", "failed") | {"mistake": "a former name"}
+    write(handed_in, "carl", json.dumps(line) + "\n")
+    report.main([str(handed_in)])
+    (row,) = [row for row in mistakes(page_of(handed_in)) if row[0].startswith("a former name")]
+    assert "do not know this mistake" in row[0] and row[1] == "1 of 5"
+
+
+def test_what_comes_from_files_is_escaped(handed_in):
+    evil = "<script>alert('1')</script>&\"<img src=x>"
+    line = checked("03.1", "failed") | {"mistake": evil}
+    other = checked("03.1", "failed") | {"id": f"03.{evil}"}
+    letter = predicted("03.p1", "a") | {"answer": evil, "status": "wrong"}
+    text = "".join(json.dumps(each) + "\n" for each in (line, other, letter)) + evil + "\n"
+    write(handed_in, evil.replace("/", "\\"), text)
+    write(handed_in, "two\nlines", text)
+    report.main([str(handed_in)])
+    page = page_of(handed_in)
+    assert "<script" not in page and "<img" not in page
+    assert page.count("&lt;script&gt;") > 8
+    assert "two?lines" in page
+    tables(page)  # still well-formed
+
+
+def test_a_name_that_is_no_text_is_shown_with_question_marks(handed_in):
+    (handed_in / b"an\xffna.jsonl".decode("utf-8", "surrogateescape")).write_text("")
+    report.main([str(handed_in)])
+    assert "an?na" in page_of(handed_in)
+
+
+# ---------------------------------------------------------------- the page itself
+
+
+def test_the_page_loads_nothing_and_needs_no_script(handed_in):
+    report.main([str(handed_in)])
+    page = page_of(handed_in)
+    assert "default-src 'none'" in page
+    assert set(re.findall(r'\bhref="([^"]*)"', page)) == {
+        "#mistakes", "#predictions", "#grid", "#left-out",
+    }  # fmt: skip
+    for loads in ("src=", "url(", "@import", "http:", "https:", "<script", "<link", "onclick"):
+        assert loads not in page, loads
+    for anchor in re.findall(r'href="#([^"]*)"', page):
+        assert page.count(f'id="{anchor}"') == 1
+    assert page.startswith("<!DOCTYPE html>\n<html lang=") and page.count("<h1>") == 1
+
+
+def test_letters_can_be_read_on_a_light_and_on_a_dark_page_and_in_print():
+    css = report.STYLE.read_text()
+    themes = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+    assert len(themes) == 3
+    for theme in themes:
+        colour = {
+            name: "#" + "".join(2 * c for c in code) if len(code) == 3 else f"#{code}"
+            for name, code in re.findall(r"--(\w+): #(\w+);", theme)
+        }
+        for ground in ("paper", "head", "done", "tried"):
+            assert reading.contrast(colour["ink"], colour[ground]) >= 4.5
+        assert reading.contrast(colour["quiet"], colour["paper"]) >= 4.5
+
+
+def test_two_runs_write_the_same_page(handed_in, tmp_path):
+    report.main([str(handed_in)])
+    other = tmp_path / "other.html"
+    report.main([str(handed_in), "--out", str(other)])
+    assert other.read_bytes() == (handed_in / "report.html").read_bytes()
+
+
+# ---------------------------------------------------------------- where it cannot
+
+
+@pytest.fixture
+def untouched(handed_in):
+    """What lies in the folder, which no failure may change."""
+    (handed_in / "report.html").write_text("the old report")
+    return {path.name: path.read_bytes() for path in handed_in.iterdir()}
+
+
+def now(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([""], "make report FROM=folder"),
+        (["{}/none"], "There is no folder {}/none: name the one"),
+        (["{}/anna.jsonl"], "There is no folder {}/anna.jsonl"),
+        (["{}", "--out", "{}/anna.jsonl"], "OUT has to end with .html"),
+        (["{}", "--out", "{}/none/page.html"], "There is no folder {}/none for the report"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_told(handed_in, untouched, refused, arguments, says):
+    said = refused(report.main, [part.format(handed_in) for part in arguments])
+    assert says.format(handed_in) in said
+    assert now(handed_in) == untouched
+
+
+def test_a_folder_without_files_of_students_is_told(tmp_path, refused):
+    (tmp_path / "anna.txt").touch()
+    (tmp_path / "._anna.jsonl").write_bytes(b"\0\5\x16\7")
+    assert "no file whose name ends with .jsonl" in refused(report.main, [str(tmp_path)])
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.ENOSPC, "the disk is full: free some disk space"),
+        (errno.EACCES, "no right to write there"),
+        (errno.EROFS, "its disk is read-only"),
+    ],
+)
+def test_a_page_that_cannot_be_written_leaves_the_old_one(
+    handed_in, untouched, disk, refused, number, says
+):
+    disk(number, "report.part")
+    assert says in refused(report.main, [str(handed_in)])
+    assert now(handed_in) == untouched
+
+
+def test_a_page_in_the_place_of_a_folder_is_told(handed_in, refused):
+    (handed_in / "page.html").mkdir()
+    said = refused(report.main, [str(handed_in), "--out", str(handed_in / "page.html")])
+    assert "cannot be written" in said
+    assert not (handed_in / "page.part").exists()
+
+
+def test_files_that_cannot_be_read_are_named_and_the_others_reported(handed_in, capsys):
+    (handed_in / "carl.jsonl").mkdir()
+    write(handed_in, "dora", "PK\x03\x04 no lines\nof ours\n")
+    with pytest.raises(SystemExit) as end:
+        report.main([str(handed_in)])
+    assert end.value.code == 1
+    sentences = [
+        "carl.jsonl cannot be read (it is no ordinary file).",
+        "dora.jsonl is no progress file: none of its lines (2) can be read.",
+    ]
+    assert capsys.readouterr().err.splitlines() == sentences
+    page = page_of(handed_in)
+    assert all(f"<li>{sentence}</li>" in page for sentence in sentences)
+    assert "Report on a class of 4" in page and "dora" not in "".join(map(str, tables(page)))
+
+
+def test_a_class_of_which_nothing_can_be_read_gets_no_page(tmp_path, capsys):
+    write(tmp_path, "dora", "nothing of ours\n")
+    with pytest.raises(SystemExit) as end:
+        report.main([str(tmp_path)])
+    assert end.value.code == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "So there is nothing to report."
+    assert [path.name for path in tmp_path.iterdir()] == ["dora.jsonl"]
+
+
+def test_a_notebook_that_cannot_be_read_is_told_and_its_rows_name_the_notebook(
+    handed_in, tmp_path, monkeypatch, capsys
+):
+    source = tmp_path / "notebooks"
+    source.mkdir()
+    for path in notebooks.names():
+        (source / path.name).write_bytes(path.read_bytes())
+    (broken,) = source.glob("03_*.ipynb")
+    broken.write_text('{"cells": [')
+    monkeypatch.setattr(notebooks, "SOURCE", source)
+    report.main([str(handed_in)])
+    said = capsys.readouterr().out
+    assert "03_softmax_masking.ipynb is damaged" in said and "does not name its sections" in said
+    places = {row[3][:4]: row[4] for row in mistakes(page_of(handed_in))}
+    assert places["03.1"] == "notebook 03" and places["01.1"].startswith("01, section ")
+    assert "is damaged" in page_of(handed_in)
