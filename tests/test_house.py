@@ -55,6 +55,7 @@ def test_dev_tools_are_exact():
         "playwright",
         "mutmut",
         "libcst",
+        "jupyterlab-slideshow",
     }
 
 
