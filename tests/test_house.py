@@ -56,6 +56,7 @@ def test_dev_tools_are_exact():
         "playwright",
         "mutmut",
         "libcst",
+        "jupyterlab-slideshow",
     }
 
 

@@ -30,8 +30,8 @@ MEASURE = """() => {
     if (!walk.currentNode.data.trim() || element.closest(hidden + ', svg, sup, sub')) continue;
     const live = element.closest('.live');
     const size = parseFloat(getComputedStyle(element).fontSize) * (live ? live.style.zoom : 1);
-    const kind = live ? (element.closest('p') ? 'text' : 'numbers')
-                      : element.closest('pre, code') ? 'code' : 'text';
+    const kind = element.closest('pre, code') ? 'code'
+               : live && !element.closest('p') ? 'numbers' : 'text';
     found[kind].push([size, walk.currentNode.data.trim().slice(0, 30)]);
   }
   for (const image of slide.querySelectorAll('img'))  // two dots a px of the notebook
