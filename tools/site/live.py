@@ -40,10 +40,13 @@ class Part:
         out, and keeps its first value.
     note
         A sentence that says what is different in JupyterLab.
+    about
+        What can be explored on the site, where it is less than the explorer says of itself.
     """
 
     values: dict[str, list]
     note: str
+    about: str = ""
 
 
 PARTS = {
@@ -51,11 +54,13 @@ PARTS = {
         {"preset": ["causal", "window", "itself", "decay"], "cells": []},
         "On this page you choose among the presets. In JupyterLab you can also set each weight "
         "with a click.",
+        about="choose a preset; see the outputs and the row sums.",
     ),
     "explore_softmax": Part(
         {f"token {j}": [] for j in range(5)},
         "On this page you set the temperature and the mask. In JupyterLab you can also move the "
         "five scores.",
+        about="move the temperature, tick the mask; see the weights of softmax.",
     ),
     "explore_query": Part(
         {"length": [n / 2 for n in range(9)]},
@@ -116,7 +121,7 @@ class Live:
         name = call.partition("(")[0]
         part = PARTS.get(name, Part({}, ""))
         self.name, self.explorer, self.note = name.removeprefix("explore_"), explorer, part.note
-        self.about = explorer.about
+        self.about = part.about or explorer.about
         self.classes = " ".join(explorer.view._dom_classes)
         self.html, self.words = state(explorer)
         self.values = {

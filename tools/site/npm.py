@@ -11,7 +11,6 @@ from tools import notebooks
 
 HERE = Path(__file__).parent
 FOLDER = notebooks.ROOT / "build" / "npm-site"
-MODULES = FOLDER / "node_modules"
 LISTS = ("package.json", "package-lock.json")  # exact versions, with their checksums
 DONE = "installed"  # holds the lists that the last finished install was made from
 NO_LONG_WAIT = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]
@@ -64,7 +63,7 @@ def render(formulas: list[tuple[str, bool]]) -> list[str]:
     ran = subprocess.run(
         ["node", str(HERE / "formulas.cjs")],
         input=json.dumps(formulas),
-        env={**os.environ, "NODE_PATH": str(MODULES)},
+        env={**os.environ, "NODE_PATH": str(FOLDER / "node_modules")},
         capture_output=True,
         text=True,
     )
@@ -76,7 +75,7 @@ def render(formulas: list[tuple[str, bool]]) -> list[str]:
 
 def copy_katex(folder: Path) -> None:
     """Copy KaTeX's style sheet and its fonts, in the one format that every browser of today reads."""
-    source = MODULES / "katex" / "dist"
+    source = FOLDER / "node_modules" / "katex" / "dist"
     (folder / "fonts").mkdir(parents=True)
     css = (source / "katex.min.css").read_text(encoding="utf-8")
     css = re.sub(r',url\([^)]*\.(woff|ttf)\) format\("\w+"\)', "", css)

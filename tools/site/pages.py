@@ -209,18 +209,18 @@ class Maker:
         page.minutes = found[1] if found else ""
         paragraph = body.h1.find_next_sibling("p")
         if paragraph and paragraph.strong:
-            page.sentence = paragraph.get_text().removeprefix(paragraph.strong.get_text()).strip()
+            sentence = paragraph.get_text().removeprefix(paragraph.strong.get_text()).strip()
+            page.sentence = sentence[0].upper() + sentence[1:]
 
     def _split_into_sections(self, page: Page, body: BeautifulSoup) -> None:
         for element in body.select(".cell > *"):
-            text = "" if element.name == "figure" else element.get_text(" ", strip=True)
+            text = "" if element.name == "figure" else " ".join(element.get_text().split())
             if element.name in ("h1", "h2", "h3"):
                 page.sections.append(Section(text, element["id"]))
                 if element.name != "h1":
                     page.contents.append((int(element.name[1]), element["id"], text))
             elif page.sections:
-                plain = " ".join(self.formulas.put_in_tex(text).split())
-                page.sections[-1].text += f" {plain}"
+                page.sections[-1].text += f" {self.formulas.put_in_tex(text)}"
 
 
 def anchor(heading: str) -> str:
@@ -271,8 +271,8 @@ def terms(made: list[Page]) -> Iterator[tuple[Term, str]]:
 
 def glossary_page() -> Page:
     """The glossary as a search sees it: each term is a section."""
-    sections = [
-        Section(term.name, anchor(term.name), f"{', '.join(term.also)} {term.meaning}".strip())
-        for term in TERMS.values()
-    ]
+    sections = []
+    for term in TERMS.values():
+        also = f"Also: {', '.join(term.also)}. " if term.also else ""
+        sections.append(Section(term.name, anchor(term.name), also + term.meaning))
     return Page("glossary", "Glossary", sections=sections)

@@ -96,7 +96,8 @@ if (live) bringToLife(live);
 
 // --- Search -------------------------------------------------------------------------------------
 
-// A section is found where it has every word that was typed; headings and whole words count more.
+// A section is found where it has every word that was typed; in its heading or together they count
+// more.
 function search(query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const found = [];
@@ -110,26 +111,32 @@ function search(query) {
       if (!here) { score = 0; break; }
       score += here;
     }
+    const together = words.join(" ");
+    if (score) score += (heading.includes(together) ? 30 : 0) + (text.includes(together) ? 10 : 0);
     if (score) found.push({ section, score, words });
   }
   return found.sort((a, b) => b.score - a.score);
 }
 
 function excerpt(text, words) {
-  const at = Math.max(0, text.toLowerCase().indexOf(words[0]) - 70);
-  const part = text.slice(at, at + 220);
+  const small = text.toLowerCase(), together = small.indexOf(words.join(" "));
+  const middle = Math.max(0, together < 0 ? small.indexOf(words[0]) : together);
+  // From the start of a word to the end of one.
+  const start = middle < 80 ? 0 : text.lastIndexOf(" ", middle - 70) + 1;
+  const end = text.length < start + 220 ? text.length : text.lastIndexOf(" ", start + 220);
   const paragraph = document.createElement("p");
-  let rest = (at ? "… " : "") + part + (at + 220 < text.length ? " …" : "");
+  let rest = (start ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
   while (rest) {
     const places = words.map(word => [rest.toLowerCase().indexOf(word), word.length]);
-    const [start, length] = places.filter(([i]) => i >= 0).sort((a, b) => a[0] - b[0])[0] ?? [rest.length, 0];
-    paragraph.append(rest.slice(0, start));
+    const first = places.filter(([i]) => i >= 0).sort((a, b) => a[0] - b[0])[0];
+    const [i, length] = first ?? [rest.length, 0];
+    paragraph.append(rest.slice(0, i));
     if (length) {
       const mark = document.createElement("mark");
-      mark.textContent = rest.slice(start, start + length);
+      mark.textContent = rest.slice(i, i + length);
       paragraph.append(mark);
     }
-    rest = rest.slice(start + length);
+    rest = rest.slice(i + length);
   }
   return paragraph;
 }
