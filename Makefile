@@ -25,7 +25,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh test test-all mutants lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh site test test-all mutants lint format refresh bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -38,6 +38,9 @@ lab: $(READY) ## open JupyterLab at notebook 00 in work/, your own copies (LAB_A
 
 fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03)
 	@$(RUN) -m tools.fresh "$$NB"
+
+site: $(READY) ## write the series as static pages into site/ (needs Node.js; the first time, a network)
+	@$(RUN) -m tools.site
 
 test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests

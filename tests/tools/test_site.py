@@ -2,6 +2,7 @@
 
 import base64
 import errno
+import itertools
 import json
 import re
 import zlib
@@ -73,7 +74,7 @@ def test_headings_have_the_anchors_of_jupyterlab_and_stand_in_order(both):
     ]
     levels = [len(level) for level, _ in headings]
     assert levels[0] == 1 and levels.count(1) == 1
-    assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
     anchors = [f"#{title.replace(' ', '-')}" for _, title in headings[1:]]
     assert [link["href"] for link in page.select(".contents a")] == anchors
 
@@ -137,7 +138,9 @@ def test_formulas_are_put_in(folder, soups):
 
 
 def test_a_term_of_the_glossary_leads_to_the_bold_word(soups):
-    links = {div.dt.text.partition(" (")[0]: div.a for div in soups["glossary.html"].select("dl div")}
+    links = {
+        div.dt.text.partition(" (")[0]: div.a for div in soups["glossary.html"].select("dl div")
+    }
     assert list(links) == sorted(TERMS, key=str.lower)
     there = [term for term in TERMS.values() if f"{term.notebook}" in ("01", "03")]
     for term in there:

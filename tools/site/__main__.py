@@ -81,7 +81,7 @@ def replace(old: Path, new: Path) -> None:
 
 def refuse_foreign(site: Path) -> None:
     """End in one sentence where a folder is not one that make site has made."""
-    if site.is_symlink() or site.exists() and not site.is_dir():
+    if site.is_symlink() or (site.exists() and not site.is_dir()):
         wrong = "is not a folder"
     elif site.exists() and any(site.iterdir()) and not (site / MARK).exists():
         wrong = "holds files that make site did not write"

@@ -43,10 +43,10 @@ def install() -> None:
     command = ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", *NO_LONG_WAIT]
     ran = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True)
     if ran.returncode:
-        code = [line.split()[-1] for line in ran.stderr.splitlines() if " code " in line]
+        code = re.search(r" code (\S+)", ran.stderr)
         notebooks.stop(
-            f"npm could not install what tools/site/package.json names ({(code or ['no reason'])[0]}): "
-            "check the network and the free disk space, then run the same command again."
+            "npm could not install what tools/site/package.json names "
+            f"({code[1] if code else 'it gave no reason'}): check the network and the free disk space, then run the same command again."
         )
     with notebooks.writing(done):
         done.write_text(wanted, encoding="utf-8")
@@ -69,12 +69,14 @@ def render(formulas: list[tuple[str, bool]]) -> list[str]:
     )
     if ran.returncode:
         last = (ran.stderr.strip().splitlines() or ["node said nothing"])[-1]
-        notebooks.stop(f"A formula cannot be rendered, {last.rstrip('.')}: mend it in its notebook.")
+        notebooks.stop(
+            f"A formula cannot be rendered, {last.rstrip('.')}: mend it in its notebook."
+        )
     return json.loads(ran.stdout)
 
 
 def copy_katex(folder: Path) -> None:
-    """Copy KaTeX's style sheet and its fonts, in the one format that every browser of today reads."""
+    """Copy KaTeX's style sheet and its fonts, in the format that all browsers read."""
     source = FOLDER / "node_modules" / "katex" / "dist"
     (folder / "fonts").mkdir(parents=True)
     css = (source / "katex.min.css").read_text(encoding="utf-8")

@@ -25,6 +25,7 @@ from helpers.lesson.terms import Term
 from tools.site import live
 
 FORMULA = re.compile("\ue000(\\d+)\ue001")  # stands for a formula until all are rendered
+DRAWN = "\ue002"  # stands for what an explorer draws: BeautifulSoup would write it differently
 CHECK = re.compile(r'check\("([^"]+)"')
 PREDICT = re.compile(r'predict\("([^"]+)"\)')
 NOTEBOOK_LINK = re.compile(r"(?:notebooks/)?(\d\d_\w+)\.ipynb(#.*)?")
@@ -146,7 +147,7 @@ class Maker:
         self._note_terms(page, body)
         self._read_first_cell(page, body)
         self._split_into_sections(page, body)
-        page.body = str(body)
+        page.body = str(body).replace(DRAWN, page.live.html if page.live else "")
         return page
 
     def markdown(self, source: str) -> str:
@@ -177,7 +178,7 @@ class Maker:
         if found := PREDICT.fullmatch(cell.source.strip()):
             return macro("prediction", prediction=PREDICTIONS[found[1]])
         if live.is_explorer(cell.source):
-            return macro("explorer", live=page.live, page=page)
+            return macro("explorer", live=page.live, drawn=DRAWN)
         code = "" if NO_CODE.match(cell.source) else python(cell.source)
         if found := CHECK.search(cell.source):
             return macro("exercise", code=code, exercise=EXERCISES[found[1]], page=page)
@@ -194,7 +195,7 @@ class Maker:
         return {"text": text, "file": file, **output.metadata["image/png"]}
 
     def _note_terms(self, page: Page, body: BeautifulSoup) -> None:
-        """Give each term an anchor where the notebook introduces it: in bold, for the first time."""
+        """Give each term an anchor where it first stands in bold: there it is introduced."""
         bold = body.select(".text strong")
         for term in TERMS.values():
             words = re.compile(rf"{re.escape(term.name)}(s|es)?", re.IGNORECASE)

@@ -39,7 +39,7 @@ const watch = new ResizeObserver(entries => {
     }
   }
 });
-for (const box of document.querySelectorAll(".scroll, .katex-display")) watch.observe(box);
+for (const box of document.querySelectorAll(".scroll, .text pre, .katex-display")) watch.observe(box);
 
 // A printed page shows what is folded away.
 let closed = [];
