@@ -46,7 +46,8 @@ def install() -> None:
         code = re.search(r" code (\S+)", ran.stderr)
         notebooks.stop(
             "npm could not install what tools/site/package.json names "
-            f"({code[1] if code else 'it gave no reason'}): check the network and the free disk space, then run the same command again."
+            f"({code[1] if code else 'it gave no reason'}): "
+            "check the network and the free disk space, then run the same command again."
         )
     with notebooks.writing(done):
         done.write_text(wanted, encoding="utf-8")
