@@ -172,6 +172,13 @@ def test_mutants_installs_what_makes_them_and_hands_on_number_and_seed(project):
 
 
 @needs_make
+def test_site_installs_what_is_missing_and_builds(project):
+    project.make("site")
+    calls = project.calls()
+    assert "-e ." in " ".join(calls) and calls[-1] == "-m tools.site"
+
+
+@needs_make
 def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
     project.make("lab", TORCH_INDEX="https://torch.example/cpu")
     first, second = project.calls("-m pip install")

@@ -104,7 +104,7 @@ def _readme() -> tuple[str, str]:
     """What README says before its picture, and how to start."""
     text = README.read_text(encoding="utf-8")
     intro = text.partition("\n")[2].partition("\n![")[0]
-    run = text.partition("\n## Start\n")[2].partition("\n- **")[0]
+    run = text.partition("\n## Start\n")[2].partition("\n## ")[0]
     return intro, run
 
 
