@@ -162,6 +162,7 @@ def test_controls_have_names_and_follow_the_keyboard(opened, name):
                 assert control.get_attribute("aria-valuetext") == beside
     labels = fieldset.locator("label").all_inner_texts()
     assert len(labels) == fieldset.locator("input, select").count()
+    assert all(label.strip() for label in labels)
     assert all(fieldset.get_by_label(label, exact=True).count() == 1 for label in labels)
 
 
