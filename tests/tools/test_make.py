@@ -191,6 +191,13 @@ def test_report_hands_on_folder_page_and_whether_names_are_wanted(project):
 
 
 @needs_make
+def test_site_installs_what_is_missing_and_builds(project):
+    project.make("site")
+    calls = project.calls()
+    assert "-e ." in " ".join(calls) and calls[-1] == "-m tools.site"
+
+
+@needs_make
 def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
     project.make("lab", TORCH_INDEX="https://torch.example/cpu")
     first, second = project.calls("-m pip install")

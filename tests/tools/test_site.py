@@ -1,0 +1,354 @@
+"""The site of two notebooks, with formulas that are not rendered: what needs no browser."""
+
+import base64
+import errno
+import itertools
+import json
+import re
+import zlib
+
+import nbformat
+import pytest
+
+from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
+from tests.site_links import dead_links, parsed
+from tools import notebooks
+from tools.site import __main__ as site
+from tools.site import live, npm, pages
+
+BUILT = ("01_bag_of_words", "03_softmax_masking")
+
+
+def pretend_npm(patch):
+    """Let every formula become its own text, without KaTeX."""
+    patch.setattr(npm, "install", lambda: None)
+    patch.setattr(npm, "render", lambda formulas: [f"<i>{tex}</i>" for tex, _ in formulas])
+    patch.setattr(npm, "copy_katex", lambda folder: site._write(folder / "katex.css", ""))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        pretend_npm(patch)
+        site.build([notebooks.SOURCE / f"{name}.ipynb" for name in BUILT], made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def soups(folder):
+    return parsed(folder)
+
+
+@pytest.fixture(scope="module", params=BUILT)
+def both(request, soups):
+    """A notebook and its page."""
+    path = notebooks.SOURCE / f"{request.param}.ipynb"
+    return nbformat.read(path, as_version=4), soups[f"{request.param}.html"]
+
+
+def sources(nb, kind):
+    return [cell.source for cell in nb.cells if cell.cell_type == kind]
+
+
+def test_every_link_and_anchor_leads_somewhere(folder):
+    assert dead_links(folder) == []
+
+
+def test_a_dead_link_would_be_found(tmp_path):
+    for name, text in (("a.html", '<a href="b.html#x">'), ("b.html", '<img src="c.png">')):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "a.css").write_text("src: url(d.woff2)")
+    assert set(dead_links(tmp_path)) == {"a.html: b.html#x", "b.html: c.png", "a.css: d.woff2"}
+
+
+def test_headings_have_the_anchors_of_jupyterlab_and_stand_in_order(both):
+    nb, page = both
+    text = "\n".join(sources(nb, "markdown"))
+    headings = re.findall(r"^(#{1,3}) ([^\n`$]+)$", text, re.MULTILINE)
+    assert [("h1", "h2", "h3")[len(level) - 1] for level, _ in headings] == [
+        tag.name for tag in page.main.find_all(["h1", "h2", "h3", "h4", "h5", "h6"])
+    ]
+    assert [tag["id"] for tag in page.main.find_all(["h1", "h2", "h3"])] == [
+        title.replace(" ", "-") for _, title in headings
+    ]
+    levels = [len(level) for level, _ in headings]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+    anchors = [f"#{title.replace(' ', '-')}" for _, title in headings[1:]]
+    assert [link["href"] for link in page.select(".contents a")] == anchors
+
+
+def test_a_figure_has_its_own_alt_text_its_png_and_its_words(both, folder):
+    nb, page = both
+    outputs = [o for cell in nb.cells for o in cell.get("outputs", []) if "data" in o]
+    stored = [o for o in outputs if "image/png" in o.data]
+    figures = page.find_all("figure")
+    assert len(figures) == len(stored) > 3
+    for figure, output in zip(figures, stored, strict=True):
+        assert figure.img["alt"] == output.metadata["image/png"]["alt"]
+        png = base64.b64decode(output.data["image/png"])
+        assert (folder / figure.img["src"]).read_bytes() == png
+        assert figure.pre.text == output.data["text/plain"]
+
+
+def test_code_and_its_output_are_there(both):
+    nb, page = both
+    shown = "\n".join(tag.text for tag in page.select("pre"))
+    for cell in nb.cells:
+        if cell.cell_type == "code" and not pages.NO_CODE.match(cell.source):
+            assert cell.source in shown
+            if "check(" not in cell.source:
+                assert all(o.text in shown for o in cell.outputs if o.output_type == "stream")
+
+
+def test_a_prediction_explains_each_choice_without_javascript(both):
+    nb, page = both
+    asked = [PREDICTIONS[id] for id in pages.PREDICT.findall("\n".join(sources(nb, "code")))]
+    boxes = page.select(".prediction")
+    assert len(boxes) == len(asked) > 3
+    for box, prediction in zip(boxes, asked, strict=True):
+        assert prediction.id in box["aria-label"]
+        choices = box.find_all("details")
+        assert len(choices) == len(prediction.choices)
+        for (letter, choice), details in zip(prediction.choices.items(), choices, strict=True):
+            assert details.summary.text == f"{letter}) {choice.text.replace('`', '')}"
+            right = letter == prediction.answer
+            assert ("✓ Right." in details.p.text) == right != ("✗ Not this one." in details.p.text)
+            assert choice.explanation.replace("`", "") in details.p.text
+
+
+def test_an_exercise_has_its_hints_and_its_command_and_no_solution(both):
+    nb, page = both
+    set_ = [EXERCISES[id] for id in pages.CHECK.findall("\n".join(sources(nb, "code")))]
+    boxes = page.select(".exercise")
+    assert len(boxes) == len(set_) > 1
+    for box, exercise in zip(boxes, set_, strict=True):
+        hints = [details.p.text for details in box.find_all("details")]
+        assert hints == [hint.replace("`", "") for hint in exercise.hints]
+        assert "make lab" in box.text
+        assert "raise NotImplementedError" in box.find_previous_sibling("pre").text
+
+
+def test_formulas_are_put_in(folder, soups):
+    text = (folder / "03_softmax_masking.html").read_text("utf-8")
+    assert r"<i>e^{-\infty} = 0</i>" in text
+    assert not any("\ue000" in path.read_text("utf-8") for path in folder.glob("*.*"))
+    assert "<!--" not in text
+
+
+def test_a_term_of_the_glossary_leads_to_the_bold_word(soups):
+    links = {
+        div.dt.text.partition(" (")[0]: div.a for div in soups["glossary.html"].select("dl div")
+    }
+    assert list(links) == sorted(TERMS, key=str.lower)
+    there = [term for term in TERMS.values() if f"{term.notebook}" in ("01", "03")]
+    for term in there:
+        file, _, mark = links[term.name]["href"].partition("#")
+        bold = soups[file].find(id=mark)
+        assert bold.name == "strong" and bold.text.lower().startswith(term.name.lower())
+    assert sum(link is not None for link in links.values()) == len(there)
+
+
+def test_a_search_has_every_heading_with_the_text_below_it(folder, soups):
+    script = (folder / "search.js").read_text("utf-8")
+    found = json.loads(script.removeprefix("window.SECTIONS = ").removesuffix(";\n"))
+    for name in BUILT:
+        page = soups[f"{name}.html"]
+        headings = [tag["id"] for tag in page.main.find_all(["h1", "h2", "h3"])]
+        assert [s["anchor"] for s in found if s["file"] == f"{name}.html"] == headings
+    mask = next(s for s in found if s["heading"] == "Mask the future")
+    assert "The causal mask lets each token attend" in mask["text"]
+    assert "masked = scores.masked_fill(" in mask["text"]
+    terms = [s["anchor"] for s in found if s["file"] == "glossary.html"]
+    assert len(terms) == len(TERMS) and all(soups["glossary.html"].find(id=t) for t in terms)
+
+
+def test_the_start_page_names_each_notebook_with_question_and_minutes(soups):
+    cards = soups["index.html"].select(".cards li")
+    assert [card.a["href"] for card in cards] == [f"{name}.html" for name in BUILT]
+    assert "How do scores become weights?" in cards[1].text and "50 minutes" in cards[1].text
+    assert "make lab" in soups["index.html"].text
+
+
+def unpack(script):
+    """What site.js makes of a script: the tree of settings and all states."""
+    packed = base64.b64decode(re.search(r'"(.*)"', script)[1])
+    data = json.loads(zlib.decompress(packed))
+    states = []
+    for number, *values in data["states"]:
+        first, *rest = data["templates"][number]
+        parts = [value + text for value, text in zip(values, rest, strict=True)]
+        states.append(tuple((first + "".join(parts)).split("\0")))
+    return data["tree"], states
+
+
+@pytest.mark.parametrize("number", ["00", "03"])
+def test_every_stored_state_is_what_python_draws_and_says(number):
+    path = next(path for path in notebooks.names() if path.name.startswith(number))
+    nb = nbformat.read(path, as_version=4)
+    call = next(source for source in sources(nb, "code") if live.is_explorer(source))
+    explorer = live.explorer_of(nb)
+    shown = live.Live(call, explorer)
+    first = live.state(explorer)
+    tree, states = unpack(shown.script)
+    assert live.state(explorer) == first == (shown.html, shown.words)
+
+    def compare(branch, names):
+        if not names:
+            assert states[branch] == live.state(explorer)
+            return 1
+        count = 0
+        for value, deeper in zip(shown.values[names[0]], branch, strict=False):
+            explorer.controls[names[0]].value = value
+            count += compare(deeper, names[1:])
+        return count
+
+    assert compare(tree, list(shown.values)) == len(states) == {"00": 104, "03": 100}[number]
+
+
+def test_states_with_other_words_between_their_numbers_are_kept_apart():
+    states = ["a 1 b 2", "a 1 b 3", "c", "a 1.5 b 2.", ""]
+    packed = live.packed(states)
+    assert packed["states"][2] == [1] and len(packed["templates"]) == 3
+    assert packed["templates"][0] == ["a ", " b ", ""]
+
+
+# --- Faults -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with one small notebook, an older site, and no packages of npm."""
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    monkeypatch.setattr(notebooks, "SOURCE", tmp_path / "notebooks")
+    monkeypatch.setattr(site, "SITE", tmp_path / "site")
+    monkeypatch.setattr(npm, "FOLDER", tmp_path / "build/npm-site")
+    (tmp_path / "notebooks").mkdir()
+    write_notebook(tmp_path)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / site.MARK).write_text("old")
+    return tmp_path
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    pretend_npm(monkeypatch)
+
+
+def write_notebook(project, *code):
+    cells = [nbformat.v4.new_markdown_cell("# Why?\n\n$x$"), *map(nbformat.v4.new_code_cell, code)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), project / "notebooks/01_bag.ipynb")
+
+
+def untouched(project):
+    """Whether the older site is as it was, with nothing half-written beside it."""
+    old = [path.name for path in (project / "site").iterdir()]
+    return old == [site.MARK] and not (project / "build/site").exists()
+
+
+def test_a_new_site_takes_the_place_of_the_old_one(project, pretended):
+    (project / "site/leftover.html").write_text("old")
+    site.main()
+    assert (project / "site/01_bag.html").exists() and (project / "site" / site.MARK).exists()
+    assert not (project / "site/leftover.html").exists()
+    assert list((project / "build").iterdir()) == []
+
+
+def test_the_first_site_needs_no_old_one(project, pretended):
+    (project / "site" / site.MARK).unlink()  # an empty folder
+    site.main()
+    for path in sorted((project / "site").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (project / "site").rmdir()
+    site.main()
+    assert (project / "site/index.html").exists()
+
+
+def test_a_folder_that_holds_other_files_stays(project, pretended, refused):
+    (project / "site" / site.MARK).rename(project / "site/mine.txt")
+    said = refused(site.main)
+    assert said.startswith("site holds files that make site did not write: move it away")
+    assert [path.name for path in (project / "site").iterdir()] == ["mine.txt"]
+
+
+def test_a_file_in_the_place_of_the_folder_stays(project, pretended, refused):
+    (project / "site" / site.MARK).unlink()
+    (project / "site").rmdir()
+    (project / "site").write_text("mine")
+    assert refused(site.main).startswith("site is not a folder: move it away")
+    assert (project / "site").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(errno.ENOSPC, "the disk is full"), (errno.EACCES, "no right"), (errno.EROFS, "read-only")],
+)
+@pytest.mark.parametrize("name", ["01_bag.html", "search.js", site.MARK])
+def test_a_site_that_cannot_be_written_is_told_and_the_old_one_stays(
+    project, pretended, disk, refused, number, told, name
+):
+    disk(number, name)
+    said = refused(site.main)
+    assert said.startswith("site cannot be written, because") and told in said
+    assert untouched(project)
+
+
+def test_a_notebook_that_cannot_be_read_is_told(project, pretended, refused):
+    (project / "notebooks/01_bag.ipynb").write_text("{")
+    said = refused(site.main)
+    assert said.startswith("notebooks/01_bag.ipynb is damaged (line 1 is no JSON): clone")
+    assert untouched(project)
+
+
+def test_a_cell_above_an_explorer_that_fails_is_told(project, pretended, refused):
+    write_notebook(project, "x = 1", "y = 1 / 0", "explore_prefix(x)")
+    said = refused(site.main)
+    assert "01_bag" in said and "`y = 1 / 0` raised ZeroDivisionError" in said
+    assert untouched(project)
+
+
+def programs(project, monkeypatch, **scripts):
+    """Let PATH hold nothing but these shell scripts, and what they themselves need."""
+    folder = project / "bin"
+    folder.mkdir()
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_without_npm_it_says_what_to_install(project, monkeypatch, refused):
+    programs(project, monkeypatch, node="exit 0")
+    said = refused(site.main)
+    assert said.startswith("The site needs Node.js and npm") and "apt install nodejs npm" in said
+    assert untouched(project)
+
+
+def test_without_a_network_it_says_so_and_the_next_build_tries_again(project, monkeypatch, refused):
+    fails = "echo 'npm error code ENOTFOUND' >&2; echo more >&2; exit 1"
+    programs(project, monkeypatch, node="exit 0", npm=fails)
+    said = refused(site.main)
+    assert "npm could not install" in said and "(ENOTFOUND): check the network" in said
+    assert untouched(project)
+    (project / "bin/npm").write_text("#!/bin/sh\nexit 0\n")
+    npm.install()
+    (project / "bin/npm").write_text(f"#!/bin/sh\n{fails}\n")
+    npm.install()  # it is there: npm is not asked again
+
+
+def test_another_version_is_installed_again(project, monkeypatch, refused):
+    programs(project, monkeypatch, node="exit 0", npm="exit 0")
+    npm.install()
+    (npm.FOLDER / npm.DONE).write_text("an older list")
+    (project / "bin/npm").write_text("#!/bin/sh\nexit 1\n")
+    assert "npm could not install" in refused(npm.install)
+
+
+def test_a_formula_that_is_not_valid_is_told(project, monkeypatch, refused):
+    script = r"echo '\frac{1: ParseError: Expected }' >&2; exit 1"
+    programs(project, monkeypatch, node=script)
+    monkeypatch.setattr(npm, "install", lambda: None)
+    said = refused(site.main)
+    assert said.startswith("A formula cannot be rendered") and "ParseError" in said
+    assert untouched(project)

@@ -1,0 +1,241 @@
+"""Explorers without Python: what each shows in every setting, computed when the site is built.
+
+The Python explorer itself is driven through its settings. All that it draws and says is stored in
+one script a page, compressed, and a small script of the page (static/site.js) looks it up.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import contextlib
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html.parser import HTMLParser
+from typing import Any
+
+import ipywidgets as widgets
+from nbformat import NotebookNode
+
+from helpers.explorers import Explorer
+from helpers.explorers.explorer import STYLES
+from helpers.numbers import number
+
+CALL = re.compile(r"explore_\w+\(")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of an explorer that is live on the site, where all of it would be too much.
+
+    Attributes
+    ----------
+    values
+        By the name of a control: the values that it has on the site. A control without any is left
+        out, and keeps its first value.
+    note
+        A sentence that says what is different in JupyterLab.
+    about
+        What can be explored on the site, where it is less than the explorer says of itself.
+    """
+
+    values: dict[str, list]
+    note: str
+    about: str = ""
+
+
+PARTS = {
+    "explore_weights": Part(
+        {"preset": ["causal", "window", "itself", "decay"], "cells": []},
+        "On this page you choose among the presets. In JupyterLab you can also set each weight "
+        "with a click.",
+        about="choose a preset; see the outputs and the row sums.",
+    ),
+    "explore_softmax": Part(
+        {f"token {j}": [] for j in range(5)},
+        "On this page you set the temperature and the mask. In JupyterLab you can also move the "
+        "five scores.",
+        about="move the temperature, tick the mask; see the weights of softmax.",
+    ),
+    "explore_query": Part(
+        {"length": [n / 2 for n in range(9)]},
+        "On this page the length moves in steps of 0.5. In JupyterLab it moves in steps of 0.1.",
+    ),
+}
+
+
+class CannotRun(Exception):
+    """A cell above an explorer raised an error; the message says which."""
+
+
+def is_explorer(source: str) -> bool:
+    """Whether a code cell shows an explorer."""
+    return bool(CALL.match(source))
+
+
+def explorer_of(nb: NotebookNode) -> Explorer | None:
+    """Make the explorer of a notebook by running the cells that it needs; None without any.
+
+    Raises
+    ------
+    CannotRun
+        Where one of these cells fails.
+    """
+    code = [cell.source for cell in nb.cells if cell.cell_type == "code"]
+    place = next((i for i, source in enumerate(code) if is_explorer(source)), None)
+    if place is None:
+        return None
+    call = ast.parse(code[place], mode="eval").body
+    # Without arguments it needs nothing but the imports, and 05 need not train first.
+    needed = code[:place] if call.args or call.keywords else code[:1]
+    names: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for source in needed:
+            try:
+                exec(source, names)
+            except Exception as error:
+                first = source.splitlines()[0]
+                raise CannotRun(
+                    f"the cell `{first}` raised {type(error).__name__}: {error}"
+                ) from None
+        return eval(code[place], names)
+
+
+class Live:
+    """An explorer with all that it draws and says on the site.
+
+    Parameters
+    ----------
+    call
+        The code that shows it, such as "explore_axis()".
+    explorer
+        The explorer itself, in its first state.
+    """
+
+    def __init__(self, call: str, explorer: Explorer) -> None:
+        name = call.partition("(")[0]
+        part = PARTS.get(name, Part({}, ""))
+        self.name, self.explorer, self.note = name.removeprefix("explore_"), explorer, part.note
+        self.about = part.about or explorer.about
+        self.classes = " ".join(explorer.view._dom_classes)
+        self.html, self.words = state(explorer)
+        self.values = {
+            key: part.values.get(key, _all_values(control))
+            for key, control in explorer.controls.items()
+        }
+        self.values = {key: values for key, values in self.values.items() if values}
+
+    @property
+    def controls(self) -> Iterator[dict[str, Any]]:
+        """What the page needs to know of each control, at its first value."""
+        for key, values in self.values.items():
+            control = self.explorer.controls[key]
+            kinds = {widgets.Checkbox: "checkbox", widgets.Dropdown: "select"}
+            yield {
+                "name": control.description,
+                "kind": kinds.get(type(control), "range"),
+                "options": [_text(control, value) for value in values],
+                "at": values.index(control.value),
+            }
+
+    @cached_property
+    def script(self) -> str:
+        """The script that holds all states."""
+        first = {key: control.value for key, control in self.explorer.controls.items()}
+        states: list[str] = []
+        tree = self._walk(list(self.values), states)
+        for key, value in first.items():
+            self.explorer.controls[key].value = value
+        data = json.dumps({"tree": tree, **packed(states)}, ensure_ascii=False)
+        return f'window.LIVE = "{base64.b64encode(zlib.compress(data.encode(), 9)).decode()}";\n'
+
+    def _walk(self, names: list[str], states: list[str]) -> list | int:
+        """Draw every setting of these controls; a tree of places in ``states``, control by control.
+
+        A branch is shorter where an earlier control leaves a later one fewer values.
+        """
+        if not names:
+            states.append("\0".join(state(self.explorer)))
+            return len(states) - 1
+        control, branches = self.explorer.controls[names[0]], []
+        for value in self.values[names[0]]:
+            control.value = value
+            if control.value == value:
+                branches.append(self._walk(names[1:], states))
+        return branches
+
+
+def state(explorer: Explorer) -> tuple[str, str]:
+    """What an explorer draws now, and the same in words."""
+    return explorer.view.value, str(explorer).partition("\nNow: ")[2]
+
+
+def packed(states: list[str]) -> dict[str, list]:
+    """Store what the states have in common once.
+
+    Cut at its numbers, a state is a template and the numbers that stand in it. States with the
+    same template have a group; a number that is the same in the whole group joins the template.
+    Each state becomes the place of its template and the rest of its numbers.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    numbers = []
+    for place, text in enumerate(states):
+        parts = re.split(r"([\d.]+)", text)
+        groups.setdefault(tuple(parts[::2]), []).append(place)
+        numbers.append(parts[1::2])
+    templates, stored = [], [[]] * len(states)
+    for around, places in groups.items():
+        template = [around[0]]
+        moving = []
+        for i, text in enumerate(around[1:]):
+            values = {numbers[place][i] for place in places}
+            if len(values) == 1:
+                template[-1] += values.pop() + text
+            else:
+                moving.append(i)
+                template.append(text)
+        for place in places:
+            stored[place] = [len(templates), *(numbers[place][i] for i in moving)]
+        templates.append(template)
+    return {"templates": templates, "states": stored}
+
+
+def _all_values(control: widgets.Widget) -> list:
+    """Every value that a control can have."""
+    if isinstance(control, widgets.Checkbox):
+        return [False, True]
+    if isinstance(control, widgets.IntSlider):
+        # The last end of an axis slider moves; at the start it is the furthest.
+        return list(range(control.min, control.max + 1, control.step))
+    if isinstance(control, widgets.FloatSlider):
+        steps = round((control.max - control.min) / control.step)
+        return [round(control.min + i * control.step, 6) for i in range(steps + 1)]
+    return list(control.options) if hasattr(control, "options") else []
+
+
+def _text(control: widgets.Widget, value: Any) -> str:
+    """How a value is written beside its control."""
+    return number(value, 1) if isinstance(control, widgets.FloatSlider) else str(value)
+
+
+class _Styles(HTMLParser):
+    """Collects what stands in <style> elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.css = ""
+
+    def handle_data(self, data: str) -> None:
+        self.css += data
+
+
+def stylesheet() -> str:
+    """The explorers' own style sheet, without the HTML around it."""
+    styles = _Styles()
+    styles.feed(STYLES)
+    return styles.css
