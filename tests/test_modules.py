@@ -241,6 +241,11 @@ def test_every_module_refuses_bad_input(module):
         module(x.mT)
 
 
+def test_swapped_axes_are_named_without_a_batch_too():
+    with pytest.raises(ValueError, match=r"are T and C swapped\? Then use x\.mT\.$"):
+        MODULES["feed-forward"](x[0].mT)
+
+
 @pytest.mark.parametrize("module", [head, multi_head, fused], ids=["head", "multi-head", "fused"])
 def test_every_attention_refuses_a_mask_that_does_not_fit(module):
     mask = torch.ones(B, 2, T, T) > 0

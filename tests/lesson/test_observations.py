@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,8 +11,23 @@ import torch.nn.functional as F
 from helpers.attention import causal_mask
 from helpers.lesson.grading import Exercise
 from helpers.lesson.observations import KINDS
-from helpers.lesson.observations.trial import written
+from helpers.lesson.observations.trial import place_word, written
 from tests.lesson.examples import failure
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape_of", "words"),
+    [
+        ("B T C", 3, ["sequence", "output", "channel"]),
+        ("T T", 2, ["row", "column"]),
+        ("B T C", 1, ["number"]),
+        ("B T C", 2, ["row", "column"]),
+        ("T C", 4, ["sequence", "row", "row", "column"]),
+    ],
+)
+def test_the_places_of_a_result_have_names_with_any_number_of_axes(axes, shape_of, words):
+    trial = SimpleNamespace(result_axes=axes.split())
+    assert [place_word(trial, axis, shape_of) for axis in range(shape_of)] == words
 
 
 def head(x, W_query, W_key, W_value):
