@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import clinic, pictures
+from helpers import clinic, explorers, pictures
 from helpers.attention import Head, causal_mask
 from helpers.numbers import number
 from helpers.pictures import diagrams
@@ -82,6 +82,14 @@ CALLS = [
         | {"logy": ["p"], "columns": 1, "statements": ["It rises."], "title": ""},
     ),
     (pictures.series_map, {"current": "03"}),
+    (explorers.explore_heads, {"x": torch.randn(4, 8), "n_head": 4}),
+    (explorers.explore_prefix, {"x": x[0, :, :2]}),
+    (
+        explorers.explore_query,
+        {"query": x[0, 0, :2], "keys": x[0, :, :2], "values": x[0, :, :2], "x": x[0]}
+        | {"words": ["a", "b", "c", "d"]},
+    ),
+    (explorers.explore_weights, {"x": x[0], "words": ["a", "b", "c", "d"]}),
     (pictures.tables, {"on": False}),
     (diagrams.head_diagram, {"B": "B", "T": 4, "C": 4, "head_size": 4, "value_size": 4}),
     (diagrams.multi_head_diagram, {"n_head": 4, "B": "B", "T": "T", "C": "C"}),

@@ -11,7 +11,7 @@ import numpy as np
 from helpers.explorers.explorer import Explorer, checkbox, slider, svg
 from helpers.numbers import as_array, number
 from helpers.pictures import base
-from helpers.pictures.checks import as_matrix
+from helpers.pictures.checks import as_matrix, as_names
 from helpers.pictures.colours import GLOW, SKY
 from helpers.pictures.table import Cell, Table, side_by_side, text_html
 
@@ -56,10 +56,7 @@ def explore_query(
             f"explore_query needs up to 8 tokens and 6 channels, equally many tokens in all: got "
             f"keys {k.shape}, values {v.shape}, x {x.shape}"
         )
-    names = [str(word) for word in (range(len(k)) if words is None else words)]
-    if len(names) != len(k):
-        raise ValueError(f"words needs one word for each of the {len(k)} keys, got {len(names)}")
-    return QueryExplorer(q, k, v, x, names)
+    return QueryExplorer(q, k, v, x, as_names(words, len(k), "words", "keys"))
 
 
 class _Attention(NamedTuple):

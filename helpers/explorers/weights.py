@@ -19,7 +19,7 @@ from helpers.explorers.explorer import (
     sentences,
 )
 from helpers.numbers import narrow, number, texts
-from helpers.pictures.checks import as_matrix
+from helpers.pictures.checks import as_matrix, as_names
 from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import Cell, Table, text_html
 from helpers.show import align_columns
@@ -46,6 +46,8 @@ def explore_weights(x: Any, words: Sequence[str] | None = None) -> Explorer:
 
     Raises
     ------
+    TypeError
+        If `words` is no list.
     ValueError
         If `x` is not (T, C) or too large to read, or if `words` are not T.
     """
@@ -56,10 +58,7 @@ def explore_weights(x: Any, words: Sequence[str] | None = None) -> Explorer:
             f"explore_weights has room for 8 tokens and 4 channels, got shape {values.shape}; "
             f"pass a slice such as x[:8, :2]"
         )
-    labels = [str(t) for t in (range(T) if words is None else words)]
-    if len(labels) != T:
-        raise ValueError(f"x has {T} tokens and words has {len(labels)}: one word for each token")
-    return WeightsExplorer(values, labels)
+    return WeightsExplorer(values, as_names(words, T, "words", "tokens"))
 
 
 class WeightsExplorer(Explorer):

@@ -240,7 +240,10 @@ def test_what_has_room_is_drawn(shape):
         (lambda: explore_weights(torch.zeros(9, 2)), r"8 tokens.*\(9, 2\).*slice"),
         (lambda: explore_weights(torch.zeros(2, 5)), r"4 channels.*\(2, 5\)"),
         (lambda: explore_weights(torch.zeros(4, 8, 2)), r"2-D.*\(4, 8, 2\)"),
-        (lambda: explore_weights([[0.0], [1.0]], words=["cat"]), "2 tokens and words has 1"),
+        (
+            lambda: explore_weights([[0.0], [1.0]], words=["cat"]),
+            "each of the 2 tokens, got 1",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(call, words):
