@@ -211,7 +211,7 @@ def text_width(text: str, size: float = BODY, bold: bool = False) -> float:
     """Measure a text, in CSS pixels."""
     font = _font(bold)
     font.set_size(size, 72)
-    font.set_text(text, 0.0)
+    font.set_text(text.replace("\n", " "), 0.0)  # a line break has no letter
     return font.get_width_height()[0] / 64
 
 
