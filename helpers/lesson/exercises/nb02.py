@@ -276,7 +276,7 @@ WINDOW_WEIGHTS = Exercise(
 
 
 def decay_weights(T, decay):
-    """(T, T) causal weights, rows sum to 1: k steps back counts decay**k times token t itself."""
+    """(T, T) causal weights, rows sum to 1: before, a token k steps back has decay**k."""
     t = torch.arange(T)
     age = t[:, None] - t  # (T, T)
     raw = torch.tril(decay ** age.clamp(min=0).float())
@@ -338,7 +338,7 @@ DECAY_WEIGHTS = Exercise(
         Mistake(
             "counted from the start",
             change=("decay ** age.clamp(min=0).float()", "(decay ** t.float()).expand(T, T)"),
-            message="Token s counts decay**s here, so the oldest token counts most in every row. What matters is how far back it lies: t - s.",
+            message="The oldest token counts most in every row, as with decay**s, or with the sign of the distance turned. What matters is how far back a token lies: t - s.",
         ),
         Mistake(
             "columns normalised",
