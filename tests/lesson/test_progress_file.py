@@ -89,7 +89,7 @@ def test_a_line_has_a_version_and_the_time_in_utc(kept):
     finally:
         os.environ.pop("TZ") if zone is None else os.environ.update(TZ=zone)
         time.tzset()
-    assert before - 1 <= told <= time.time()
+    assert before - 2 <= told <= time.time() + 1  # whole seconds, of a coarser clock
 
 
 def test_nothing_about_the_person_the_machine_or_the_code_is_kept(kept):
