@@ -1,12 +1,13 @@
 """Printing where the terminal cannot show every character, as under `LC_ALL=C` or in Latin-1."""
 
 import codecs
+import re
 import sys
 import unicodedata
 
 # What is written for a sign that has no plain form in Unicode's own tables.
 PLAIN = str.maketrans(
-    {"✓": "[ok]", "✗": "[wrong]", "○": "[open]", "√": "sqrt ", "×": "x", "·": "-", "→": "->"}
+    {"✓": "[ok]", "✗": "[wrong]", "○": "[open]", "√": "sqrt ", "×": "x", "·": "*", "→": "->"}
     | {"←": "<-", "–": "-", "—": "-", "−": "-", "≤": "<=", "≥": ">=", "≈": "~"}
     | {"“": '"', "”": '"', "‘": "'", "’": "'", "∞": "inf", "⁄": "/"}  # ½ is 1⁄2
 )
@@ -17,7 +18,8 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
-    parts = unicodedata.normalize("NFKD", text).translate(PLAIN)  # … is ..., ² is 2, é is e and ´
+    text = re.sub("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", r"^\g<0>", text)  # 10⁻⁸ is 10^-8, not 10-8
+    parts = unicodedata.normalize("NFKD", text).translate(PLAIN)  # … is ..., é is e and ´
     letters = "".join(part for part in parts if not unicodedata.combining(part))
     return letters.encode("ascii", "replace").decode("ascii"), error.end
 

@@ -30,7 +30,7 @@ def printed(text, package, settings):
 def test_a_print_says_in_plain_signs_what_the_terminal_cannot_show(
     package, settings, encoding, name
 ):
-    plain = f"[ok] 03.1 ... sqrt d -> 10-5, {name} ?".encode(encoding)
+    plain = f"[ok] 03.1 ... sqrt d -> 10^-5, {name} ?".encode(encoding)
     assert printed("✓ 03.1 … √d → 10⁻⁵, André 猫", package, settings) == (plain, plain)
 
 
@@ -43,6 +43,6 @@ def test_a_terminal_that_shows_everything_gets_everything():
 def test_each_sign_has_its_plain_form():
     signs = "✓ ✗ ○ √2 3×4 2·3 → ← a–b a—b −1 ≤ ≥ ≈ “a” ‘b’ ∞ x² é … ½ 字"
     plain = (
-        "[ok] [wrong] [open] sqrt 2 3x4 2-3 -> <- a-b a-b -1 <= >= ~ \"a\" 'b' inf x2 e ... 1/2 ?"
+        "[ok] [wrong] [open] sqrt 2 3x4 2*3 -> <- a-b a-b -1 <= >= ~ \"a\" 'b' inf x^2 e ... 1/2 ?"
     )
     assert signs.encode("ascii", "plain").decode("ascii") == plain
