@@ -21,7 +21,7 @@ RUN := .venv/bin/python
 TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
-READY_SLIDES := .venv/slides/ready
+READY_NPM := .venv/npm/ready
 
 # The .venv that make has finished names its folder. A moved project or a removed Python: install anew.
 ifneq "$(shell [ -x $(RUN) ] && cat $(READY) 2>/dev/null)" "$(CURDIR)"
@@ -46,13 +46,13 @@ fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03
 slides: $(READY_DEV) ## open your copy of one notebook as live slides (NB=03 LAB_ARGS="--port 8899")
 	@$(RUN) -m tools.slides.live "$$NB" $(LAB_ARGS)
 
-slides-html: $(READY) $(READY_SLIDES) ## write slides that need no network into slides/ (NB=03 for one; needs npm)
+slides-html: $(READY) $(READY_NPM) ## write slides that need no network into slides/ (NB=03 for one; needs npm)
 	@$(RUN) -m tools.slides.static "$$NB"
 
 report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder OUT=page.html NAMES=0)
 	@$(RUN) -m tools.report $(if $(filter 0,$(NAMES)),--no-names) --out="$$OUT" -- "$$FROM"
 
-site: $(READY) ## write the series as static pages into site/ (needs Node.js; the first time, a network)
+site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
 	@$(RUN) -m tools.site
 
 test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
@@ -84,7 +84,7 @@ refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
-browser: $(READY_DEV) $(READY_SLIDES) ## run the notebooks and slides in a real browser (needs Chromium, npm)
+browser: $(READY_DEV) $(READY_NPM) ## run notebooks, slides and site in a real browser (needs Chromium, npm)
 	@$(RUN) -m pytest --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
 
 clean: ## remove .venv and caches, never work/
@@ -96,7 +96,7 @@ $(READY): requirements.txt pyproject.toml tools/install.sh
 $(READY_DEV): $(READY)
 	@bash tools/install.sh dev
 
-$(READY_SLIDES): tools/slides/package-lock.json | $(READY)
-	@bash tools/install.sh npm tools/slides
+$(READY_NPM): tools/npm/package-lock.json | $(READY)
+	@bash tools/install.sh npm
 
 FORCE:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Make or mend .venv, from the project's folder: `bash tools/install.sh [dev]`; or remove it, with all
 # caches: `bash tools/install.sh clean`; or only ask whether both could be: `may-write`. Make calls it.
-# `bash tools/install.sh npm tools/slides` installs what that folder's package-lock.json names into
-# .venv/slides, which has a file `ready` when all is done.
+# `bash tools/install.sh npm` installs what tools/npm/package-lock.json names into .venv/npm, which has
+# a file `ready` when all is done.
 #
 # Three files in .venv say how things stand:
 #   installing   an install is under way, or was interrupted: the next one starts from nothing
@@ -110,17 +110,18 @@ if [ "$mode" = clean ]; then
 fi
 
 if [ "$mode" = npm ]; then
-    target=.venv/$(basename "$2")
-    command -v npm >/dev/null ||
-        stop "npm is needed for this and is not installed: install Node.js from nodejs.org or your package manager, $again."
-    remove "$target"
-    { mkdir "$target" && cp "$2"/package*.json "$target"; } 2>/dev/null || no_room
-    echo "Installing what $2/package.json names into $target"
-    (cd "$target" && npm ci --no-audit --no-fund --ignore-scripts) >.venv/npm.log 2>&1 || {
+    for program in node npm; do
+        command -v $program >/dev/null ||
+            stop "Node.js with npm is needed for this, and $program is not installed: install both from nodejs.org or your package manager (Debian, Ubuntu: apt install nodejs npm), $again."
+    done
+    remove .venv/npm
+    { mkdir .venv/npm && cp tools/npm/package*.json .venv/npm; } 2>/dev/null || no_room
+    echo "Installing what tools/npm/package.json names into .venv/npm"
+    (cd .venv/npm && npm ci --no-audit --no-fund --ignore-scripts --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=60000) >.venv/npm.log 2>&1 || {
         reason=$(sed -n 's/^npm error //p' .venv/npm.log | grep -v '^code ' | head -1)
         stop "npm could not install (${reason:-see the log}): check the network and the free disk space, $again; all that npm said is in $here/.venv/npm.log."
     }
-    touch "$target/ready"
+    touch .venv/npm/ready
     exit
 fi
 

@@ -4,9 +4,9 @@ import nbformat
 import pytest
 
 from tests.site_links import dead_links, parsed
-from tools import browser, notebooks
+from tools import browser, notebooks, npm
 from tools.site import __main__ as site
-from tools.site import live, npm
+from tools.site import live
 
 NAMES = [path.stem for path in notebooks.names()]
 PAGES = ["index", *NAMES, "glossary", "search"]
@@ -87,7 +87,7 @@ def test_axe_finds_nothing_serious(opened, name, scheme):
     page = opened(name, color_scheme=scheme, query="?q=mask" if name == "search" else "")
     page.evaluate("for (const details of document.querySelectorAll('details')) "
                   "{ details.removeAttribute('name'); details.open = true; }")  # fmt: skip
-    page.add_script_tag(path=npm.FOLDER / "node_modules/axe-core/axe.min.js")
+    page.add_script_tag(path=npm.PACKAGES / "axe-core/axe.min.js")
     found = page.evaluate(AXE)["violations"]
     told = [
         f"{v['id']}: {node['html'][:150]} {node['failureSummary'][:300]}"

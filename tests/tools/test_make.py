@@ -429,12 +429,13 @@ mkdir node_modules && echo "npm $*" >> "$PRETEND/calls"
 
 
 @needs_make
-def test_slides_html_installs_from_npm_once(project, tmp_path):
-    npm = tmp_path / "bin" / "npm"
-    npm.parent.mkdir()
-    npm.write_text(NPM)
-    npm.chmod(npm.stat().st_mode | stat.S_IXUSR)
-    path = f"{npm.parent}{os.pathsep}{os.environ['PATH']}"
+def test_what_comes_from_npm_is_installed_once(project, tmp_path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, script in [("npm", NPM), ("node", "#!/bin/sh\n")]:
+        (tools / name).write_text(script)
+        (tools / name).chmod(0o755)
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     project.says("npm-fails")
     code, _, err = project.make("slides-html", PATH=path)
     assert code and one_sentence(err, "npm could not install (getaddrinfo)", "check the network")
@@ -444,20 +445,30 @@ def test_slides_html_installs_from_npm_once(project, tmp_path):
     asked, opened = project.calls()
     assert asked.startswith("npm ci") and opened == "-m tools.slides.static 03"
     assert project.make("slides-html", PATH=path)[0] == 0
-    assert project.calls() == ["-m tools.slides.static"]
+    assert project.make("site", PATH=path)[0] == 0
+    assert project.calls() == ["-m tools.slides.static", "-m tools.site"]
+    lists = project.folder / "tools/npm/package-lock.json"
+    later = time.time() + 10
+    os.utime(lists, (later, later))  # as after git pull
+    assert project.make("site", PATH=path)[0] == 0
+    assert project.calls()[0].startswith("npm ci")
 
 
 @needs_make
-def test_slides_html_says_that_npm_is_missing(project, tmp_path):
+@pytest.mark.parametrize("missing", ["npm", "node"])
+def test_without_npm_it_says_what_to_install(project, tmp_path, missing):
     tools = tmp_path / "bin"
     tools.mkdir()
     for folder in os.environ["PATH"].split(os.pathsep):
         for tool in Path(folder).glob("*") if Path(folder).is_dir() else ():
             if tool.name not in ("npm", "node") and not (tools / tool.name).exists():
                 (tools / tool.name).symlink_to(tool)
+    there = tools / {"npm": "node", "node": "npm"}[missing]
+    there.write_text("#!/bin/sh\n")
+    there.chmod(0o755)
     code, _, err = project.make("slides-html", PATH=str(tools))
-    assert code and one_sentence(err, "npm is needed", "install Node.js")
-    assert not (project.folder / ".venv" / "slides").exists()
+    assert code and one_sentence(err, f"{missing} is not installed", "apt install nodejs npm")
+    assert not (project.folder / ".venv" / "npm").exists()
 
 
 @needs_make

@@ -12,25 +12,25 @@ import pytest
 
 from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
 from tests.site_links import dead_links, parsed
-from tools import notebooks
+from tools import notebooks, npm
 from tools.site import __main__ as site
-from tools.site import live, npm, pages
+from tools.site import formulas, live, pages
 
 BUILT = ("01_bag_of_words", "03_softmax_masking")
 
 
-def pretend_npm(patch):
+def pretend_katex(patch):
     """Let every formula become its own text, without KaTeX."""
-    patch.setattr(npm, "install", lambda: None)
-    patch.setattr(npm, "render", lambda formulas: [f"<i>{tex}</i>" for tex, _ in formulas])
-    patch.setattr(npm, "copy_katex", lambda folder: site._write(folder / "katex.css", ""))
+    patch.setattr(npm, "need", lambda target: None)
+    patch.setattr(formulas, "render", lambda formulas: [f"<i>{tex}</i>" for tex, _ in formulas])
+    patch.setattr(formulas, "copy_katex", lambda folder: site._write(folder / "katex.css", ""))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
-        pretend_npm(patch)
+        pretend_katex(patch)
         site.build([notebooks.SOURCE / f"{name}.ipynb" for name in BUILT], made)
     return made
 
@@ -223,7 +223,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "ROOT", tmp_path)
     monkeypatch.setattr(notebooks, "SOURCE", tmp_path / "notebooks")
     monkeypatch.setattr(site, "SITE", tmp_path / "site")
-    monkeypatch.setattr(npm, "FOLDER", tmp_path / "build/npm-site")
+    monkeypatch.setattr(npm, "PACKAGES", tmp_path / "npm/node_modules")
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path)
     (tmp_path / "site").mkdir()
@@ -233,7 +233,7 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture
 def pretended(monkeypatch):
-    pretend_npm(monkeypatch)
+    pretend_katex(monkeypatch)
 
 
 def write_notebook(project, *code):
@@ -308,47 +308,18 @@ def test_a_cell_above_an_explorer_that_fails_is_told(project, pretended, refused
     assert untouched(project)
 
 
-def programs(project, monkeypatch, **scripts):
-    """Let PATH hold nothing but these shell scripts, and what they themselves need."""
-    folder = project / "bin"
-    folder.mkdir()
-    for name, script in scripts.items():
-        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-        (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder))
-
-
-def test_without_npm_it_says_what_to_install(project, monkeypatch, refused):
-    programs(project, monkeypatch, node="exit 0")
-    said = refused(site.main)
-    assert said.startswith("The site needs Node.js and npm") and "apt install nodejs npm" in said
+def test_what_make_installs_is_asked_for_where_it_is_missing(project, refused):
+    assert "run make site" in refused(site.main)
     assert untouched(project)
-
-
-def test_without_a_network_it_says_so_and_the_next_build_tries_again(project, monkeypatch, refused):
-    fails = "echo 'npm error code ENOTFOUND' >&2; echo more >&2; exit 1"
-    programs(project, monkeypatch, node="exit 0", npm=fails)
-    said = refused(site.main)
-    assert "npm could not install" in said and "(ENOTFOUND): check the network" in said
-    assert untouched(project)
-    (project / "bin/npm").write_text("#!/bin/sh\nexit 0\n")
-    npm.install()
-    (project / "bin/npm").write_text(f"#!/bin/sh\n{fails}\n")
-    npm.install()  # it is there: npm is not asked again
-
-
-def test_another_version_is_installed_again(project, monkeypatch, refused):
-    programs(project, monkeypatch, node="exit 0", npm="exit 0")
-    npm.install()
-    (npm.FOLDER / npm.DONE).write_text("an older list")
-    (project / "bin/npm").write_text("#!/bin/sh\nexit 1\n")
-    assert "npm could not install" in refused(npm.install)
 
 
 def test_a_formula_that_is_not_valid_is_told(project, monkeypatch, refused):
-    script = r"echo '\frac{1: ParseError: Expected }' >&2; exit 1"
-    programs(project, monkeypatch, node=script)
-    monkeypatch.setattr(npm, "install", lambda: None)
+    node = project / "bin/node"
+    node.parent.mkdir()
+    node.write_text("#!/bin/sh\n" + r"echo '\frac{1: ParseError: Expected }' >&2; exit 1" + "\n")
+    node.chmod(0o755)
+    monkeypatch.setenv("PATH", str(node.parent))
+    monkeypatch.setattr(npm, "need", lambda target: None)
     said = refused(site.main)
     assert said.startswith("A formula cannot be rendered") and "ParseError" in said
     assert untouched(project)

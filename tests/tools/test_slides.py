@@ -9,7 +9,7 @@ import pytest
 from nbformat import v4
 
 from helpers.lesson.exercises import PREDICTIONS
-from tools import notebooks
+from tools import notebooks, npm
 from tools.slides import live, static
 
 PNG = "iVBORw0KGgo="
@@ -129,10 +129,11 @@ def test_an_explorer_is_drawn_in_its_first_state(tmp_path):
 def packages(folder, tmp_path, monkeypatch):
     """The small project, with files in the places of those from npm."""
     monkeypatch.setattr(static, "FOLDER", tmp_path / "slides")
-    monkeypatch.setattr(static, "PACKAGES", tmp_path / "node_modules")
+    monkeypatch.setattr(npm, "PACKAGES", tmp_path / "npm" / "node_modules")
     for source in static.ASSETS.values():
-        (tmp_path / "node_modules" / source).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "node_modules" / source).write_text("script")
+        (npm.PACKAGES / source).parent.mkdir(parents=True, exist_ok=True)
+        (npm.PACKAGES / source).write_text("script")
+    (npm.PACKAGES.parent / "ready").touch()
     for path in notebooks.names():
         nb = nbformat.read(path, as_version=4)
         for cell in nb.cells:
@@ -163,7 +164,7 @@ def test_an_unknown_notebook_is_told_with_the_list(packages):
 
 
 def test_what_make_installs_is_asked_for_where_it_is_missing(packages, monkeypatch, refused):
-    monkeypatch.setattr(static, "PACKAGES", packages / "nowhere")
+    (npm.PACKAGES.parent / "ready").unlink()
     assert "run make slides-html" in refused(static.main, "01")
     monkeypatch.setattr(live, "find_spec", lambda name: None)
     assert "run make slides" in refused(live.main, "01")

@@ -1,7 +1,6 @@
 """The series as static pages: ``python -m tools.site`` writes site/, which needs no network.
 
 `__main__` builds everything into a temporary folder and moves it into its place. `pages` makes
-pages out of notebooks, `live` computes what the explorers show in every setting, `npm` installs
-and runs what comes from npm (KaTeX, which renders the formulas). `templates` and `static` hold the
-HTML, the style sheet and the script.
+pages out of notebooks, `live` computes what the explorers show in every setting, `formulas`
+renders TeX with KaTeX. `templates` and `static` hold the HTML, the style sheet and the script.
 """

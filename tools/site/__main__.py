@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools import lab, notebooks
+from tools import lab, notebooks, npm
 
 SITE = notebooks.ROOT / "site"
 MARK = ".made-by-make-site"  # in a folder that may be replaced
@@ -26,11 +26,10 @@ def build(paths: Iterable[Path], folder: Path) -> None:
         In one sentence, where a notebook cannot be read or run.
     """
     # Here, because they take seconds: what stops a build is said before.
-    from tools.site import live, npm, pages
+    from tools.site import formulas, live, pages
 
     paths = list(paths)
     read = {path.stem: _read(path) for path in paths}
-    npm.install()
     maker = pages.Maker(list(read))
     made = []
     for name, nb in read.items():
@@ -40,7 +39,7 @@ def build(paths: Iterable[Path], folder: Path) -> None:
         except live.CannotRun as error:
             notebooks.stop(f"{name} cannot be shown live, because {error}. Mend that cell first.")
     intro, run = (maker.markdown(part) for part in _readme())
-    rendered = npm.render(maker.formulas.tex)
+    rendered = formulas.render(maker.formulas.tex)
 
     def write(file: str, template: str, **values: object) -> None:
         text = pages.templates().get_template(template)
@@ -66,7 +65,7 @@ def build(paths: Iterable[Path], folder: Path) -> None:
     static = Path(__file__).parent / "static"
     _write(folder / "site.css", (static / "site.css").read_text("utf-8") + live.stylesheet())
     shutil.copy(static / "site.js", folder)
-    npm.copy_katex(folder / "katex")
+    formulas.copy_katex(folder / "katex")
     _write(folder / MARK, "make site replaces this folder.\n")
 
 
@@ -121,6 +120,7 @@ def main() -> None:
     if not paths:
         notebooks.stop("There are no notebooks in notebooks/: clone the repository again.")
     refuse_foreign(SITE)
+    npm.need("site")
     part = notebooks.ROOT / "build" / "site"
     shutil.rmtree(part, ignore_errors=True)
     try:

@@ -21,13 +21,12 @@ from helpers.explorers.explorer import RULES
 from helpers.lesson.exercises import PREDICTIONS
 from helpers.lesson.question import Prediction, as_html
 from helpers.pictures.table import STYLESHEET, text_html
-from tools import notebooks
+from tools import notebooks, npm
 from tools.lab import Unreadable, read
 from tools.refresh import CellFailed, execute
 
 HERE = Path(__file__).parent
 FOLDER = notebooks.ROOT / "slides"
-PACKAGES = notebooks.ROOT / ".venv" / "slides" / "node_modules"
 ASSETS = {
     "reset.css": "reveal.js/dist/reset.css",
     "reveal.css": "reveal.js/dist/reveal.css",
@@ -60,7 +59,7 @@ def write(path: Path, folder: Path) -> Path:
         assets.mkdir(exist_ok=True)
         for name, source in ASSETS.items():
             partial = assets / f"{name}.part"
-            shutil.copyfile(PACKAGES / source, partial)
+            shutil.copyfile(npm.PACKAGES / source, partial)
             partial.replace(assets / name)
     notebooks.write_whole(page, text)
     return page
@@ -216,10 +215,7 @@ def _words(output: NotebookNode) -> str:
 def main(nb: str) -> None:
     """Write the slides of the notebook that ``nb`` names, of all for ""."""
     chosen = notebooks.chosen(nb)
-    if not PACKAGES.is_dir():
-        notebooks.stop(
-            "reveal.js and MathJax are missing: run make slides-html, which installs them."
-        )
+    npm.need("slides-html")
     notebooks.one_environment()
     notebooks.need_room(FOLDER)
     for path in chosen:
