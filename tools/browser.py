@@ -71,7 +71,9 @@ def lab(settings: Path = LAB_SETTINGS) -> Iterator[Lab]:
             # What is clicked here is no learner's progress.
             "ATTENTION_PROGRESS": str(root / "progress.jsonl"),
         }
-        environment.pop("ATTENTION_STORED", None)  # pictures as a learner sees them
+        # Pictures and numbers as a learner sees them.
+        for ours in ("ATTENTION_STORED", "ATTENTION_STRICT"):
+            environment.pop(ours, None)
         start = notebooks.names(root)[0].name
         more = ["--no-browser", f"--port={port}", f"--IdentityProvider.token={TOKEN}"]
         with open(home / "log", "w") as log:

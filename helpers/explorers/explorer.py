@@ -22,21 +22,23 @@ from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import STYLESHEET, Cell, text_html
 
 CLASS = "attention-explorer"
-# ipywidgets leaves the handle of a slider without a name for screen readers, and as its value it
-# tells 0.7999999999999998, or the place of an option in its list. No trait changes that: the page
-# itself copies what stands beside the slider, again at every step.
-NAME_SLIDERS = f"""
+# What a keyboard and a screen reader need, and no trait of ipywidgets gives: the page does it, again
+# at every step. A slider's handle has no name, and as its value it tells 0.7999999999999998, or the
+# place of an option in its list: both are copied from what stands beside the slider. In a list,
+# JupyterLab takes the arrow keys for its own, which select cells, not options.
+ON_LOAD = f"""
 const box = this.closest('.{CLASS}-box');
-const name = () => {{
+const mend = () => {{
   for (const slider of box.querySelectorAll('.widget-slider')) {{
     const [label, handle, readout] = ['.widget-label', '.noUi-handle', '.widget-readout']
       .map(part => slider.querySelector(part));
     handle?.setAttribute('aria-label', label.textContent);
     handle?.setAttribute('aria-valuetext', readout.textContent);
   }}
+  for (const list of box.querySelectorAll('select')) list.dataset.lmSuppressShortcuts = 'true';
 }};
-new MutationObserver(name).observe(box, {{childList: true, subtree: true}});
-name();
+new MutationObserver(mend).observe(box, {{childList: true, subtree: true}});
+mend();
 """
 RULES = f"""
 .{CLASS} p {{margin: 4px 0; line-height: 1.4}}
@@ -44,7 +46,7 @@ RULES = f"""
 .{CLASS}.tall-rows td {{height: 20px}}
 .{CLASS} .error {{border-left: 4px solid #d6006c; padding: 6px 10px}}
 """
-STYLES = f'{STYLESHEET}<style onload="{NAME_SLIDERS}">{RULES}</style>'
+STYLES = f'{STYLESHEET}<style onload="{ON_LOAD}">{RULES}</style>'
 
 
 class Explorer:

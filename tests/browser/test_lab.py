@@ -5,9 +5,12 @@ import re
 import nbformat
 import pytest
 
+from tests.browser import axe
 from tools import browser, notebooks
 
 # JupyterLab gives error outputs this type too.
+OUTPUTS = ".jp-Notebook .jp-OutputArea-output"
+NB01 = "01_bag_of_words.ipynb"
 STDERR = '[data-mime-type="application/vnd.jupyter.stderr"]'
 
 
@@ -24,23 +27,23 @@ def chromium():
 
 
 @pytest.fixture
-def page(chromium):
+def page(lab, chromium):
     opened = chromium.new_page(viewport={"width": 1300, "height": 1000})
+    asked = []
+    opened.on("request", lambda request: asked.append(request.url))
     yield opened
     opened.close()
+    local = (lab.url, lab.url.replace("http", "ws"), "data:", "blob:")
+    assert [url for url in asked if not url.startswith(local)] == []
+    assert lab.hosts_asked() == []
 
 
-def test_it_starts_at_notebook_00_asks_nothing_and_stays_on_this_machine(lab, page):
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
+def test_it_starts_at_notebook_00_and_asks_nothing(lab, page):
     browser.open_notebook(page, f"{lab.url}/?token={browser.TOKEN}")
     page.wait_for_timeout(5_000)  # the question about news came after about two seconds
     assert "/lab/tree/00_start_here.ipynb" in page.url
     assert page.locator(".jp-Dialog").count() == 0
     assert page.locator(".jp-toastContainer, .Toastify__toast").count() == 0
-    local = (lab.url, lab.url.replace("http", "ws"), "data:", "blob:")
-    assert [url for url in asked if not url.startswith(local)] == []
-    assert lab.hosts_asked() == []
 
 
 def nameless(page):
@@ -63,37 +66,162 @@ def told(slider):
     return slider.get_by_role("slider").get_attribute("aria-valuetext")
 
 
+def chosen(combobox):
+    return combobox.evaluate("list => list.selectedIndex")
+
+
+def by_keyboard(page, control, role):
+    """Move a control with keys alone, by one step."""
+    control.focus()
+    at_the_top = role == "slider" and (
+        control.get_attribute("aria-valuenow") == control.get_attribute("aria-valuemax")
+    )
+    page.keyboard.press(
+        {
+            "slider": "ArrowLeft" if at_the_top else "ArrowRight",
+            "combobox": "ArrowUp" if role == "combobox" and chosen(control) else "ArrowDown",
+            "checkbox": "Space",
+            "button": "Enter",
+        }[role]
+    )
+
+
+def by_mouse(page, control, role):
+    """Move a control with the mouse alone, to another value."""
+    if role == "slider":
+        track = control.locator("xpath=ancestor::*[contains(@class, 'noUi-base')]")
+        low, now, high = (
+            float(control.get_attribute(f"aria-value{end}")) for end in ("min", "now", "max")
+        )
+        far = 0.01 if now - low > high - now else 0.99
+        track.click(position={"x": far * track.bounding_box()["width"], "y": 2})
+    elif role == "combobox":  # the open list is the operating system's, not the page's
+        control.select_option(index=0 if chosen(control) else 1)
+    else:
+        control.click()
+
+
+def answers(page, explorer, before):
+    """Wait until an explorer shows something else than before, and no fault."""
+    page.wait_for_function("([box, before]) => box.innerHTML !== before", arg=[explorer, before])
+    assert page.locator(".attention-explorer .error").count() == 0
+
+
+def switch_theme(page, name):
+    page.click("li.lm-MenuBar-item:has-text('Settings')")
+    page.hover("li.lm-Menu-item:has-text('Theme')")
+    page.click(f"li.lm-Menu-item:has-text('{name}')")
+    light = "true" if name.endswith("Light") else "false"
+    page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+    page.wait_for_timeout(500)
+
+
 @pytest.mark.parametrize("name", [path.name for path in notebooks.names()])
-def test_a_notebook_runs_through(lab, page, name):
+def test_a_notebook_runs_and_every_control_follows_keyboard_and_mouse(lab, page, name):
     browser.open_notebook(page, f"{lab.url}/lab/tree/{name}?token={browser.TOKEN}&reset")
     browser.run_all(page)
     cells = nbformat.read(notebooks.SOURCE / name, as_version=4).cells
     shown = page.locator(".jp-Notebook .jp-Cell")
     assert shown.count() == len(cells)
     for number, cell in enumerate(cells):
-        here = shown.nth(number)
+        failed = shown.nth(number).locator(STDERR).all_inner_texts()
         wanted = "raises-exception" in cell.metadata.get("tags", [])
-        assert (here.locator(STDERR).count() > 0) == wanted, f"cell {number + 1}"
+        assert bool(failed) == wanted, f"cell {number + 1}: {failed}"
     assert nameless(page) == {}
-    for slider in page.locator(".jp-Notebook .widget-slider").all():
-        before = readout(slider)
-        assert told(slider) == before
-        slider.get_by_role("slider").press("ArrowRight")
-        if readout(slider) == before:  # it stands at its end
-            slider.get_by_role("slider").press("ArrowLeft")
-        assert told(slider) == readout(slider) != before
     assert "Box(" not in page.locator(".jp-Notebook").inner_text()
     for cell in page.locator(".attention-explorer td.plain").all():
         padding = cell.evaluate("cell => getComputedStyle(cell).padding")
         assert padding == "5px 4px"
-    assert lab.hosts_asked() == []
+    moved = 0
+    for explorer in page.locator(".attention-explorer-box").all():
+        for role in ("slider", "combobox", "checkbox", "button"):
+            for control in explorer.get_by_role(role).all():
+                for move in (by_keyboard, by_mouse):
+                    before = explorer.inner_html()
+                    move(page, control, role)
+                    answers(page, explorer.element_handle(), before)
+                    moved += 1
+        for slider in explorer.locator(".widget-slider").all():
+            assert told(slider) == readout(slider)
+    assert moved >= 2
+    for choices in page.locator(".widget-vbox:has(> .lesson-choice)").all():
+        first, second = choices.locator(".lesson-choice").all()[:2]
+        first.press("Enter")
+        first.locator("i.fa-check, i.fa-times").wait_for()
+        second.click()
+        second.locator("i.fa-check, i.fa-times").wait_for()
+        assert choices.locator('[role="alert"]').count() == 1
+
+
+@pytest.mark.parametrize("name", [path.name for path in notebooks.names()])
+def test_axe_finds_nothing_serious_in_outputs(lab, page, name):
+    browser.open_notebook(page, f"{lab.url}/lab/tree/{name}?token={browser.TOKEN}&reset")
+    browser.run_all(page)
+    for choices in page.locator(".widget-vbox:has(> .lesson-choice)").all():
+        choices.locator(".lesson-choice").first.click()
+    assert axe.violations(page, OUTPUTS) == []
+    switch_theme(page, "JupyterLab Dark")
+    try:
+        assert axe.violations(page, OUTPUTS) == []
+    finally:
+        switch_theme(page, "JupyterLab Light")
+
+
+def write(page, cell, text):
+    """Replace the text of a code cell by hand, and run it."""
+    editor = cell.locator(".cm-content")
+    editor.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+    page.keyboard.press("Shift+Enter")
+
+
+STUB = """def causal_mean(x):
+    return torch.stack([x[:, {slice}].mean(dim=1) for t in range(x.shape[1])], dim=1)
+
+
+causal_mean = check("01.1", causal_mean)"""
+
+
+def test_an_exercise_wrong_then_right_and_a_prediction_are_there_after_a_reload(lab, page):
+    (lab.root / "progress.jsonl").unlink(missing_ok=True)
+    url = f"{lab.url}/lab/tree/{NB01}?token={browser.TOKEN}&reset"
+    browser.open_notebook(page, url)
+    browser.run_all(page)
+    sources = [cell.source for cell in nbformat.read(notebooks.SOURCE / NB01, as_version=4).cells]
+    stub, other = [
+        page.locator(".jp-Notebook .jp-Cell").nth(
+            next(n for n, source in enumerate(sources) if f'check("{id}"' in source)
+        )
+        for id in ("01.1", "01.2")
+    ]
+    assert "not attempted" in stub.inner_text()
+    write(page, stub, STUB.format(slice=":t"))
+    stub.get_by_text("✗ 01.1").wait_for()
+    write(page, stub, STUB.format(slice=": t + 1"))
+    stub.get_by_text("✓ 01.1").wait_for()
+    page.locator(".lesson-choice").first.click()
+    page.locator('.jp-Notebook [role="alert"]').wait_for()
+    page.keyboard.press("Control+s")
+    page.wait_for_selector(".lm-DockPanel-tabBar .lm-mod-current:not(.jp-mod-dirty)")
+
+    browser.open_notebook(page, url)
+    assert "[:, : t + 1]" in stub.inner_text() and "✓ 01.1" in stub.inner_text()
+    browser.run_all(page)
+    stub.get_by_text("✓ 01.1").wait_for()
+    assert page.get_by_text("Your answer on an earlier run").count() == 1
+    write(page, other, "progress()")
+    shown = other.get_by_role("img", name="Your progress")
+    shown.wait_for()
+    alt = shown.get_attribute("alt")
+    assert "Exercises: 1 done, 0 tried" in alt
+    assert re.search("Predictions: (1 done, 0|0 done, 1) tried", alt)
 
 
 def test_after_a_restart_a_prediction_shows_the_earlier_answer(lab, page):
     kept = lab.root / "progress.jsonl"
-    browser.open_notebook(
-        page, f"{lab.url}/lab/tree/01_bag_of_words.ipynb?token={browser.TOKEN}&reset"
-    )
+    kept.unlink(missing_ok=True)
+    browser.open_notebook(page, f"{lab.url}/lab/tree/{NB01}?token={browser.TOKEN}&reset")
     browser.run_all(page)
     choices = page.locator(".lesson-choice")
     assert page.get_by_text("Your answer on an earlier run").count() == 0

@@ -3,8 +3,9 @@
 import nbformat
 import pytest
 
+from tests.browser import axe
 from tests.site_links import dead_links, parsed
-from tools import browser, notebooks, npm
+from tools import browser, notebooks
 from tools.site import __main__ as site
 from tools.site import live
 
@@ -20,8 +21,6 @@ SET = """([control, place]) => {
 CUT = """[...document.querySelectorAll('main p, main li, main h1, main h2, main h3')]
   .filter(tag => !tag.closest('.scroll') && tag.getBoundingClientRect().right > 360)
   .map(tag => tag.textContent.slice(0, 60))"""
-# Without its own requests for style sheets, which a page from files refuses.
-AXE = "axe.run({preload: false, resultTypes: ['violations']})"
 # As the browser writes HTML: the same for what Python drew and for what the page shows.
 AS_WRITTEN = """html => {
   const box = document.createElement('div');
@@ -87,15 +86,7 @@ def test_axe_finds_nothing_serious(opened, name, scheme):
     page = opened(name, color_scheme=scheme, query="?q=mask" if name == "search" else "")
     page.evaluate("for (const details of document.querySelectorAll('details')) "
                   "{ details.removeAttribute('name'); details.open = true; }")  # fmt: skip
-    page.add_script_tag(path=npm.PACKAGES / "axe-core/axe.min.js")
-    found = page.evaluate(AXE)["violations"]
-    told = [
-        f"{v['id']}: {node['html'][:150]} {node['failureSummary'][:300]}"
-        for v in found
-        if v["impact"] in ("serious", "critical")
-        for node in v["nodes"][:3]
-    ]
-    assert told == []
+    assert axe.violations(page) == []
 
 
 @pytest.mark.parametrize("name", PAGES)

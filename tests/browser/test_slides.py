@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.browser import axe
 from tools import browser, notebooks
 from tools.slides import live, static
 
@@ -87,6 +88,15 @@ def test_static_slides_fit_and_can_be_read_without_network(page, path, tmp_path)
     assert (
         page.locator("mjx-container").count() > 0 or "$" not in page.locator(".slides").inner_text()
     )
+
+
+@pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
+def test_axe_finds_nothing_serious_on_static_slides(page, path, tmp_path):
+    page.goto(f"{static.write(path, tmp_path).as_uri()}?print-pdf")  # all slides below each other
+    page.wait_for_selector(".pdf-page")
+    page.evaluate("MathJax.startup.promise")
+    assert page.locator(".pdf-page section").first.is_visible()
+    assert axe.violations(page) == []
 
 
 def test_live_slides_have_widgets_that_follow_mouse_and_keyboard(page):
