@@ -22,7 +22,7 @@ from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import STYLESHEET, Cell, text_html
 
 CLASS = "attention-explorer"
-# What a keyboard and a screen reader need, and no trait of ipywidgets gives: the page does it, again
+# What a keyboard and a screen reader need, and no trait of ipywidgets gives. The page does it again
 # at every step. A slider's handle has no name, and as its value it tells 0.7999999999999998, or the
 # place of an option in its list: both are copied from what stands beside the slider. In a list,
 # JupyterLab takes the arrow keys for its own, which select cells, not options.
