@@ -93,11 +93,23 @@ def lab(settings: Path = LAB_SETTINGS) -> Iterator[Lab]:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start a headless Chromium: $CHROMIUM, the system's one, or the one playwright installed."""
+    """Start a headless Chromium: $CHROMIUM, the system's one, or the one playwright installed.
+
+    Raises
+    ------
+    SystemExit
+        In one sentence, where there is none.
+    """
     names = ("chromium", "chromium-browser", "google-chrome")
     found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     with sync_playwright() as playwright:
+        if not Path(found or playwright.chromium.executable_path).exists():
+            notebooks.stop(
+                f"There is no Chromium here{f' at {found}' if found else ''}: install it (Debian, "
+                "Ubuntu: apt install chromium; elsewhere: .venv/bin/playwright install chromium), "
+                "or name one with CHROMIUM=/path/to/chromium, then run the same command again."
+            )
         browser = playwright.chromium.launch(
             executable_path=found, args=QUIET + (["--no-sandbox"] if root else [])
         )

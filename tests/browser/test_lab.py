@@ -20,12 +20,6 @@ def lab():
         yield running
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with browser.chromium() as running:
-        yield running
-
-
 @pytest.fixture
 def page(lab, chromium):
     opened = chromium.new_page(viewport={"width": 1300, "height": 1000})

@@ -36,12 +36,6 @@ def folder(tmp_path_factory):
     return made
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with browser.chromium() as running:
-        yield running
-
-
 @pytest.fixture
 def opened(chromium, folder):
     """Open pages from files: opened("glossary", width=360)."""

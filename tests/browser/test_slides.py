@@ -45,12 +45,6 @@ MEASURE = """() => {
 LEAST = {"text": 22, "code": 18, "numbers": 14, "heatmaps": 14 / 10, "pictures": 14 / 11}
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with browser.chromium() as running:
-        yield running
-
-
 @pytest.fixture
 def page(chromium):
     opened = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})

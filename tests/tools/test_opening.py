@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 
 import nbformat
 import pytest
@@ -73,6 +75,47 @@ def test_fresh_gives_one_new_copy_and_leaves_the_others(project):
     assert nbformat.read(project / "work/01_second.ipynb", as_version=4).cells
     (old,) = (project / "work/old").iterdir()
     assert old.read_text() == "my 01_second"
+
+
+OPEN_SLIDES = """import os
+from tools.slides import live
+if hasattr(os, "geteuid") and os.geteuid() == 0:
+    live.sys.argv.append("--allow-root")
+live.main("00")
+"""
+
+
+@pytest.mark.slow  # two servers
+def test_slides_on_a_port_that_is_taken_and_without_a_browser_say_so(project):
+    shutil.rmtree(project / "jupyterlab")  # the real one
+    (project / "helpers").symlink_to(notebooks.ROOT / "helpers")
+    (project / "open.py").write_text(OPEN_SLIDES)
+    nothing = project / "nothing"
+    nothing.mkdir()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with open(project / "log", "w") as log:
+            server = subprocess.Popen(
+                [sys.executable, "open.py", "00", f"--port={port}"],
+                cwd=project,
+                env=os.environ
+                | {"PYTHONPATH": str(project), "HOME": str(project), "PATH": str(nothing)},
+                stdout=log,
+                stderr=log,
+            )
+        for _ in range(300):
+            said = (project / "log").read_text()
+            if server.poll() is not None or "Or copy and paste" in said:
+                break
+            time.sleep(0.1)
+        server.terminate()
+        server.wait()
+    assert f"The port {port} is already in use, trying another port." in said
+    assert "No web browser found" in said
+    assert f"http://127.0.0.1:{port}/" not in said
+    assert "http://127.0.0.1:" in said.partition("Or copy and paste")[2]
 
 
 def settings():
