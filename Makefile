@@ -29,7 +29,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report slides slides-html site test test-all mutants lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh report cheatsheet slides slides-html site test test-all mutants lint format refresh bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -51,6 +51,9 @@ slides-html: $(READY) $(READY_NPM) ## write slides that need no network into sli
 
 report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder OUT=page.html NAMES=0)
 	@$(RUN) -m tools.report $(if $(filter 0,$(NAMES)),--no-names) --out="$$OUT" -- "$$FROM"
+
+cheatsheet: $(READY) ## write the cheat sheet as a page that prints on one sheet, cheatsheet.html
+	@$(RUN) -m tools.cheatsheet
 
 site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
 	@$(RUN) -m tools.site

@@ -41,8 +41,7 @@ def test_a_terminal_that_shows_everything_gets_everything():
 
 
 def test_each_sign_has_its_plain_form():
-    signs = "✓ ✗ ○ √2 3×4 2·3 → ← a–b a—b −1 ≤ ≥ ≈ “a” ‘b’ ∞ x² é … ½ 字"
-    plain = (
-        "[ok] [wrong] [open] sqrt 2 3x4 2*3 -> <- a-b a-b -1 <= >= ~ \"a\" 'b' inf x^2 e ... 1/2 ?"
-    )
+    signs = "✓ ✗ ○ ◐ √2 3×4 2·3 → ← a–b a—b −1 ≤ ≥ ≈ “a” ‘b’ ∞ x² é … ½ 字"
+    plain = "[ok] [wrong] [open] [ok now] sqrt 2 3x4 2*3 -> <- a-b a-b -1 <= >= ~"
+    plain += " \"a\" 'b' inf x^2 e ... 1/2 ?"
     assert signs.encode("ascii", "plain").decode("ascii") == plain

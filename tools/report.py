@@ -65,9 +65,8 @@ class Student:
 
     @cached_property
     def states(self) -> dict[str, str]:
-        """What became of each exercise, and of the first answer to each prediction."""
-        checks = [entry for entry in self.entries if entry.kind == "check"]
-        return states_of([*checks, *self.first_answers.values()])
+        """What became of each exercise and of each prediction."""
+        return states_of(self.entries)
 
 
 # ---------------------------------------------------------------- what was handed in
@@ -147,7 +146,8 @@ def not_counted(students: list[Student]) -> list[str]:
 class Places:
     """Where each exercise and prediction stands, the title of each notebook, and what went wrong.
 
-    A place is "03, section Why minus infinity?, cell 31": cells count from 1, as in their ids.
+    A place is what a reader finds in JupyterLab, where cells have no numbers: "notebook 03,
+    section “Mask the future”, exercise 03.1".
     """
 
     by_id: dict[str, str]
@@ -169,17 +169,19 @@ def find_places() -> Places:
         except lab.Unreadable as error:
             places.faults.append(f"{error}, so the page does not name its sections.")
             continue
-        for n, cell in enumerate(cells, 1):
+        for cell in cells:
             source = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
                 for title in re.findall(r"^# (.+)$", source, re.MULTILINE):
                     places.titles.setdefault(number, title)
                 for section in re.findall(r"^## (.+)$", source, re.MULTILINE):
                     for id in (id for id, name in TAUGHT_IN.items() if name == section):
-                        places.by_id[id] = f"{number}, section {section}, cell {n}"
+                        places.by_id[id] = f"notebook {number}, section “{section}”"
                 continue
             for id in re.findall(r"""\b(?:check|predict)\(["'](\d\d\.p?\d+)["']""", source):
-                places.by_id.setdefault(id, f"{number}, section {section}, cell {n}")
+                what = "exercise" if id in EXERCISES else "prediction"
+                place = f"notebook {number}, section “{section}”, {what} {id}"
+                places.by_id.setdefault(id, place)
     return places
 
 
@@ -209,7 +211,7 @@ def mistakes(students: list[Student], places: Places) -> str:
         rows.append(((-len(who), -stuck, -times[id, name], id, name), row))
     if not rows:
         return "<p>No mistake that has a name was made.</p>"
-    heads = ["Mistake, and what `check` says of it", "Students who made it"]
+    heads = ["Mistake: its name and explanation, as `check` prints them", "Students who made it"]
     heads += ["Of these, not passed yet", "Exercise", "Look again at", "Who"]
     return table("Mistakes, by the number of students who made them", heads, ordered(rows))
 
@@ -268,7 +270,7 @@ def grid(students: list[Student], places: Places) -> str:
     """Exercises and predictions × students; notebooks that nobody has begun are only named."""
     begun = {entry.notebook for student in students for entry in student.entries}
     heads = ["Exercise or prediction"]
-    heads += [f'{sign}<span class="word"> {state}</span>' for state, sign in SIGNS.items()]
+    heads += [f"{sign} {state}" for state, sign in SIGNS.items()]
     html = ['<table class="grid"><caption>What each student has done</caption><thead><tr>']
     html += [f'<th scope="col">{head}</th>' for head in heads]
     for name in (escape(student.name) for student in students):
@@ -283,7 +285,10 @@ def grid(students: list[Student], places: Places) -> str:
             states = [student.states[id] for student in students]
             label = code_marked(EXERCISES[id].title) if id in EXERCISES else "prediction"
             html.append(f'<tr><th scope="row">{id} {label}</th>')
-            html += [f"<td>{states.count(state)}</td>" for state in SIGNS]
+            counts = {state: str(states.count(state)) for state in SIGNS}
+            if id in EXERCISES:
+                counts["corrected"] = "–"  # it passes after some tries, or not
+            html += [f"<td>{count}</td>" for count in counts.values()]
             html += [_state(state, id) for state in states]
             html.append("</tr>")
         html.append("</tbody>")
@@ -296,8 +301,8 @@ def grid(students: list[Student], places: Places) -> str:
 
 def _state(state: str, id: str) -> str:
     """A cell with a sign, and a word that a screen reader reads."""
-    of_first_answer = {"done": "right at first", "tried": "wrong at first"}
-    word = of_first_answer.get(state, state) if id in PREDICTIONS else state
+    of_answers = {"done": "right at first", "corrected": "right later", "tried": "never right"}
+    word = of_answers.get(state, state) if id in PREDICTIONS else state
     return f'<td class="{state}">{SIGNS[state]}<span class="word"> {word}</span></td>'
 
 
@@ -307,6 +312,9 @@ def _state(state: str, id: str) -> str:
 def page(students: list[Student], places: Places, faults: list[str]) -> str:
     """The whole page."""
     n = len(students)
+    link = ' · <a href="#left-out">What is not counted</a>' if faults else ""
+    left_out = ['<h2 id="left-out">What is not counted</h2>', "<ul>"]
+    left_out += [f"<li>{escape(fault)}</li>" for fault in faults]
     parts = [
         HEAD,
         f"<style>\n{STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n<main>",
@@ -314,21 +322,21 @@ def page(students: list[Student], places: Places, faults: list[str]) -> str:
         "<p>Attention from a for-loop. What the students' progress files say, "
         "and what to talk about first.</p>",
         '<nav aria-label="On this page"><a href="#mistakes">Mistakes</a> · '
-        '<a href="#predictions">Predictions</a> · <a href="#grid">Exercises and students</a> · '
-        '<a href="#left-out">What is not counted</a></nav>',
+        '<a href="#predictions">Predictions</a> · <a href="#grid">Exercises and students</a>'
+        f"{link}</nav>",
         '<h2 id="mistakes">Mistakes</h2>',
         mistakes(students, places),
         '<h2 id="predictions">Predictions</h2>',
         "<p>Only first answers count here: whoever answers again has read an explanation.</p>",
         misled(students, places),
         '<h2 id="grid">Exercises and students</h2>',
-        "<p>✓ done, or the first answer to a prediction was right. ✗ tried but not right yet, "
-        "or the first answer was wrong. ○ open. The first three columns count the students.</p>",
+        "<ul><li>✓ done: the exercise has passed, or the first answer to the prediction was right."
+        "</li>"
+        "<li>◐ corrected: the first answer to the prediction was wrong, a later one was right.</li>"
+        "<li>✗ tried: not right yet.</li><li>○ open: not answered.</li></ul>",
+        "<p>The first four columns count the students.</p>",
         grid(students, places),
-        '<h2 id="left-out">What is not counted</h2>',
-        "<ul>" + "".join(f"<li>{escape(fault)}</li>" for fault in faults) + "</ul>"
-        if faults
-        else "<p>Every line of every file is counted.</p>",
+        *([*left_out, "</ul>"] if faults else []),
         "</main>\n</body>\n</html>\n",
     ]
     return "\n".join(parts)

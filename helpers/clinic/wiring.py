@@ -157,13 +157,14 @@ WIRING_BUGS = (
     ),
     WiringBug(
         "no attention",
-        "The output of the attention was not used: no token attends to another. If the sum was "
-        "computed and not kept, write x = x + attention(norm_1(x)).",
+        "The output of the attention was not used: no token attends to another. Look "
+        "whether attention(norm_1(x)) is added to x, and the sum kept.",
         {"order": (1,)},
     ),
     WiringBug(
         "no feed-forward",
-        "The output of the feed-forward was not used: x = x + feed_forward(norm_2(x)) is missing.",
+        "The output of the feed-forward was not used. Look whether feed_forward(norm_2(x)) is added "
+        "to x, and the sum kept.",
         {"order": (0,)},
     ),
     WiringBug(

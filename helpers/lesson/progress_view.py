@@ -17,22 +17,33 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "Your progress"
-MEANING = "Done: right. Tried: not right yet. Open: not answered yet."
-SIGNS = {"done": "✓", "tried": "✗", "open": "○"}
-FILLS = {"done": Fill(BLUE, "white"), "tried": Fill(MARKED_CELL, INK), "open": Fill(CELL, INK)}
+MEANING = (
+    "Done: right. Corrected: a prediction, first wrong and later right; it counts as done, too. "
+    "Tried: not right yet. Open: not answered yet."
+)
+SIGNS = {"done": "✓", "corrected": "◐", "tried": "✗", "open": "○"}
+FILLS = {
+    "done": Fill(BLUE, "white"),
+    "corrected": Fill(BLUE, "white"),
+    "tried": Fill(MARKED_CELL, INK),
+    "open": Fill(CELL, INK),
+}
 NO_SUCH = Cell("–", fill=Fill("#ffffff", QUIET))
 ROW, HEAD, LINE = 26, 44, 17  # heights: a row of cells; what stands above a table; a line of text
 
 
 def state(entries: Iterable[Entry]) -> str:
-    """What became of one exercise or prediction: "done", "tried" or "open".
+    """What became of one exercise or prediction: "done", "corrected", "tried" or "open".
 
-    A stub that was run (not attempted) leaves it open.
+    A prediction is corrected when its first answer was wrong and a later one was right. An exercise
+    that passes after some tries is done. A stub that was run (not attempted) leaves it open.
     """
-    statuses = {entry.status for entry in entries}
-    if statuses & {"passed", "right"}:
+    statuses = [entry.status for entry in entries]
+    if "right" in statuses:
+        return "done" if statuses[0] == "right" else "corrected"
+    if "passed" in statuses:
         return "done"
-    return "tried" if statuses & {"failed", "wrong"} else "open"
+    return "tried" if {"failed", "wrong"} & set(statuses) else "open"
 
 
 def is_known(entry: Entry) -> bool:
@@ -68,7 +79,7 @@ def progress() -> Picture:
         for mistake in exercise.mistakes
         if met[id, mistake.name]
     }
-    tables = [_overview(states), *([_mistakes(met, states)] if met else [])]
+    tables = [_overview(states), *([_mistakes(met, entries)] if met else [])]
     told = [f"{table.caption}\n{table.text()}" for table in tables]
     return Picture(
         alt=_alt(states, len(met)),
@@ -106,7 +117,7 @@ def _overview(states: dict[str, str]) -> Table:
     rows = []
     for notebook in sorted({notebook for notebook, _ in parts}):
         own = {name: states[f"{notebook}.{name}"] for nb, name in parts if nb == notebook}
-        done = f"{[*own.values()].count('done')} of {len(own)}"
+        done = f"{sum(what in ('done', 'corrected') for what in own.values())} of {len(own)}"
         cells = [_cell(own.get(name, "")) for name in columns]
         rows.append((notebook, [Cell(done, "plain"), *cells]))
     caption = "Predictions p1, p2, … and exercises 1, 2, …"
@@ -117,19 +128,25 @@ def _cell(state: str) -> Cell:
     return Cell(f"{SIGNS[state]} {state}", fill=FILLS[state]) if state else NO_SUCH
 
 
-def _mistakes(met: dict[tuple[str, str], int], states: dict[str, str]) -> Table:
-    """One row for each mistake that was met."""
-    rows = [
-        (f"{id} {name}", [Cell(f"{times} ×", "plain"), _cell(states[id])])
-        for (id, name), times in met.items()
-    ]
+def _mistakes(met: dict[tuple[str, str], int], entries: list[Entry]) -> Table:
+    """One row for each mistake that was met, first those after which the exercise never passed."""
+    last = {(entry.id, entry.mistake): i for i, entry in enumerate(entries)}
+    passed = {entry.id: i for i, entry in enumerate(entries) if entry.status == "passed"}
+    solved = {mistake: passed.get(mistake[0], -1) > last[mistake] for mistake in met}
+    rows = []
+    for mistake in sorted(met, key=solved.get):  # keeps the order within the two groups
+        told = "✓ solved since" if solved[mistake] else "✗ not solved since"
+        fill = FILLS["done" if solved[mistake] else "tried"]
+        cells = [Cell(f"{met[mistake]} ×", "plain"), Cell(told, fill=fill)]
+        rows.append((" ".join(mistake), cells))
     return Table(["met", "exercise"], rows, "Mistakes that you have met", corner="mistake")
 
 
 def _alt(states: dict[str, str], n_met: int) -> str:
     def count(where: dict) -> str:
         of = Counter(states[id] for id in where)
-        return f"{of['done']} done, {of['tried']} tried, {of['open']} open"
+        signs = [what for what in SIGNS if what != "corrected" or where is PREDICTIONS]
+        return ", ".join(f"{of[what]} {what}" for what in signs)
 
     return (
         f"{TITLE} as a table with a row for each notebook. Exercises: {count(EXERCISES)}. "

@@ -1,5 +1,7 @@
 """The whole site in a real browser, from files and without a network: make browser."""
 
+import re
+
 import nbformat
 import pytest
 
@@ -10,7 +12,7 @@ from tools.site import __main__ as site
 from tools.site import live
 
 NAMES = [path.stem for path in notebooks.names()]
-PAGES = ["index", *NAMES, "glossary", "search"]
+PAGES = ["index", *NAMES, "glossary", "search", "cheatsheet"]
 VIEW = "[data-live] .view"
 SET = """([control, place]) => {
   if (control.type === 'checkbox') control.checked = Boolean(place);
@@ -221,6 +223,12 @@ def test_paper_has_the_text_and_no_controls(opened):
     assert page.locator("h1").is_visible()
     white = "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == white
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_the_cheat_sheet_prints_on_one_sheet(opened, paper):
+    pdf = opened("cheatsheet").pdf(format=paper)
+    assert len(re.findall(rb"/Type */Page\b(?!s)", pdf)) == 1
 
 
 def test_headings_have_the_anchors_that_jupyterlab_gives_them(chromium, folder):

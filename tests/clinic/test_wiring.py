@@ -75,7 +75,9 @@ def test_the_parts_are_called_by_their_own_names():
 
     report = diagnose(Theirs(), C=C)
     assert report.bugs == ("no attention",)
-    assert report.findings[0].evidence.endswith("write x = x + attn(ln_1(x)).")
+    assert report.findings[0].evidence.endswith(
+        "whether attn(ln_1(x)) is added to x, and the sum kept."
+    )
     assert "The output of the attention was not used" in report.findings[0].evidence
 
 

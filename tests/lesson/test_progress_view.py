@@ -9,12 +9,12 @@ from helpers.lesson.progress_view import state
 from helpers.pictures.base import png_of
 from tests.pictures import reading
 
-MISTAKES = [exercise.mistakes[0] for exercise in EXERCISES.values()]
+SINCE = {True: "✓ solved since", False: "✗ not solved since"}
 
 
 def fill_in(kept):
     """Answer every third exercise wrongly, every fourth rightly, and so on; count what is done."""
-    states, times = {}, {}
+    states, times, solved = {}, {}, {}
     for i, id in enumerate([*EXERCISES, *PREDICTIONS]):
         kind, right, wrong = ("check", "passed", "failed")
         if id in PREDICTIONS:
@@ -28,13 +28,15 @@ def fill_in(kept):
                 keep(id, kind, wrong, mistake=mistake)
             if mistake:
                 times[f"{id} {mistake}"] = 1 + i % 2
+                solved[f"{id} {mistake}"] = i % 4 == 0
             states[id] = "tried"
         if i % 4 == 0:
             keep(id, kind, right)
-            states[id] = "done"
+            states[id] = "corrected" if id in PREDICTIONS and i % 3 == 0 else "done"
         if i % 8 == 0:
             keep(id, kind, wrong)  # later: it stays done
-    return states, times
+    order = sorted(times, key=solved.get)
+    return states, {name: (f"{times[name]} ×", SINCE[solved[name]]) for name in order}
 
 
 def drawn(picture):
@@ -47,38 +49,35 @@ def check_against(tables, states, times):
     overview, *mistakes = tables
     assert overview.names == sorted({id[:2] for id in states})
     assert set(overview.columns) == {"done", *(id[3:] for id in states)}
-    signs = {"done": "✓ done", "tried": "✗ tried", "open": "○ open"}
+    signs = {"done": "✓ done", "corrected": "◐ corrected", "tried": "✗ tried", "open": "○ open"}
     for notebook, cells in zip(overview.names, overview.cells, strict=True):
         told = dict(zip(overview.columns, cells, strict=True))
         own = {id[3:]: what for id, what in states.items() if id[:2] == notebook}
-        assert told.pop("done") == f"{[*own.values()].count('done')} of {len(own)}"
+        right = [what for what in own.values() if what in ("done", "corrected")]
+        assert told.pop("done") == f"{len(right)} of {len(own)}"
         assert told == {name: signs[own[name]] if name in own else "–" for name in told}
     assert len(mistakes) == bool(times)
     for table in mistakes:
         assert table.columns == ["met", "exercise"]
-        assert [(name, met) for name, (met, _) in zip(table.names, table.cells, strict=True)] == [
-            (name, f"{n} ×") for name, n in times.items()
-        ]
-        for name, (_, now) in zip(table.names, table.cells, strict=True):
-            assert now == signs[states[name.split()[0]]]
+        assert dict(zip(table.names, map(tuple, table.cells), strict=True)) == times
+        assert table.names == list(times), "those that are not solved stand first"
 
 
 def test_picture_table_and_text_say_what_is_done_tried_and_open(kept):
     states, times = fill_in(kept)
-    assert len(set(states.values())) == 3 and len(times) > 5
+    assert len(set(states.values())) == 4 and len({since for _, since in times.values()}) == 2
     picture = progress()
     tables = reading.read_html(picture.html())
     check_against(tables, states, times)
     check_against(drawn(picture), states, times)
     check_against(reading.in_words(tables, str(picture)), states, times)
     assert all(table.caption in str(picture) for table in tables)
+    exercises, predictions = picture.alt.split("Predictions:")
+    assert "corrected" not in exercises
     for what in ("done", "tried", "open"):
-        n = (
-            [states[id] for id in EXERCISES].count(what),
-            [states[id] for id in PREDICTIONS].count(what),
-        )
-        assert f"{n[0]} {what}" in picture.alt.split("Predictions:")[0]
-        assert f"{n[1]} {what}" in picture.alt.split("Predictions:")[1]
+        assert f"{[states[id] for id in EXERCISES].count(what)} {what}" in exercises
+    for what in ("done", "corrected", "tried", "open"):
+        assert f"{[states[id] for id in PREDICTIONS].count(what)} {what}" in predictions
     assert f"Mistakes met, by name: {len(times)}." in picture.alt
 
 
@@ -98,7 +97,11 @@ def test_nothing_done_yet(kept):
         (["not attempted", "failed"], "tried"),
         (["failed", "not attempted"], "tried"),
         (["wrong"], "tried"),
-        (["wrong", "right"], "done"),
+        (["wrong", "right"], "corrected"),
+        (["wrong", "right", "wrong"], "corrected"),
+        (["right", "wrong"], "done"),
+        (["right", "wrong", "right"], "done"),
+        (["failed", "passed"], "done"),
         (["passed", "failed", "not attempted"], "done"),
     ],
 )
@@ -108,6 +111,18 @@ def test_what_is_done_stays_done_and_a_stub_is_open(kept, statuses, wanted):
             self.status = status
 
     assert state(map(Line, statuses)) == wanted
+
+
+def test_a_mistake_made_after_the_exercise_has_passed_is_not_solved_since(kept):
+    one, two = EXERCISES["03.1"].mistakes[:2]
+    for status, mistake in (("failed", one), ("passed", None), ("failed", two), ("failed", None)):
+        keep("03.1", "check", status, mistake=mistake.name if mistake else "")
+    assert "✓ done" in str(progress())
+    told = reading.read_html(progress().html())[1]
+    assert dict(zip(told.names, [since for _, since in told.cells], strict=True)) == {
+        f"03.1 {two.name}": SINCE[False],
+        f"03.1 {one.name}": SINCE[True],
+    }
 
 
 def test_broken_lines_and_unknown_exercises_are_left_out_and_told(kept):

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from helpers.lesson import CheckFailed, check
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS
 from tests.pictures import reading
 from tools import lint_notebooks, notebooks, report
@@ -115,6 +116,19 @@ def test_mistakes_stand_in_the_order_of_how_many_made_them(handed_in):
     assert [row[5] for row in told] == ["anna, bela", "Zoë O'Neil, bela", "anna"]
 
 
+def test_a_mistake_is_explained_in_the_words_of_check(handed_in):
+    """Each row begins with what the student has read, without the line breaks."""
+    report.main([str(handed_in)])
+    for row, mistake in zip(
+        mistakes(page_of(handed_in)), (SOFTMAX[2], LOOP[0], SOFTMAX[0]), strict=True
+    ):
+        with pytest.raises(CheckFailed) as failed:
+            check(mistake.exercise.id, mistake.code)
+        printed = " ".join(str(failed.value).replace("`", "").split())
+        told = row[0].removeprefix(mistake.name)
+        assert told != row[0] and f": {mistake.name} {told} " in printed
+
+
 def test_predictions_count_first_answers(handed_in):
     report.main([str(handed_in)])
     _, rows = tables(page_of(handed_in))["Predictions, by wrong first answers"]
@@ -130,20 +144,23 @@ def test_predictions_count_first_answers(handed_in):
 def test_the_grid_says_done_tried_and_open_of_each_student(handed_in):
     report.main([str(handed_in)])
     columns, rows = tables(page_of(handed_in))["What each student has done"]
-    assert columns[1:] == ["✓ done", "✗ tried", "○ open", "Zoë O'Neil", "anna", "bela", "empty"]
+    signs = ["✓ done", "◐ corrected", "✗ tried", "○ open"]
+    assert columns[1:] == [*signs, "Zoë O'Neil", "anna", "bela", "empty"]
+    assert "".join(f'<th scope="col">{sign}</th>' for sign in signs) in page_of(handed_in)
     titles = [row[0] for row in rows if len(row) == 1]
     assert [title[:2] for title in titles] == ["01", "03"]
     assert all(title.endswith("?") for title in titles)
     said = {row[0].split()[0]: row[1:] for row in rows if len(row) > 1}
     assert set(said) == {id for id in (*EXERCISES, *PREDICTIONS) if id[:2] in ("01", "03")}
     signs = {"o": "○ open", "d": "✓ done", "t": "✗ tried", "r": "✓ right at first"}
-    signs["w"] = "✗ wrong at first"
-    known = {"01.1": "dodo", "01.2": "oooo", "03.1": "odto", "03.p1": "rwwo", "03.p2": "orwo"}
+    signs |= {"l": "◐ right later", "w": "✗ never right"}
+    known = {"01.1": "dodo", "01.2": "oooo", "03.1": "odto", "03.p1": "rlwo", "03.p2": "orwo"}
     for id, cells in said.items():
         wanted = [signs[letter] for letter in known.get(id, "oooo")]
-        assert cells[3:] == wanted, id
+        assert cells[4:] == wanted, id
         counts = Counter(cell[0] for cell in wanted)
-        assert cells[:3] == [str(counts[sign]) for sign in "✓✗○"]
+        told = {sign: str(counts[sign]) for sign in "✓◐✗○"}
+        assert cells[:4] == [*(told | ({"◐": "–"} if id in EXERCISES else {})).values()]
     assert "Nobody has begun notebooks 00, 02, 04, 05, 06 and 07." in page_of(handed_in)
 
 
@@ -158,17 +175,25 @@ def test_a_class_that_has_not_begun(handed_in):
 
 
 @pytest.mark.parametrize("id", [*EXERCISES, *PREDICTIONS])
-def test_the_place_to_look_at_again_is_the_right_cell(id):
+def test_the_place_to_look_at_again_is_the_right_section(id):
     place = report.find_places().of(id)
-    number, section, cell = re.fullmatch(r"(\d\d), section (.+), cell (\d+)", place).groups()
+    found = re.fullmatch(
+        r"notebook (\d\d), section “(.+?)”(, (?:exercise|prediction) (.+))?", place
+    )
+    number, section, inside, named = found.groups()
     assert number == id[:2]
     section = re.sub(r"</?code>", "`", section)
     (path,) = notebooks.chosen(number)
     book = lint_notebooks.read(path)
     headings = [(n, text) for n, level, text in book.headings if level == 2]
-    assert [text for n, text in headings if n <= int(cell)][-1] == section
-    if id not in report.TAUGHT_IN:
-        assert re.search(rf'(check|predict)\("{id}"', book.nb.cells[int(cell) - 1].source)
+    assert [text for _, text in headings].count(section) == 1, "it can be found by its name"
+    if id in report.TAUGHT_IN:
+        assert not inside
+    else:
+        assert named == id
+        called = re.compile(rf'(check|predict)\("{id}"')
+        cell = next(n for n, c in book.code if called.search(c.source))
+        assert [text for n, text in headings if n <= cell][-1] == section
     assert section not in ("Exercises", "What we found", "")
 
 
@@ -185,7 +210,7 @@ def test_names_can_be_left_out(handed_in, capsys):
         if name != "empty":
             assert name not in page
     columns, _ = tables(page)["What each student has done"]
-    assert columns[4:] == ["1", "2", "3", "4", "5"]
+    assert columns[5:] == ["1", "2", "3", "4", "5"]
     (number,) = re.findall(r"student (\d): one broken line is left out, line 2\.", page)
     assert number in "12345" and "A file is no progress file" in page
     assert "carl.jsonl: one broken line" in capsys.readouterr().out, "the teacher may know"
@@ -201,7 +226,7 @@ def test_numbers_do_not_follow_the_alphabet(handed_in):
 def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in, capsys):
     report.main([str(handed_in)])
     before = mistakes(page_of(handed_in))
-    assert "Every line of every file is counted." in page_of(handed_in)
+    assert "left-out" not in page_of(handed_in) and "not counted" not in page_of(handed_in)
     with open(handed_in / "anna.jsonl", "a") as file:
         file.write('broken\n{"version": 1, "torn')
     with open(handed_in / "bela.jsonl", "a") as file:
@@ -256,6 +281,7 @@ def test_a_name_that_is_no_text_is_shown_with_question_marks(handed_in):
 
 
 def test_the_page_loads_nothing_and_needs_no_script(handed_in):
+    write(handed_in, "broken", json.dumps(CLASS["bela"][0]) + "\nnot a line\n")
     report.main([str(handed_in)])
     page = page_of(handed_in)
     assert "default-src 'none'" in page
@@ -278,7 +304,7 @@ def test_letters_can_be_read_on_a_light_and_on_a_dark_page_and_in_print():
             name: "#" + "".join(2 * c for c in code) if len(code) == 3 else f"#{code}"
             for name, code in re.findall(r"--(\w+): #(\w+);", theme)
         }
-        for ground in ("paper", "head", "done", "tried"):
+        for ground in ("paper", "head", "done", "corrected", "tried", "code"):
             assert reading.contrast(colour["ink"], colour[ground]) >= 4.5
         assert reading.contrast(colour["quiet"], colour["paper"]) >= 4.5
 
@@ -389,5 +415,6 @@ def test_a_notebook_that_cannot_be_read_is_told_and_its_rows_name_the_notebook(
     said = capsys.readouterr().out
     assert "03_softmax_masking.ipynb is damaged" in said and "does not name its sections" in said
     places = {row[3][:4]: row[4] for row in mistakes(page_of(handed_in))}
-    assert places["03.1"] == "notebook 03" and places["01.1"].startswith("01, section ")
+    assert places["03.1"] == "notebook 03"
+    assert places["01.1"].startswith("notebook 01, section “")
     assert "is damaged" in page_of(handed_in)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools import lab, notebooks, npm
+from tools import cheatsheet, lab, notebooks, npm
 
 SITE = notebooks.ROOT / "site"
 MARK = ".made-by-make-site"  # in a folder that may be replaced
@@ -56,6 +56,7 @@ def build(paths: Iterable[Path], folder: Path) -> None:
             (folder / "img" / file).write_bytes(png)
     write("glossary.html", "glossary.html", terms=list(pages.terms(made)))
     write("search.html", "search.html")
+    _write(folder / "cheatsheet.html", cheatsheet.page())
     found = [
         {"page": page.label, "file": page.file, **asdict(section)}
         for page in [*made, pages.glossary_page()]

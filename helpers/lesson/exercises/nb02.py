@@ -248,8 +248,8 @@ WINDOW_WEIGHTS = Exercise(
         Mistake(
             "first rows empty",
             function=_negative_start,
-            message="The rows before t = width - 1 are 0, or have too few weights. Their windows begin at token 0: the start is max(0, t - width + 1). "
-            "A start below 0 would count from the end of the row.",
+            message="The rows before t = width - 1 are 0, or have too few weights. Their windows begin at token 0, because no token stands before it. "
+            "A start below 0 counts from the end of the row: print where your windows begin.",
         ),
         Mistake(
             "columns normalised",
@@ -260,8 +260,8 @@ WINDOW_WEIGHTS = Exercise(
         Mistake(
             "future left in",
             change=("(age >= 0) & (age < width)", "age < width"),
-            message="The window has an end and no beginning: for a token in the future t - s is negative, and so below the width too. "
-            "Two conditions are needed, t - s >= 0 and t - s < width; & joins them, with brackets around each.",
+            message="Tokens after t get weights: for a token in the future t - s is negative, and a negative number is below the width, too. "
+            "Your condition says where the window ends. Print the table of t - s, look at its upper right, and say where the window begins.",
         ),
     ),
     hints=(

@@ -450,8 +450,8 @@ BLOCK = Exercise(
                 ("x = x + attention(norm_1(x))", "z = attention(norm_1(x))"),
                 ("norm_2(x)", "norm_2(z)"),
             ),
-            message="There is one residual connection around both parts: x is added once, at the end. Each part needs its own: x = x + attention(norm_1(x)), "
-            "then x + feed_forward(norm_2(x)).",
+            message="There is one residual connection around both parts: x is added once, at the end. Each part needs its own: "
+            "add x after the attention, and add the sum again after the feed-forward.",
         ),
         Mistake(
             "norm_1 on the residual stream",
@@ -479,17 +479,17 @@ BLOCK = Exercise(
                 ("x + feed_forward(norm_2(x))", "feed_forward(x + norm_2(x))"),
             ),
             message="x is added to the norm, before the attention and the feed-forward, and not to what they return. "
-            "It is x + attention(norm_1(x)): around the branch, so that x itself goes on.",
+            "A residual connection goes around the whole branch, so that x itself goes on: look at what stands inside the brackets of attention(…).",
         ),
         Mistake(
             "x added before the attention",
             change=("x + attention(norm_1(x))", "attention(x + norm_1(x))"),
-            message="x is added to the norm, before the attention, and not to what it returns. It is x + attention(norm_1(x)): around the branch.",
+            message="x is added to the norm, before the attention, and not to what it returns. A residual connection goes around the whole branch: look at what stands inside the brackets of attention(…).",
         ),
         Mistake(
             "pre-norm and post-norm mixed",
             change=("x + feed_forward(norm_2(x))", "norm_2(x + feed_forward(x))"),
-            message="The first half is pre-norm, the second post-norm: norm_2 stands on the residual stream. It is x + feed_forward(norm_2(x)).",
+            message="The first half is pre-norm, the second post-norm: norm_2 stands on the residual stream. Write the second half like the first: only the branch reads the norm.",
         ),
         Mistake(
             "the feed-forward reads the attention alone",
