@@ -163,8 +163,8 @@ WIRING_BUGS = (
     ),
     WiringBug(
         "no feed-forward",
-        "The output of the feed-forward was not used. Look whether feed_forward(norm_2(x)) is added "
-        "to x, and the sum kept.",
+        "The output of the feed-forward was not used. Look whether feed_forward(norm_2(x)) is "
+        "added to x, and the sum kept.",
         {"order": (0,)},
     ),
     WiringBug(

@@ -7,8 +7,14 @@ RUN = """where => axe.run(where ? {include: where} : document,
                           {preload: false, resultTypes: ['violations']})"""
 
 
+# JupyterLab and slides scroll inside of what axe takes for all that can be seen: it would not
+# judge the contrast of anything beyond.
+SHOW_ALL = "html, body, .jp-LabShell, .reveal-viewport {overflow: visible !important}"
+
+
 def violations(page, where=None):
     """The serious and critical ones, on the whole page or in what a CSS selector matches."""
+    page.add_style_tag(content=SHOW_ALL)
     if not page.evaluate("'axe' in window"):
         page.add_script_tag(path=npm.PACKAGES / "axe-core/axe.min.js")
     return [

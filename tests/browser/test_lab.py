@@ -111,21 +111,35 @@ def switch_theme(page, name):
 
 
 @pytest.mark.parametrize("name", [path.name for path in notebooks.names()])
-def test_a_notebook_runs_and_every_control_follows_keyboard_and_mouse(lab, page, name):
+def test_a_notebook_can_be_run_moved_answered_and_read_by_everybody(lab, page, name):
     browser.open_notebook(page, f"{lab.url}/lab/tree/{name}?token={browser.TOKEN}&reset")
     browser.run_all(page)
-    cells = nbformat.read(notebooks.SOURCE / name, as_version=4).cells
+    it_has_run_without_faults(page, nbformat.read(notebooks.SOURCE / name, as_version=4).cells)
+    every_control_follows_keyboard_and_mouse(page)
+    every_prediction_answers_to_keyboard_and_mouse(page)
+    assert nameless(page) == {}
+    assert axe.violations(page, OUTPUTS) == []
+    switch_theme(page, "JupyterLab Dark")
+    try:
+        assert axe.violations(page, OUTPUTS) == []
+    finally:
+        switch_theme(page, "JupyterLab Light")
+
+
+def it_has_run_without_faults(page, cells):
     shown = page.locator(".jp-Notebook .jp-Cell")
     assert shown.count() == len(cells)
     for number, cell in enumerate(cells):
         failed = shown.nth(number).locator(STDERR).all_inner_texts()
         wanted = "raises-exception" in cell.metadata.get("tags", [])
         assert bool(failed) == wanted, f"cell {number + 1}: {failed}"
-    assert nameless(page) == {}
     assert "Box(" not in page.locator(".jp-Notebook").inner_text()
     for cell in page.locator(".attention-explorer td.plain").all():
         padding = cell.evaluate("cell => getComputedStyle(cell).padding")
         assert padding == "5px 4px"
+
+
+def every_control_follows_keyboard_and_mouse(page):
     moved = 0
     for explorer in page.locator(".attention-explorer-box").all():
         for role in ("slider", "combobox", "checkbox", "button"):
@@ -138,6 +152,9 @@ def test_a_notebook_runs_and_every_control_follows_keyboard_and_mouse(lab, page,
         for slider in explorer.locator(".widget-slider").all():
             assert told(slider) == readout(slider)
     assert moved >= 2
+
+
+def every_prediction_answers_to_keyboard_and_mouse(page):
     for choices in page.locator(".widget-vbox:has(> .lesson-choice)").all():
         first, second = choices.locator(".lesson-choice").all()[:2]
         first.press("Enter")
@@ -145,20 +162,6 @@ def test_a_notebook_runs_and_every_control_follows_keyboard_and_mouse(lab, page,
         second.click()
         second.locator("i.fa-check, i.fa-times").wait_for()
         assert choices.locator('[role="alert"]').count() == 1
-
-
-@pytest.mark.parametrize("name", [path.name for path in notebooks.names()])
-def test_axe_finds_nothing_serious_in_outputs(lab, page, name):
-    browser.open_notebook(page, f"{lab.url}/lab/tree/{name}?token={browser.TOKEN}&reset")
-    browser.run_all(page)
-    for choices in page.locator(".widget-vbox:has(> .lesson-choice)").all():
-        choices.locator(".lesson-choice").first.click()
-    assert axe.violations(page, OUTPUTS) == []
-    switch_theme(page, "JupyterLab Dark")
-    try:
-        assert axe.violations(page, OUTPUTS) == []
-    finally:
-        switch_theme(page, "JupyterLab Light")
 
 
 def write(page, cell, text):
