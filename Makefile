@@ -81,7 +81,7 @@ format: $(READY_DEV) ## let ruff mend what it can in code and notebooks
 	@$(RUN) -m ruff format --no-cache .
 
 refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03 for one, REFRESH_ARGS=--all)
-	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(NB)
+	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(if $(NB),"$$NB")
 	$(if $(NB),,@$(RUN) -m pytest --quiet --snapshot-update --numprocesses=2 tests/pictures tests/answers tests/designs)
 
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)

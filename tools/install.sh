@@ -102,7 +102,11 @@ done
 [ "$mode" = may-write ] && exit
 
 if [ "$mode" = clean ]; then
-    [ -d .venv ] && [ ! -L .venv ] && empty
+    if [ -d .venv ] && [ ! -L .venv ]; then
+        [ -z "$(ls -A .venv)" ] || [ -n "$(ls .venv/{ready,incomplete,installing,was-ready} 2>/dev/null)" ] ||
+            stop "There is a .venv here that make did not make: move it away or remove it, $again."
+        empty
+    fi
     remove .venv build .pytest_cache .ruff_cache *.egg-info
     find . -name __pycache__ -not -path './work/*' -prune -print0 2>/dev/null |
         while IFS= read -r -d '' cache; do remove "$cache"; done

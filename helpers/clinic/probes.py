@@ -476,9 +476,10 @@ def _check_call(function: Callable, x: torch.Tensor, name: str) -> None:
     if not callable(function):
         raise TypeError(f"{probe} calls a function with x, got {described(function)} for it.")
     if isinstance(function, torch.nn.MultiheadAttention):
+        turned = "" if function.batch_first else "Yours reads the first axis of x as time. "
         raise TypeError(
             "nn.MultiheadAttention takes queries, keys and values, and its mask is True where a "
-            f"query may NOT attend. Made with batch_first=True, write {probe}(lambda x: "
+            f"query may NOT attend. {turned}Made with batch_first=True, write {probe}(lambda x: "
             "mha(x, x, x, attn_mask=~causal_mask(x.shape[-2]))[0], x)."
         )
     is_module = isinstance(function, torch.nn.Module)

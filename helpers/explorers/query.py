@@ -176,8 +176,8 @@ class QueryExplorer(Explorer):
         note = " (reaches beyond the edge)" if beyond > 1 else ""
         return (
             f'{_arrow(x, y, GLOW, 3)}<text x="{-EDGE}" y="{EDGE + 15}" font-weight="bold">'
-            f'<tspan fill="{GLOW}">query{note}</tspan>'
-            f'<tspan fill="{SKY}" dx="12">keys</tspan></text>'
+            f'<tspan fill="{GLOW}">■</tspan> query{note}'
+            f'<tspan fill="{SKY}" dx="12">■</tspan> keys</text>'
         )
 
 

@@ -368,6 +368,12 @@ def test_pytorchs_attention_is_probed_as_the_message_says():
     assert eval(call, {"no_leak": no_leak, "mha": mha, "causal_mask": causal_mask, "x": x}).ok
 
 
+def test_pytorchs_attention_that_reads_time_first_is_told():
+    mha = torch.nn.MultiheadAttention(x.shape[-1], 1)
+    with pytest.raises(TypeError, match="first axis of x as time"):
+        no_leak(mha, x)
+
+
 @pytest.mark.parametrize(("call", "error", "match"), BAD_INPUT)
 def test_bad_input_is_refused_in_words(call, error, match):
     with pytest.raises(error, match=match):

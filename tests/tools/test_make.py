@@ -422,6 +422,16 @@ def test_a_disk_that_is_full_at_the_end_does_not_count_as_installed(project, tar
     assert "-m pip" in calls and "-m venv" not in calls
 
 
+@needs_make
+def test_clean_leaves_a_venv_that_make_did_not_make(project):
+    theirs = project.folder / ".venv/bin/mine"
+    theirs.parent.mkdir(parents=True)
+    theirs.touch()
+    code, _, err = project.make("clean")
+    assert code and one_sentence(err, "a .venv here that make did not make", "move it away")
+    assert theirs.exists()
+
+
 NPM = """#!/bin/sh
 [ -f "$PRETEND/npm-fails" ] && { echo "npm error code E"; echo "npm error getaddrinfo"; exit 1; }
 mkdir node_modules && echo "npm $*" >> "$PRETEND/calls"
