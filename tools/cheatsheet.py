@@ -21,19 +21,20 @@ PAGE = """<!DOCTYPE html>
 {style}</style>
 </head>
 <body>
-<main>
+{back}<main>
 {text}</main>
 </body>
 </html>
 """
 
 
-def page() -> str:
-    """The cheat sheet as HTML."""
+def page(back: str = "") -> str:
+    """The cheat sheet as HTML; on the site with a link ``back`` to its first page."""
     from tools.site.pages import Maker  # takes seconds
 
     text = Maker([]).markdown(SOURCE.read_text(encoding="utf-8"))
-    return PAGE.format(style=STYLE.read_text(encoding="utf-8"), text=text)
+    link = f'<nav><a href="{back}">Attention from a for-loop</a></nav>\n' if back else ""
+    return PAGE.format(style=STYLE.read_text(encoding="utf-8"), back=link, text=text)
 
 
 def main() -> None:

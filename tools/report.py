@@ -18,7 +18,7 @@ from pathlib import Path
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS
 from helpers.lesson.progress_file import Entry, read
 from helpers.lesson.progress_view import SIGNS, is_known, states_of
-from helpers.lesson.question import code_marked
+from helpers.lesson.question import Prediction, code_marked
 from helpers.numbers import joined
 from tools import lab, notebooks
 
@@ -126,6 +126,8 @@ def not_counted(students: list[Student]) -> list[str]:
     """A sentence for each file of which some lines do not count."""
     said = []
     for student in students:
+        if not (student.entries or student.broken or student.unknown):
+            said.append(f"{student.file}: the file is empty, so all is open for this student.")
         if n := len(student.broken):
             which = joined([str(number) for number in student.broken])
             lines = f"one broken line is left out, line {which}"
@@ -224,15 +226,14 @@ def misled(students: list[Student], places: Places) -> str:
         wrong = Counter(entry.answer for entry in first if entry.status == "wrong")
         if not wrong:
             continue
-        letter = min(wrong, key=lambda letter: (-wrong[letter], letter))
-        told = f"<b>{escape(letter)})</b>"
-        if choice := prediction.choices.get(letter):
-            text, why = code_marked(choice.text), code_marked(choice.explanation)
-            told = f"<b>{letter}) {text}</b><p>{why}</p>"
+        most = max(wrong.values())
+        letters = sorted(letter for letter in wrong if wrong[letter] == most)
+        told = "".join(_choice(prediction, letter) for letter in letters)
+        chosen = "Each chosen" if len(letters) > 1 else "Chosen"
         row = [
             f"<b>{id}</b><p>{code_marked(prediction.question)}</p>",
             f"{wrong.total()} of {len(first)}",
-            f"{told}<p>Chosen by {wrong[letter]} of these {wrong.total()}.</p>",
+            f"{told}<p>{chosen} by {most} of these {wrong.total()}.</p>",
             places.of(id),
         ]
         rows.append(((-wrong.total(), len(first), id), row))
@@ -240,6 +241,28 @@ def misled(students: list[Student], places: Places) -> str:
         return "<p>No first answer to a prediction was wrong.</p>"
     heads = ["Prediction", "First answers that were wrong", "Most frequent wrong first answer"]
     return table("Predictions, by wrong first answers", [*heads, "Look again at"], ordered(rows))
+
+
+def _choice(prediction: Prediction, letter: str) -> str:
+    """A choice with its explanation; the letter alone where these notebooks have no such choice."""
+    if choice := prediction.choices.get(letter):
+        text, why = code_marked(choice.text), code_marked(choice.explanation)
+        return f"<b>{letter}) {text}</b><p>{why}</p>"
+    return f"<b>{escape(letter)})</b>"
+
+
+def nameless(students: list[Student]) -> str:
+    """Who is at an exercise with wrong answers of which none was recognised."""
+    named = {(s.name, e.id) for s in students for e in s.entries if e.mistake}
+    found = []
+    for id, exercise in EXERCISES.items():
+        stuck = [s.name for s in students if s.states[id] == "tried" and (s.name, id) not in named]
+        if stuck:
+            found.append(f"<li>{id} {code_marked(exercise.title)}: {escape(', '.join(stuck))}</li>")
+    if not found:
+        return ""
+    told = "Not right yet, and no known mistake was recognised. Look at the code with them:"
+    return f"<p>{told}</p><ul>{''.join(found)}</ul>"
 
 
 def ordered(rows: list[tuple[tuple, list[str]]]) -> list[list[str]]:
@@ -326,6 +349,7 @@ def page(students: list[Student], places: Places, faults: list[str]) -> str:
         f"{link}</nav>",
         '<h2 id="mistakes">Mistakes</h2>',
         mistakes(students, places),
+        nameless(students),
         '<h2 id="predictions">Predictions</h2>',
         "<p>Only first answers count here: whoever answers again has read an explanation.</p>",
         misled(students, places),

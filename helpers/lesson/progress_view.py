@@ -129,12 +129,12 @@ def _cell(state: str) -> Cell:
 
 
 def _mistakes(met: dict[tuple[str, str], int], entries: list[Entry]) -> Table:
-    """One row for each mistake that was met, first those after which the exercise never passed."""
+    """One row for each mistake that was met: unsolved ones first, and what was met last first."""
     last = {(entry.id, entry.mistake): i for i, entry in enumerate(entries)}
     passed = {entry.id: i for i, entry in enumerate(entries) if entry.status == "passed"}
     solved = {mistake: passed.get(mistake[0], -1) > last[mistake] for mistake in met}
     rows = []
-    for mistake in sorted(met, key=solved.get):  # keeps the order within the two groups
+    for mistake in sorted(met, key=lambda mistake: (solved[mistake], -last[mistake])):
         told = "✓ solved since" if solved[mistake] else "✗ not solved since"
         fill = FILLS["done" if solved[mistake] else "tried"]
         cells = [Cell(f"{met[mistake]} ×", "plain"), Cell(told, fill=fill)]

@@ -224,6 +224,7 @@ def test_numbers_do_not_follow_the_alphabet(handed_in):
 
 
 def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in, capsys):
+    write(handed_in, "empty", json.dumps(checked("01.2", "not attempted")) + "\n")
     report.main([str(handed_in)])
     before = mistakes(page_of(handed_in))
     assert "left-out" not in page_of(handed_in) and "not counted" not in page_of(handed_in)
@@ -245,6 +246,34 @@ def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in,
     for sentence in said[:-1]:
         assert f"<li>{sentence}</li>" in page
     assert mistakes(page) == before
+
+
+def test_an_empty_file_is_named(handed_in, capsys):
+    report.main([str(handed_in)])
+    told = "empty.jsonl: the file is empty, so all is open for this student."
+    assert told in capsys.readouterr().out and f"<li>{told}</li>" in page_of(handed_in)
+
+
+def test_who_is_stuck_without_a_known_mistake_is_named(handed_in):
+    report.main([str(handed_in)])
+    assert "no known mistake was recognised" not in page_of(handed_in)
+    write(handed_in, "carl", json.dumps(checked("03.2", "failed")) + "\n")
+    report.main([str(handed_in)])
+    assert re.search(r"Look at the code with them:</p><ul><li>03\.2 .*: carl</li></ul>",
+                     page_of(handed_in))  # fmt: skip
+
+
+def test_wrong_choices_that_were_equally_frequent_are_all_shown(handed_in):
+    first, second = [a for a in PREDICTIONS["03.p2"].choices if a != PREDICTIONS["03.p2"].answer][
+        :2
+    ]
+    write(handed_in, "bela", json.dumps(predicted("03.p2", first)) + "\n")
+    write(handed_in, "carl", json.dumps(predicted("03.p2", second)) + "\n")
+    report.main([str(handed_in)])
+    (row,) = [row for row in tables(page_of(handed_in))["Predictions, by wrong first answers"][1]
+              if row[0].startswith("03.p2")]  # fmt: skip
+    assert f"{first}) " in row[2] and f"{second}) " in row[2]
+    assert row[2].endswith("Each chosen by 1 of these 2.")
 
 
 def test_a_mistake_of_another_version_is_counted_and_marked(handed_in):

@@ -214,6 +214,21 @@ def test_states_with_other_words_between_their_numbers_are_kept_apart():
     assert packed["templates"][0] == ["a ", " b ", ""]
 
 
+@pytest.mark.parametrize(
+    ("tex", "words"),
+    [
+        (r"e^{-\infty} = 0", "e^-∞ = 0"),
+        (
+            r"\text{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V",
+            "softmax((Q K^ᵀ) / (√d_k)) V",
+        ),
+        (r"\frac{e^{\text{score}_s}}{Z}", "(e^score_s) / (Z)"),
+    ],
+)
+def test_a_search_shows_formulas_without_commands(tex, words):
+    assert pages.in_words(tex) == words
+
+
 # --- Faults -----------------------------------------------------------------------------------
 
 

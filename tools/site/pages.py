@@ -32,6 +32,13 @@ NOTEBOOK_LINK = re.compile(r"(?:notebooks/)?(\d\d_\w+)\.ipynb(#.*)?")
 NO_CODE = re.compile(r"(predict|series_map|explore_\w+)\(")  # a reader of the site calls none
 
 
+SIGNS = {  # in formulas, for a reader of plain text
+    r"\infty": "∞", r"\sqrt": "√", r"\cdot": "·", r"\top": "ᵀ", r"\gamma": "γ", r"\beta": "β",
+    r"\varepsilon": "ε", r"\sum": "Σ", r"\dots": "…", r"\leftarrow": "←", r"\log": "log ",
+    r"\qquad": "  ",
+}  # fmt: skip
+
+
 class Formulas:
     """The formulas of all pages, rendered together at the end."""
 
@@ -47,9 +54,19 @@ class Formulas:
         """Put the rendered formulas into a text."""
         return FORMULA.sub(lambda found: rendered[int(found[1])], text)
 
-    def put_in_tex(self, text: str) -> str:
-        """Put the formulas into a plain text, as they were written."""
-        return FORMULA.sub(lambda found: self.tex[int(found[1])][0], text)
+    def put_in_words(self, text: str) -> str:
+        """Put the formulas into a plain text, without the commands of TeX."""
+        return FORMULA.sub(lambda found: in_words(self.tex[int(found[1])][0]), text)
+
+
+def in_words(tex: str) -> str:
+    """A formula as a search shows it: without commands and braces."""
+    for command, sign in SIGNS.items():
+        tex = tex.replace(command, sign)
+    tex = re.sub(r"\\text\{([^{}]*)\}", r"\1", tex)
+    part = r"\{((?:[^{}]|\{[^{}]*\})*)\}"  # holds at most one pair of braces inside of another
+    tex = re.sub(rf"\\frac{part}{part}", r"(\1) / (\2)", tex)
+    return " ".join(re.sub(r"\\[a-zA-Z]+|\\.|[{}&]", "", tex).split())
 
 
 class _Renderer(IPythonRenderer):
@@ -221,7 +238,7 @@ class Maker:
                 if element.name != "h1":
                     page.contents.append((int(element.name[1]), element["id"], text))
             elif page.sections:
-                page.sections[-1].text += f" {self.formulas.put_in_tex(text)}"
+                page.sections[-1].text += f" {self.formulas.put_in_words(text)}"
 
 
 def anchor(heading: str) -> str:

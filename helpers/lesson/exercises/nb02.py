@@ -130,13 +130,13 @@ CAUSAL_MEAN_MATMUL = Exercise(
             "T taken from the batch axis",
             change=("x.shape[1]", "x.shape[0]"),
             message="Your weights are (B, B): as many rows as there are sequences. They have to be (T, T). Counted from 0, the axes of (B, T, C) "
-            "are B 0, T 1, C 2: T = x.shape[1].",
+            "are B 0, T 1, C 2.",
         ),
         Mistake(
             "T taken from the channel axis",
             change=("x.shape[1]", "x.shape[2]"),
             message="Your weights are (C, C): as many rows as there are channels. They have to be (T, T). "
-            "Counted from 0, the axes of (B, T, C) are B 0, T 1, C 2: T = x.shape[1].",
+            "Counted from 0, the axes of (B, T, C) are B 0, T 1, C 2.",
         ),
     ),
     hints=(
