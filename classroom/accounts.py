@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from classroom import STUDENTS
+from classroom import HUB, STUDENTS, WORK
 from tools import notebooks
 
 MADE = "Student of an attention hub"  # in /etc/passwd: which accounts may be removed
@@ -22,7 +22,7 @@ FIRST_USER = 1000  # smaller numbers belong to the system
 
 
 def read(path: Path) -> dict[str, str]:
-    """The passwords by name; a list with a mistake ends in one sentence, before anything is done."""
+    """The passwords by name; a list with a mistake ends in one sentence, with nothing done."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -36,8 +36,8 @@ def read(path: Path) -> dict[str, str]:
         name, _, password = line.partition(":")
         if not NAME.fullmatch(name) or not password.strip():
             notebooks.stop(
-                f"Line {number} of {path} has to be name:password, where the name has up to 30 small "
-                "letters, digits, - and _, and begins with a letter; nobody was added or removed."
+                f"Line {number} of {path} has to be name:password, where the name has up to 30 "
+                "small letters, digits, - and _, and begins with a letter; nobody was added or removed."
             )
         if name in passwords:
             notebooks.stop(
@@ -67,6 +67,12 @@ def add(passwords: dict[str, str]) -> None:
     """Make the accounts that are missing, and let all of them log in."""
     run("groupadd", "--force", STUDENTS)
     for name, password in passwords.items():
+        if (account := existing(name)) and not is_ours(work := Path(account.pw_dir) / WORK):
+            notebooks.stop(
+                f"{work} holds something else already: rename it, then run the same command again; "
+                "nobody was added."
+            )
+    for name, password in passwords.items():
         if existing(name):
             print(f"{name}: existed already; keeps its password")
         else:
@@ -75,6 +81,12 @@ def add(passwords: dict[str, str]) -> None:
             print(f"{name}: made")
         run("usermod", "--append", f"--groups={STUDENTS}", name)
         Path(existing(name).pw_dir).chmod(0o700)
+
+
+def is_ours(work: Path) -> bool:
+    """May the notebooks be there? nbgitpuller would change any other repository in their place."""
+    config = work / ".git/config"
+    return not work.exists() or (config.exists() and f"{HUB}/notebooks" in config.read_text())
 
 
 def remove(names: list[str]) -> None:

@@ -37,26 +37,21 @@ def renew(hub: Path) -> None:
     compileall.compile_dir(new, quiet=1, stripdir=new, prependdir=project)  # students cannot
     shutil.rmtree(project, ignore_errors=True)
     new.rename(project)
-    (packages(hub) / "attention.pth").write_text(f"{project}\n")
     publish(hub / "notebooks")
     (hub / "gitconfig").write_text(GITCONFIG.format(hub))
     (hub / "state").mkdir(mode=0o700, exist_ok=True)
     (hub / "run").mkdir(exist_ok=True)
 
 
-def packages(hub: Path) -> Path:
-    """Where the hub's Python looks for packages."""
-    return next((hub / "venv").glob("lib/python3*/site-packages"))
-
-
 def become_jupyterhub(hub: Path) -> NoReturn:
     """Go on as JupyterHub, with little of root's environment."""
-    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "PORT") if name in os.environ}
     path = f"{hub}/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    ours = {"HUB": str(hub), "HOME": "/root", "PATH": path, "PYTHONPATH": str(hub / "project")}
+    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "PORT") if name in os.environ}
     config = hub / "project/classroom/jupyterhub_config.py"
     os.chdir(hub / "state")
     command = [sys.executable, "-m", "jupyterhub", f"--config={config}"]
-    os.execve(sys.executable, command, {**kept, "PATH": path, "HOME": "/root", "HUB": str(hub)})
+    os.execve(sys.executable, command, kept | ours)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ c.Spawner.args = [
     # Over TCP any account on this machine could listen to what a kernel prints.
     "--KernelManager.transport=ipc",
 ]
-c.Spawner.env_keep = ["PATH", "LANG", "LC_ALL"]
+c.Spawner.env_keep = ["PATH", "PYTHONPATH", "LANG", "LC_ALL"]
 c.Spawner.environment = {
     "ATTENTION_PROGRESS": f"~/{WORK}/progress.jsonl",
     "JUPYTER_PREFER_ENV_PATH": "1",

@@ -1,4 +1,4 @@
-"""Write the notebooks, without outputs, as a git repository: ``python -m classroom.publish FOLDER``.
+"""Write the notebooks without outputs as a repository: ``python -m classroom.publish FOLDER``.
 
 That repository is what nbgitpuller brings to the students. Run again, it gets a commit with what
 has changed, which each student receives with their next server.

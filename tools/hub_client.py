@@ -14,7 +14,7 @@ import websocket
 
 
 class Refused(Exception):
-    """The hub or a server did not do what it was asked; the text says what and with which status."""
+    """A request that was not fulfilled; the text says which, and with which status."""
 
 
 class Browser:
