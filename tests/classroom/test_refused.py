@@ -11,7 +11,7 @@ import requests
 import websocket
 
 from classroom import accounts
-from tools.hub_client import Browser, Refused
+from tools.hub import Browser, Refused
 
 
 def owned_by(name):

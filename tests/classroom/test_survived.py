@@ -5,16 +5,16 @@ import os
 import shutil
 import signal
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from classroom.publish import git
-from tests.classroom.conftest import THIRD, until
 from tools import notebooks
-from tools.hub_client import Browser, Refused
+from tools.hub import Browser, Refused, until
 
+THIRD = "03_softmax_masking.ipynb"
 NOTEBOOK = f"work/{THIRD}"
 MINE = "# my own line"
 
@@ -90,7 +90,7 @@ def small_home(name):
     """Let a student's home lie on a disk of its own with 30 MB, for a while."""
     home = Path(f"/home/{name}")
     away = home.with_name(f"{name}-away")
-    shutil.copytree(home, away, symlinks=True)
+    subprocess.run(["cp", "-a", str(home), str(away)], check=True)
     owner = f"uid={home.stat().st_uid},gid={home.stat().st_gid}"
     mounted = ["mount", "-t", "tmpfs", "-o", f"size=30m,mode=0700,{owner}", "tmpfs", str(home)]
     try:
@@ -103,15 +103,16 @@ def small_home(name):
         shutil.rmtree(away)
 
 
+def files_in(folder):
+    """The files of a folder with their bytes."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
 def fill(home):
     """Fill a disk to its last byte."""
-    with open(home / "big", "wb") as big:
-        try:
-            while True:
-                big.write(bytes(4096))
-                big.flush()
-        except OSError:
-            pass
+    with open(home / "big", "wb", buffering=0) as big, suppress(OSError):
+        while True:
+            big.write(bytes(4096))
     return home / "big"
 
 
@@ -123,18 +124,18 @@ def test_a_full_home_is_told_and_loses_nothing(hub, names):
         kernel = browser.kernel(NOTEBOOK)
         answer_a_question(kernel)
         edited(browser)
-        before = {path.name: path.read_bytes() for path in (home / "work").glob("*.*")}
+        before = files_in(home / "work")
         big = fill(home)
         # What is open goes on; what cannot be saved is told, and the file stays as it was.
         with pytest.raises(Refused, match="No space left on device"):
             edited(browser, line="x = 'y'  # " + "long" * 20_000)
-        assert kernel.text("print(2 + 2)") == "4\n"
+        assert "4" in kernel.text("print(2 + 2)")
         told = kernel.text("from helpers.lesson import predict\npredict('03.p1', 'a')")
         assert not told or "disk is full" in told
         # A server that starts has no room for an update; its first page tries again and says so.
         published(hub, lambda text: text.replace('"source": [', '"source": [\n"Newer. ",', 1))
         assert "/git-pull?" in restarted(browser)
-        after = {path.name: path.read_bytes() for path in (home / "work").glob("*.*")}
+        after = files_in(home / "work")
         assert after == before
         assert MINE in json.dumps(browser.open(NOTEBOOK))
         big.unlink()

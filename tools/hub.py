@@ -1,16 +1,29 @@
-"""A student's browser without a screen, for tests/classroom and benchmarks/classroom.py.
+"""A hub of its own with students at it, for tests/classroom and benchmarks/classroom.py.
 
-It logs in, waits for the student's server, runs cells over the websocket and saves notebooks, by
-the same requests as JupyterLab.
+A student's `Browser` has no screen: it logs in, waits for the student's server, runs cells over the
+websocket and saves notebooks, by the same requests as JupyterLab.
 """
 
 import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
 import time
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import quote
 
 import requests
 import websocket
+
+from classroom import HUB, accounts
+from tools import notebooks
 
 
 class Refused(Exception):
@@ -151,3 +164,92 @@ class Kernel:
     def close(self) -> None:
         """Close the notebook's tab; the kernel goes on."""
         self._socket.close()
+
+
+class Hub:
+    """A hub, its ``folder`` and ``url``, and the ``passwords`` of its students."""
+
+    def __init__(self, folder: Path, port: int, passwords: dict[str, str]):
+        self.folder, self.port, self.passwords = folder, port, passwords
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder / "log"
+
+    def start(self) -> None:
+        """Start it as make hub does, and wait until it answers."""
+        environment = {**os.environ, "HUB": str(self.folder), "PORT": str(self.port)}
+        already = self.said().count("is now running")
+        with open(self.log, "a") as log:
+            self.process = subprocess.Popen(
+                [str(HUB / "venv/bin/python"), "-B", "-m", "classroom.hub"],
+                cwd=notebooks.ROOT,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # a Ctrl-C in the tests is for the tests
+            )
+        until(lambda: self.said().count("is now running") > already, 60, self.said)
+
+    def said(self) -> str:
+        """All that the hub and its students' servers have written to the log."""
+        return self.log.read_text() if self.log.exists() else ""
+
+    def stop(self) -> None:
+        """Press Ctrl-C."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(120)
+
+    def enter(self, name: str) -> Browser:
+        """A browser in which a student has logged in, with a server that runs."""
+        browser = Browser(self.url, name)
+        browser.login(self.passwords[name])
+        browser.start_server(90)
+        return browser
+
+
+def until(
+    done: Callable[[], object], seconds: float, told: Callable[[], str] = lambda: ""
+) -> None:
+    """Wait until ``done`` returns something true."""
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds} s: {told()[-2000:]}")
+        time.sleep(0.1)
+
+
+def free_ports() -> int:
+    """The first of three ports in a row that nobody uses."""
+    for port in range(18000, 19000, 10):
+        with socket.socket() as a, socket.socket() as b, socket.socket() as c:
+            try:
+                for offset, each in enumerate((a, b, c)):
+                    each.bind(("127.0.0.1", port + offset))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no three ports in a row are free")
+
+
+@contextmanager
+def running(students: list[str]) -> Iterator[Hub]:
+    """A hub on free ports, with a folder and accounts of its own, all removed at the end.
+
+    Its programs are those that make hub has installed.
+    """
+    mark = secrets.token_hex(3)
+    passwords = {f"hub-{mark}-{name}": secrets.token_hex(8) for name in students}
+    folder = Path(tempfile.mkdtemp(prefix="hub-"))
+    folder.chmod(0o755)
+    for name in ("venv", "node_modules"):
+        (folder / name).symlink_to(HUB / name)
+    hub = Hub(folder, free_ports(), passwords)
+    accounts.add(passwords)
+    try:
+        hub.start()
+        try:
+            yield hub
+        finally:
+            hub.stop()
+    finally:
+        accounts.remove(list(passwords))
+        shutil.rmtree(folder)
