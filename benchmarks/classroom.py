@@ -1,4 +1,4 @@
-"""A class at a hub: how long from the login to the saved notebook, and how much memory a student?
+"""A class at a hub: seconds from the login to the saved notebook, and memory a student.
 
 N students log in at once. Each waits for a server, runs all cells of notebook 03 over the
 websocket, saves, logs out, comes back, and has to find what was saved. Wanted, with 12 of them: p95
@@ -45,7 +45,10 @@ def memory(name: str) -> float:
     """The memory of all processes of an account in MB; what several share counts in parts."""
     found = subprocess.run(["pgrep", "-u", name], capture_output=True, text=True).stdout.split()
     rollups = [Path(f"/proc/{id}/smaps_rollup").read_text() for id in found]
-    return sum(int(line.split()[1]) for r in rollups for line in r.splitlines() if line[:4] == "Pss:") / 1e3
+    return (
+        sum(int(line.split()[1]) for r in rollups for line in r.splitlines() if line[:4] == "Pss:")
+        / 1e3
+    )
 
 
 def student(hub: hubs.Hub, name: str) -> tuple[float, float, float]:

@@ -36,8 +36,8 @@ def read(path: Path) -> dict[str, str]:
         name, _, password = line.partition(":")
         if not NAME.fullmatch(name) or not password.strip():
             notebooks.stop(
-                f"Line {number} of {path} has to be name:password, where the name has up to 30 "
-                "small letters, digits, - and _, and begins with a letter; nobody was added or removed."
+                f"Line {number} of {path} has to be name:password, where the name begins with a small "
+                "letter and has up to 30 small letters, digits, - and _; nobody was added or removed."
             )
         if name in passwords:
             notebooks.stop(
@@ -66,7 +66,7 @@ def existing(name: str) -> pwd.struct_passwd | None:
 def add(passwords: dict[str, str]) -> None:
     """Make the accounts that are missing, and let all of them log in."""
     run("groupadd", "--force", STUDENTS)
-    for name, password in passwords.items():
+    for name in passwords:
         if (account := existing(name)) and not is_ours(work := Path(account.pw_dir) / WORK):
             notebooks.stop(
                 f"{work} holds something else already: rename it, then run the same command again; "

@@ -15,7 +15,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from urllib.parse import quote
 
@@ -206,9 +206,7 @@ class Hub:
         return browser
 
 
-def until(
-    done: Callable[[], object], seconds: float, told: Callable[[], str] = lambda: ""
-) -> None:
+def until(done: Callable[[], object], seconds: float, told: Callable[[], str] = lambda: "") -> None:
     """Wait until ``done`` returns something true."""
     end = time.monotonic() + seconds
     while not done():
@@ -243,7 +241,8 @@ def running(students: list[str]) -> Iterator[Hub]:
     for name in ("venv", "node_modules"):
         (folder / name).symlink_to(HUB / name)
     hub = Hub(folder, free_ports(), passwords)
-    accounts.add(passwords)
+    with redirect_stdout(None):
+        accounts.add(passwords)
     try:
         hub.start()
         try:
@@ -251,5 +250,6 @@ def running(students: list[str]) -> Iterator[Hub]:
         finally:
             hub.stop()
     finally:
-        accounts.remove(list(passwords))
+        with redirect_stdout(None):
+            accounts.remove(list(passwords))
         shutil.rmtree(folder)

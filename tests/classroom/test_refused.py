@@ -111,7 +111,9 @@ def test_another_students_files_and_kernels_are_closed(hub, anna, ben):
     kernel.close()
 
 
-@pytest.mark.parametrize("path", ["../../etc/passwd", "..%2f..%2fetc/passwd", "%2e%2e/%2e%2e/tmp/x"])
+@pytest.mark.parametrize(
+    "path", ["../../etc/passwd", "..%2f..%2fetc/passwd", "%2e%2e/%2e%2e/tmp/x"]
+)
 def test_a_path_out_of_the_home_is_refused(anna, path):
     for method, more in [("GET", {}), ("PUT", {"json": {"type": "file", "content": "x"}})]:
         with pytest.raises(Refused, match=r": (400|403|404)"):
