@@ -36,8 +36,9 @@ def read(path: Path) -> dict[str, str]:
         name, _, password = line.partition(":")
         if not NAME.fullmatch(name) or not password.strip():
             notebooks.stop(
-                f"Line {number} of {path} has to be name:password, where the name begins with a small "
-                "letter and has up to 30 small letters, digits, - and _; nobody was added or removed."
+                f"Line {number} of {path} has to be name:password, where the name begins with a "
+                "letter and has up to 30 small letters, digits, - and _; nobody was added or "
+                "removed."
             )
         if name in passwords:
             notebooks.stop(

@@ -5,6 +5,7 @@ where they cannot. The copy and the students' notebooks are renewed at each star
 """
 
 import compileall
+import fcntl
 import os
 import shutil
 import sys
@@ -24,6 +25,20 @@ directory = {}/notebooks/.git
 COPIED = ("classroom", "helpers", "tools")
 
 
+def be_the_only_one(hub: Path) -> None:
+    """End in one sentence where a hub runs from that folder: a second one would stop its proxy."""
+    (hub / "state").mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(hub / "state/lock", os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        notebooks.stop(
+            f"A hub runs already from {hub}: press Ctrl-C in its terminal, "
+            "then run the same command again."
+        )
+    os.set_inheritable(lock, True)  # JupyterHub, in our place, goes on holding it
+
+
 def renew(hub: Path) -> None:
     """Bring what students run and read up to date: the project's code and the notebooks."""
     os.umask(0o022)
@@ -39,7 +54,6 @@ def renew(hub: Path) -> None:
     new.rename(project)
     publish(hub / "notebooks")
     (hub / "gitconfig").write_text(GITCONFIG.format(hub))
-    (hub / "state").mkdir(mode=0o700, exist_ok=True)
     (hub / "run").mkdir(exist_ok=True)
 
 
@@ -55,6 +69,7 @@ def become_jupyterhub(hub: Path) -> NoReturn:
 
 
 if __name__ == "__main__":
+    be_the_only_one(HUB)
     renew(HUB)
     port = os.environ.get("PORT") or 8000
     print(f"The hub: http://127.0.0.1:{port}. It runs until you press Ctrl-C here.", flush=True)

@@ -88,9 +88,11 @@ c.JupyterHub.load_roles = [
         "services": ["idle-culler"],
     }
 ]
+culler = [sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=3600"]
 c.JupyterHub.services = [
     {
         "name": "idle-culler",
-        "command": [sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=3600"],
+        # It ends with its hub, also where that is killed.
+        "command": ["setpriv", "--pdeathsig=TERM", *culler],
     }
 ]

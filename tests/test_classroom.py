@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -85,6 +86,23 @@ def test_git_never_merges_the_lines_of_two_notebooks(tmp_path):
     publish.git(mine, "fetch", "--quiet")
     publish.git(mine, "merge", "--quiet", "-Xours", f"origin/{publish.BRANCH}")
     assert (mine / name).read_bytes() == before
+
+
+@pytest.mark.parametrize(("id", "told"), [("1000", "with sudo"), ("0", "npm is needed")])
+def test_what_the_install_needs_is_told_before_it_begins(id, told, tmp_path):
+    """The pretended machine has nothing but ``id`` and what one finds without looking."""
+    for name, does in {"id": f"echo {id}", "git": "", "node": ""}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [shutil.which("bash"), "classroom/install.sh"],
+        cwd=notebooks.ROOT,
+        env={"PATH": str(tmp_path), "HUB": str(tmp_path / "hub")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode and told in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "hub").exists()
 
 
 @pytest.mark.parametrize("script", ["install.sh", "student.sh"])

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -186,11 +187,20 @@ def not_running(browser):
     return not answer.json()["servers"]
 
 
+def children(parent, what):
+    """The ids of a process's children whose command line has ``what`` in it."""
+    done = subprocess.run(["pgrep", "-P", str(parent), "-f", what], capture_output=True, text=True)
+    return [int(id) for id in done.stdout.split()]
+
+
 def test_a_killed_hub_leaves_the_servers_running_and_finds_them_again(hub, anna):
     kernel = anna.kernel(NOTEBOOK)
     kernel.run("x = 41")
+    cullers = children(hub.process.pid, "idle_culler")
+    assert len(cullers) == 1
     os.kill(hub.process.pid, signal.SIGKILL)
     hub.process.wait(10)
+    until(lambda: not Path(f"/proc/{cullers[0]}").exists(), 10)
     # Nobody new gets in, but whoever works goes on working.
     assert kernel.text("print(x + 1)") == "42\n"
     edited(anna, line="# while the hub was dead")
@@ -203,6 +213,18 @@ def test_a_killed_hub_leaves_the_servers_running_and_finds_them_again(hub, anna)
     assert again.text("print(x)") == "41\n"
     assert "# while the hub was dead" in json.dumps(anna.open(NOTEBOOK))
     again.close()
+
+
+def test_a_second_hub_is_refused_and_the_first_goes_on(hub, anna):
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "classroom.hub"],
+        cwd=notebooks.ROOT,
+        env={**os.environ, "HUB": str(hub.folder), "PORT": str(hub.port)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode and "A hub runs already" in done.stderr
+    assert anna.open(NOTEBOOK)
 
 
 def test_two_logins_of_one_student_share_one_server(hub, anna):
