@@ -16,6 +16,10 @@ stop() {
     exit 1
 }
 
+as_student() { # through sh, because setpriv itself finds its command with root's rights
+    setpriv --reuid=65534 --regid=65534 --clear-groups sh -c '"$@"' sh "$@" 2>/dev/null
+}
+
 [ "$(id -u)" = 0 ] ||
     stop "The hub starts a server under each student's account, which only root may do: run the same command with sudo."
 for tool in git npm node useradd chpasswd; do
@@ -26,9 +30,9 @@ done
 cat $lists | cmp -s - "$HUB/installed" && "$HUB/venv/bin/python" -c '' 2>/dev/null && exit
 
 mkdir -p "$HUB" && rm -f "$HUB/installed" || stop "$HUB cannot be written: name another folder with HUB=/folder."
-setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$HUB" ||
+as_student test -x "$HUB" ||
     stop "Students cannot enter $HUB: name another folder with HUB=/folder, or let all enter it and the folders above it."
-setpriv --reuid=65534 --regid=65534 --clear-groups "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+as_student "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     stop "Python 3.11 or newer is needed, and students cannot run $python, or it is older: name another with PYTHON=/usr/bin/python3.11, one that does not lie under a home."
 
 echo "Installing the hub into $HUB (the first time takes some minutes)"
