@@ -61,7 +61,7 @@ class Browser:
             answer = self._session.get(f"{self.url}/user/{self.name}/")
             if answer.ok and f"/user/{self.name}/" in answer.url and "/hub/" not in answer.url:
                 return answer.url
-            time.sleep(0.25)
+            time.sleep(1)  # each look costs the hub a page
         raise Refused(
             f"the server of {self.name} did not start within {seconds:.0f} s: {answer.url}"
         )
