@@ -11,9 +11,11 @@ SEED ?=
 FROM ?=
 OUT ?=
 NAMES ?=
+HUB ?= /opt/attention-hub
+PORT ?= 8000
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB N SEED FROM OUT
+export PYTHON TORCH_INDEX NB N SEED FROM OUT HUB PORT
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -22,6 +24,8 @@ TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --n
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
 READY_NPM := .venv/npm/ready
+# Installs where something is missing. -B: root leaves no files of its own in the clone.
+RUN_HUB := bash classroom/install.sh && exec "$$HUB/venv/bin/python" -B -m
 
 # The .venv that make has finished names its folder. A moved project or a removed Python: install anew.
 ifneq "$(shell [ -x $(RUN) ] && cat $(READY) 2>/dev/null)" "$(CURDIR)"
@@ -29,11 +33,11 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report cheatsheet slides slides-html site test test-all mutants lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh report cheatsheet slides slides-html site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
 	@echo "Settings: PYTHON=python3.12 chooses the Python that makes .venv (3.11 or newer)."
 	@echo "          TORCH_INDEX=<url> installs torch from that index, e.g. the CPU one of PyTorch (see README)."
 
@@ -55,6 +59,21 @@ report: $(READY) ## write a page about a class from the files it has handed in (
 cheatsheet: $(READY) ## write the cheat sheet as a page that prints on one sheet, cheatsheet.html
 	@$(RUN) -m tools.cheatsheet
 
+hub: ## start a hub for a class: for each student an account and a server (as root; HUB=folder PORT=8000)
+	@$(RUN_HUB) classroom.hub
+
+accounts: ## make the accounts of a list with lines name:password (as root; FROM=class.txt)
+	@$(RUN_HUB) classroom.accounts add "$$FROM"
+
+remove-accounts: ## delete the accounts that make accounts has made, with all work in them (as root; FROM=class.txt)
+	@$(RUN_HUB) classroom.accounts remove "$$FROM"
+
+collect: ## copy each student's progress from the hub into a folder, for make report (as root; OUT=folder)
+	@$(RUN_HUB) classroom.collect "$$OUT"
+
+publish: $(READY) ## write the notebooks without outputs as a git repository, for another hub (OUT=folder)
+	@$(RUN) -m classroom.publish "$$OUT"
+
 site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
 	@$(RUN) -m tools.site
 
@@ -64,6 +83,9 @@ test: $(READY) ## run every notebook against its stored outputs, and the tests (
 test-all: test ## the same, then every slow repetition: all known mistakes, and notebooks on two threads
 	@$(TEST) -m slow $(TEST_ARGS) tests
 	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) notebooks
+
+test-hub: ## try faults at a real hub with accounts of its own, which it removes (as root)
+	@$(RUN_HUB) pytest -p no:cacheprovider --override-ini addopts=--import-mode=importlib tests/classroom $(TEST_ARGS)
 
 mutants: $(READY_DEV) ## break random places of the code and see which breaks no test notices (N=60 SEED=7)
 	@$(RUN) -m tools.mutants "$$N" "$$SEED"

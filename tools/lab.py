@@ -129,13 +129,20 @@ def arguments(work: Path, start: str, settings: Path = SETTINGS) -> list[str]:
         f"--LabApp.default_url=/lab/tree/{start}",
         # Open tabs are remembered beside the copies, not mixed with other projects' ones.
         f"--LabApp.workspaces_dir={work / '.jupyterlab'}",
+        *everywhere(settings),
+        *(["--allow-root"] if root else []),
+    ]
+
+
+def everywhere(settings: Path = SETTINGS) -> list[str]:
+    """Those of JupyterLab's arguments that also hold on a hub."""
+    return [
         f"--LabApp.app_settings_dir={settings}",
+        "--ServerApp.answer_yes=True",  # one Ctrl-C ends it
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",  # its list of extensions comes from the network
-        "--ServerApp.answer_yes=True",  # one Ctrl-C ends it
         "--ServerApp.kernel_websocket_connection_class=tools.lab_connection.PromptConnection",
-        *(["--allow-root"] if root else []),
     ]
 
 

@@ -1,0 +1,30 @@
+"""A hub of its own for the tests, with two students, Anna and Ben."""
+
+import pytest
+
+from tools import hub as hubs
+
+
+@pytest.fixture(scope="session")
+def hub():
+    """A running hub."""
+    with hubs.running(["anna", "ben"]) as hub:
+        yield hub
+
+
+@pytest.fixture(scope="session")
+def names(hub):
+    """The names of Anna and Ben."""
+    return list(hub.passwords)
+
+
+@pytest.fixture
+def anna(hub, names):
+    """Anna's browser, logged in."""
+    return hub.enter(names[0])
+
+
+@pytest.fixture
+def ben(hub, names):
+    """Ben's browser, logged in."""
+    return hub.enter(names[1])

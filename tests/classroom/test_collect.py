@@ -1,0 +1,56 @@
+"""What make collect writes, and what students cannot make it write."""
+
+import os
+import pwd
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from classroom import collect
+
+
+def answered(browser):
+    """Let a student answer a question; returns their progress file."""
+    kernel = browser.kernel("work/03_softmax_masking.ipynb")
+    kernel.run("from helpers.lesson import predict\npredict('03.p1', 'b')")
+    kernel.close()
+    return Path(f"/home/{browser.name}/work/progress.jsonl")
+
+
+def as_student(name, *command):
+    account = pwd.getpwnam(name)
+    subprocess.run(command, check=True, user=account.pw_uid, group=account.pw_gid, cwd="/")
+
+
+def test_each_students_progress_comes_under_their_name(anna, ben, tmp_path, monkeypatch):
+    theirs = {browser.name: answered(browser).read_bytes() for browser in (anna, ben)}
+    monkeypatch.setenv("SUDO_UID", "1234")
+    with_file, _ = collect.collect(tmp_path / "class")
+    assert set(theirs) <= set(with_file)
+    for name, text in theirs.items():
+        assert (tmp_path / "class" / f"{name}.jsonl").read_bytes() == text
+    assert {path.stat().st_uid for path in (tmp_path / "class").iterdir()} == {1234}
+
+
+@pytest.mark.parametrize("what", ["another's", "root's", "pipe", "nothing"])
+def test_what_lies_in_place_of_the_file_is_read_with_the_students_rights(
+    what, anna, ben, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(collect, "SECONDS", 1)
+    answered(anna)
+    mine, aside = answered(ben), f"/home/{ben.name}/aside"
+    os.rename(mine, aside)
+    try:
+        if what == "another's":
+            as_student(ben.name, "ln", "-s", f"/home/{anna.name}/work/progress.jsonl", str(mine))
+        elif what == "root's":
+            as_student(ben.name, "ln", "-s", "/etc/shadow", str(mine))
+        elif what == "pipe":
+            as_student(ben.name, "mkfifo", str(mine))
+        with_file, without = collect.collect(tmp_path / "class")
+        assert ben.name in without and anna.name in with_file
+        assert not (tmp_path / "class" / f"{ben.name}.jsonl").exists()
+    finally:
+        mine.unlink(missing_ok=True)
+        os.rename(aside, mine)

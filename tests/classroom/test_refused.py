@@ -1,0 +1,147 @@
+"""What a hub refuses: strangers, and students at each other's doors."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import requests
+import websocket
+
+from classroom import accounts
+from tools.hub import Browser, Refused
+
+
+def owned_by(name):
+    """The command lines of all processes of an account."""
+    done = subprocess.run(["ps", "-u", name, "-o", "args="], capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+def port_of(hub, name):
+    """The port at which a student's own server listens, on this machine only."""
+    return re.findall(rf"http://127\.0\.0\.1:(\d+)/user/{name}/", hub.said())[-1]
+
+
+def test_a_wrong_password_is_refused_and_starts_nothing(hub, names):
+    for name, password in [(names[1], "wrong"), (names[1], ""), ("nobody-of-that-name", "x")]:
+        with pytest.raises(Refused, match=r": 403"):
+            Browser(hub.url, name).login(password)
+    assert "Invalid username or password" in login_page(hub, names[1], "wrong")
+
+
+def login_page(hub, name, password):
+    """What the page says after a login that failed."""
+    with requests.Session() as session:
+        session.get(f"{hub.url}/hub/login")
+        form = {"username": name, "password": password, "_xsrf": session.cookies["_xsrf"]}
+        return session.post(f"{hub.url}/hub/login", data=form).text
+
+
+def test_a_right_password_outside_the_class_is_refused(hub):
+    """Removed from the group, an account that existed before stays an account of the machine."""
+    name = "hub-test-outside"
+    accounts.run("useradd", "--create-home", name)
+    try:
+        accounts.run("chpasswd", text=f"{name}:right")
+        with pytest.raises(Refused, match=r": 403"):
+            Browser(hub.url, name).login("right")
+        accounts.add({name: "another"})  # it keeps its password
+        Browser(hub.url, name).login("right")
+        accounts.remove([name])
+        with pytest.raises(Refused, match=r": 403"):
+            Browser(hub.url, name).login("right")
+        assert accounts.existing(name)
+    finally:
+        accounts.run("userdel", "--remove", name)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["hub/api/users", "user/{}/api/contents", "user/{}/api/kernels", "user/{}/files/.bashrc"],
+)
+def test_an_anonymous_request_is_refused(hub, anna, path):
+    answer = requests.get(f"{hub.url}/{path.format(anna.name)}", allow_redirects=False)
+    assert answer.status_code == 403 or "/hub/api/oauth2/authorize" in answer.headers["Location"]
+    assert "bashrc" not in answer.text
+
+
+def test_an_anonymous_websocket_is_refused(hub, anna):
+    kernel = anna.kernel("work/03_softmax_masking.ipynb")
+    with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
+        Browser(hub.url, anna.name).websocket(f"api/kernels/{kernel.id}/channels")
+    kernel.close()
+
+
+def test_another_students_token_and_cookies_are_refused(hub, anna, ben):
+    made = ben.request("POST", f"/hub/api/users/{ben.name}/tokens", base="/hub/", json={})
+    token = {"Authorization": f"token {made.json()['token']}"}
+    for at_the_door in (hub.url, f"http://127.0.0.1:{port_of(hub, anna.name)}"):
+        answer = requests.get(f"{at_the_door}/user/{anna.name}/api/contents", headers=token)
+        assert answer.status_code == 403
+    own = requests.get(f"{hub.url}/user/{ben.name}/api/contents", headers=token)
+    assert own.status_code == 200
+    answer = ben.request("GET", f"/user/{anna.name}/api/contents")
+    assert answer.status_code in (302, 403) and "content" not in answer.text
+    answer = ben.request("DELETE", f"/hub/api/users/{anna.name}/server", base="/hub/")
+    assert answer.status_code in (403, 404)
+    assert owned_by(anna.name)
+
+
+def test_another_students_files_and_kernels_are_closed(hub, anna, ben):
+    anna.kernel("work/03_softmax_masking.ipynb").run("secret = 'of Anna'")
+    kernel = ben.kernel("work/03_softmax_masking.ipynb")
+    for closed in (
+        f"/home/{anna.name}/work/progress.jsonl",
+        f"/home/{anna.name}",
+        hub.folder / "run" / anna.name,
+        hub.folder / "state",
+    ):
+        assert "PermissionError" in kernel.text(f"import os; os.listdir('{closed}')")
+        kernel.run(f"import os; os.symlink('{closed}', '/home/{ben.name}/link')")
+        with pytest.raises(Refused, match=r": (403|404|500)"):
+            ben.ask("GET", "contents/link")
+        Path(f"/home/{ben.name}/link").unlink()
+    files = list((hub.folder / "run" / anna.name).glob("kernel-*.json"))
+    assert files, "Anna has a kernel"
+    # Over TCP any account of the machine could read what her kernels print.
+    assert {json.loads(file.read_text())["transport"] for file in files} == {"ipc"}
+    kernel.close()
+
+
+@pytest.mark.parametrize(
+    "path", ["../../etc/passwd", "..%2f..%2fetc/passwd", "%2e%2e/%2e%2e/tmp/x"]
+)
+def test_a_path_out_of_the_home_is_refused(anna, path):
+    for method, more in [("GET", {}), ("PUT", {"json": {"type": "file", "content": "x"}})]:
+        with pytest.raises(Refused, match=r": (400|403|404)"):
+            anna.ask(method, f"contents/{path.replace('../', '%2e%2e%2f')}", **more)
+    assert not Path("/tmp/x").exists()
+
+
+def test_a_process_that_takes_too_much_memory_is_told_and_goes_on(anna):
+    kernel = anna.kernel("work/03_softmax_masking.ipynb")
+    assert "can't allocate memory" in kernel.text("import torch; torch.zeros(10**9)")
+    assert kernel.text("print(torch.zeros(10).sum().item())") == "0.0\n"
+    kernel.close()
+
+
+def test_what_students_run_they_cannot_change(hub, ben):
+    kernel = ben.kernel("work/03_softmax_masking.ipynb")
+    for path in ("project/helpers/__init__.py", "notebooks/x", "venv/bin/x", "x"):
+        assert "PermissionError" in kernel.text(f"open('{hub.folder}/{path}', 'a')")
+    kernel.close()
+
+
+def test_homes_are_closed_and_removed_accounts_are_gone(names):
+    assert all(Path(f"/home/{name}").stat().st_mode & 0o777 == 0o700 for name in names)
+    accounts.add({"hub-test-gone": "x"})
+    home = Path("/home/hub-test-gone")
+    try:
+        assert home.stat().st_mode & 0o777 == 0o700
+        accounts.remove(["hub-test-gone"])
+        assert not accounts.existing("hub-test-gone") and not home.exists()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
