@@ -11,9 +11,10 @@ SEED ?=
 FROM ?=
 OUT ?=
 NAMES ?=
+PKG ?=
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB N SEED FROM OUT
+export PYTHON TORCH_INDEX NB N SEED FROM OUT PKG
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -29,11 +30,11 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report slides slides-html site test test-all mutants lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh report slides slides-html site test test-all mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 	@echo "Settings: PYTHON=python3.12 chooses the Python that makes .venv (3.11 or newer)."
 	@echo "          TORCH_INDEX=<url> installs torch from that index, e.g. the CPU one of PyTorch (see README)."
 
@@ -80,6 +81,9 @@ format: $(READY_DEV) ## let ruff mend what it can in code and notebooks
 refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03 for one, REFRESH_ARGS=--all)
 	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(NB)
 	$(if $(NB),,@$(RUN) -m pytest --quiet --snapshot-update --numprocesses=2 tests/pictures tests/answers tests/designs)
+
+check-upgrade: $(READY) ## run the notebooks with newer packages, in an environment for this only (PKG=torch==2.15.0)
+	@$(RUN) -m tools.check_upgrade $$PKG
 
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
