@@ -101,7 +101,8 @@ def test_codespaces_forwards_the_port_of_the_lab_and_only_its_pages_may_ask():
     assert list(CONTAINER["portsAttributes"]) == [str(port)]
     arguments = CONTAINER["postAttachCommand"]
     assert f"--port={port} --ServerApp.port_retries=0" in arguments
-    allowed = re.search(r"allow_origin_pat=([^']+)'", arguments)[1]
+    allowed = re.search(r"allow_origin_pat=([^']+)'", arguments)[1].replace("$$", "$")  # as make
     assert re.match(allowed, f"https://fluffy-name-{port}.app.github.dev")
     assert not re.match(allowed, f"https://fluffy-name-{port}-app.github.dev")
     assert not re.match(allowed, "https://fluffy-name-9999.app.github.dev")
+    assert not re.match(allowed, f"https://fluffy-name-{port}.app.github.dev.example.org")
