@@ -13,9 +13,10 @@ OUT ?=
 NAMES ?=
 HUB ?= /opt/attention-hub
 PORT ?= 8000
+PKG ?=
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB N SEED FROM OUT HUB PORT
+export PYTHON TORCH_INDEX NB N SEED FROM OUT HUB PORT PKG
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -33,7 +34,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report cheatsheet slides slides-html site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh bench browser clean FORCE
+.PHONY: help lab fresh report cheatsheet slides slides-html site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -105,6 +106,9 @@ format: $(READY_DEV) ## let ruff mend what it can in code and notebooks
 refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03 for one, REFRESH_ARGS=--all)
 	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(if $(NB),"$$NB")
 	$(if $(NB),,@$(RUN) -m pytest --quiet --snapshot-update --numprocesses=2 tests/pictures tests/answers tests/designs)
+
+check-upgrade: $(READY) ## run the notebooks with newer packages, in an environment for this only (PKG=torch==2.15.0)
+	@$(RUN) -m tools.check_upgrade $$PKG
 
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done

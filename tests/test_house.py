@@ -7,7 +7,6 @@ import tomllib
 
 import nbformat
 import pytest
-import yaml
 
 from tools import notebooks
 from tools.lint_notebooks import Book
@@ -83,13 +82,6 @@ def test_the_tests_of_a_package_stand_in_a_folder_of_its_name(package):
     tested = {path.stem.removeprefix("test_") for path in folder.glob("test_*.py")}
     assert tested, f"{folder} holds no tests"
     assert tested <= files, "a test file is named after the file that it tests"
-
-
-def test_conda_and_binder_read_the_same_list():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    *plain, last = environment["dependencies"]
-    assert [re.split("[=<>]", name)[0] for name in plain] == ["python", "pip"]
-    assert last == {"pip": ["-r requirements.txt", "-e ."]}
 
 
 @pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)

@@ -24,8 +24,20 @@ class CellFailed(Exception):
     """A cell raised, took too long or lost its kernel; the message says which, in words."""
 
 
-def execute(nb: NotebookNode, folder: Path) -> NotebookNode:
-    """Run a copy of the notebook in ``folder`` and return it with its new outputs."""
+def execute(nb: NotebookNode, folder: Path, *, tolerant: bool = False) -> NotebookNode:
+    """Run a copy of the notebook in ``folder`` and return it with its new outputs.
+
+    Parameters
+    ----------
+    tolerant
+        An error or a warning is an output like any other, and the cells after it run, too.
+
+    Raises
+    ------
+    CellFailed
+        Where a cell takes too long or ends the kernel; unless ``tolerant``, also where one raises
+        or writes to stderr.
+    """
     # Here, since make lint needs nothing but nbformat.
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
     from nbconvert.preprocessors import ExecutePreprocessor
@@ -42,6 +54,7 @@ def execute(nb: NotebookNode, folder: Path) -> NotebookNode:
     run = ExecutePreprocessor(
         kernel_name="python3",
         timeout=TIMEOUT,
+        allow_errors=tolerant,
         record_timing=False,
         store_widget_state=False,
         on_cell_start=note,
@@ -50,16 +63,16 @@ def execute(nb: NotebookNode, folder: Path) -> NotebookNode:
     try:
         done = run.preprocess(nb, {"metadata": {"path": str(folder)}})[0]
     except CellExecutionError as error:
-        raise CellFailed(f"{_name(nb, started)} raised {error.ename}: {error.evalue}") from None
+        raise CellFailed(f"{cell_name(nb, started)} raised {error.ename}: {error.evalue}") from None
     except CellTimeoutError:
-        raise CellFailed(f"{_name(nb, started)} took more than {TIMEOUT} s") from None
+        raise CellFailed(f"{cell_name(nb, started)} took more than {TIMEOUT} s") from None
     except DeadKernelError:
-        raise CellFailed(f"{_name(nb, started)} ended the kernel") from None
+        raise CellFailed(f"{cell_name(nb, started)} ended the kernel") from None
     for index, cell in enumerate(done.cells):
         for output in cell.get("outputs", []):
-            if output.get("name") == "stderr":
+            if output.get("name") == "stderr" and not tolerant:
                 said = output.text.strip().splitlines()[-1]
-                raise CellFailed(f"{_name(done, index)} wrote to stderr: {said}")
+                raise CellFailed(f"{cell_name(done, index)} wrote to stderr: {said}")
     return done
 
 
@@ -141,7 +154,7 @@ def refresh(path: Path, *, everything: bool = False) -> bool:
     return True
 
 
-def _name(nb: NotebookNode, index: int) -> str:
+def cell_name(nb: NotebookNode, index: int) -> str:
     """Name a cell by its place, from 1, and its first line: "cell 7 (`x = 1`)"."""
     return f"cell {index + 1} (`{ignored_cells.first_line(nb.cells[index].source)}`)"
 

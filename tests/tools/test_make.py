@@ -70,7 +70,16 @@ class Project:
         return [line.strip() for line in lines if what in line]
 
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen:
-        outer = ("MAKE", "MFLAGS", "PYTHON", "TORCH_INDEX", "NB", "GNUMAKEFLAGS", "TEST_ARGS")
+        outer = (
+            "MAKE",
+            "MFLAGS",
+            "PYTHON",
+            "TORCH_INDEX",
+            "NB",
+            "GNUMAKEFLAGS",
+            "TEST_ARGS",
+            "PKG",
+        )
         environment = {k: v for k, v in os.environ.items() if not k.startswith(outer)}
         settings = {"PYTHON": str(self.python), **settings}
         return subprocess.Popen(
@@ -188,6 +197,14 @@ def test_report_hands_on_folder_page_and_whether_names_are_wanted(project):
     assert project.calls()[-1] == "-m tools.report --no-names --out=the page.html -- handed in"
     project.make("report", FROM="handed in")
     assert project.calls() == ["-m tools.report --out= -- handed in"]
+
+
+@needs_make
+def test_check_upgrade_hands_on_the_packages_that_are_named(project):
+    project.make("check-upgrade", PKG="torch==2.15.0 numpy")
+    assert project.calls()[-1] == "-m tools.check_upgrade torch==2.15.0 numpy"
+    project.make("check-upgrade")
+    assert project.calls() == ["-m tools.check_upgrade"]
 
 
 @needs_make
