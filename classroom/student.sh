@@ -7,5 +7,7 @@ cd || exit
 # nbgitpuller opens first, tries again and shows the reason.
 gitpuller "$NOTEBOOKS" main work || export JUPYTERHUB_DEFAULT_URL="$PULL_PAGE"
 
+export PATH="${0%/*}/bin:$PATH" # a node that answers JupyterLab at once
+
 # Opening a notebook writes to this database, so in a full home no notebook would open.
 exec jupyterhub-singleuser "$@" --NotebookNotary.db_file="${JUPYTER_RUNTIME_DIR:-/tmp}/signatures.db"

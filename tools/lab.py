@@ -142,6 +142,7 @@ def everywhere(settings: Path = SETTINGS) -> list[str]:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",  # its list of extensions comes from the network
+        "--LanguageServerManager.autodetect=False",  # it would ask npm for programs nobody needs
         "--ServerApp.kernel_websocket_connection_class=tools.lab_connection.PromptConnection",
     ]
 

@@ -126,10 +126,11 @@ def settings():
 
 def test_jupyterlab_knows_every_setting_that_it_is_given():
     """It only warns of a name that it does not know, and goes on without."""
+    from jupyter_lsp import LanguageServerManager
     from jupyter_server.serverapp import ServerApp
     from jupyterlab.labapp import LabApp
 
-    classes = {"ServerApp": ServerApp, "LabApp": LabApp}
+    classes = {kind.__name__: kind for kind in (ServerApp, LabApp, LanguageServerManager)}
     assert len(settings()) >= 8
     for setting in settings():
         owner, _, name = setting.partition(".")
