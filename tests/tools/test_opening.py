@@ -124,6 +124,7 @@ def settings():
     return {name: value for name, _, value in given}
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what it imports warns of itself
 def test_jupyterlab_knows_every_setting_that_it_is_given():
     """It only warns of a name that it does not know, and goes on without."""
     from jupyter_lsp import LanguageServerManager
