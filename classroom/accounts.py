@@ -8,6 +8,7 @@ existed before only loses the right to log in to the hub.
 import grp
 import pwd
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -101,7 +102,10 @@ def remove(names: list[str]) -> None:
                 run("gpasswd", "--delete", name, STUDENTS)
             print(f"{name}: stays, because it was not made here; may no longer log in to the hub")
         else:
+            # The next account may get the same number, and with it whatever still runs.
+            subprocess.run(["pkill", "--signal=KILL", "--uid", name])
             run("userdel", "--remove", "--force", name)
+            shutil.rmtree(HUB / "run" / name, ignore_errors=True)
             print(f"{name}: removed with its home")
 
 

@@ -22,9 +22,9 @@ as_student() { # through sh, because setpriv itself finds its command with root'
 
 [ "$(id -u)" = 0 ] ||
     stop "The hub starts a server under each student's account, which only root may do: run the same command with sudo."
-for tool in git npm node useradd chpasswd; do
+for tool in git npm node useradd chpasswd pkill setpriv; do
     command -v $tool >/dev/null ||
-        stop "$tool is needed for the hub and is not installed: install it (Debian, Ubuntu: apt install git npm passwd python3-venv), then run the same command again."
+        stop "$tool is needed for the hub and is not installed: install it (Debian, Ubuntu: apt install git npm passwd procps util-linux python3-venv), then run the same command again."
 done
 
 cat $lists | cmp -s - "$HUB/installed" && "$HUB/venv/bin/python" -c '' 2>/dev/null && exit

@@ -10,7 +10,7 @@ import pytest
 import requests
 import websocket
 
-from classroom import accounts
+from classroom import HUB, accounts
 from tools.hub import Browser, Refused
 
 
@@ -141,7 +141,12 @@ def test_homes_are_closed_and_removed_accounts_are_gone(names):
     home = Path("/home/hub-test-gone")
     try:
         assert home.stat().st_mode & 0o777 == 0o700
+        left_behind = subprocess.Popen(["sleep", "1000"], user="hub-test-gone")
+        sockets = HUB / "run/hub-test-gone"
+        sockets.mkdir(parents=True)
         accounts.remove(["hub-test-gone"])
-        assert not accounts.existing("hub-test-gone") and not home.exists()
+        assert not accounts.existing("hub-test-gone")
+        assert not home.exists() and not sockets.exists()
+        assert left_behind.wait(10)
     finally:
         shutil.rmtree(home, ignore_errors=True)
