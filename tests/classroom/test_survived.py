@@ -208,7 +208,8 @@ def test_a_killed_hub_leaves_the_servers_running_and_finds_them_again(hub, anna)
     with pytest.raises(Refused):
         Browser(hub.url, anna.name).login(hub.passwords[anna.name])
     hub.start()
-    again = anna.kernel(NOTEBOOK)  # with the old cookies
+    assert anna.request("GET", "/hub/home").status_code == 200  # she need not log in again
+    again = anna.kernel(NOTEBOOK)
     assert again.id == kernel.id
     assert again.text("print(x)") == "41\n"
     assert "# while the hub was dead" in json.dumps(anna.open(NOTEBOOK))
