@@ -80,6 +80,7 @@ def progress() -> Picture:
         if met[id, mistake.name]
     }
     tables = [_overview(states), *([_mistakes(met, entries)] if met else [])]
+    notes = [*_where_you_were(states, entries), *notes]
     told = [f"{table.caption}\n{table.text()}" for table in tables]
     return Picture(
         alt=_alt(states, len(met)),
@@ -108,6 +109,22 @@ def _kept() -> tuple[Log, list[str]]:
         names = ", ".join(unknown[:5]) + ", …" * (len(unknown) > 5)
         notes.append(f"Exercises that these notebooks do not have were left out: {names}.")
     return log, notes
+
+
+def _where_you_were(states: dict[str, str], entries: list[Entry]) -> list[str]:
+    """Say what was answered last, and what its notebook still has."""
+    answered = [entry for entry in entries if entry.status != "not attempted"]
+    if not answered:
+        return []
+    last = answered[-1].id
+    notebook = last.split(".")[0]
+    left = [
+        id
+        for id, what in states.items()
+        if id.startswith(f"{notebook}.") and what in ("tried", "open")
+    ]
+    rest = f"Not done there yet: {joined(left)}." if left else "There, all is done."
+    return [f"Answered last: {last}, in notebook {notebook}. {rest}"]
 
 
 def _overview(states: dict[str, str]) -> Table:

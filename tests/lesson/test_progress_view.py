@@ -125,6 +125,26 @@ def test_a_mistake_made_after_the_exercise_has_passed_is_not_solved_since(kept):
     }
 
 
+def test_it_says_where_one_was_and_what_is_left_there(kept):
+    assert "Answered last" not in str(progress())
+    keep("00.3", "check", "failed")
+    keep("00.p2", "predict", "wrong")
+    for id in (id for id in EXERCISES if id[:2] == "00" and id != "00.3"):
+        keep(id, "check", "passed")
+    keep("01.1", "check", "not attempted")  # that was run, not answered
+    last = [id for id in EXERCISES if id[:2] == "00" and id != "00.3"][-1]
+    predictions = [id for id in PREDICTIONS if id[:2] == "00"]
+    left = ", ".join(["00.3", *predictions[:-1]])
+    told = f"Answered last: {last}, in notebook 00. Not done there yet: {left} and "
+    for face in (str(progress()), progress().html()):
+        assert told + f"{predictions[-1]}." in face
+    for id in predictions:
+        keep(id, "predict", "right")
+    keep("00.3", "check", "passed")
+    told = "Answered last: 00.3, in notebook 00. There, all is done."
+    assert told in str(progress()) and told in " ".join(texts(progress()))
+
+
 def test_broken_lines_and_unknown_exercises_are_left_out_and_told(kept):
     keep("00.1", "check", "passed")
     with open(kept, "a") as file:
