@@ -234,6 +234,12 @@ def break_lines(text: str, width: float, size: float = BODY, bold: bool = False)
             else:
                 lines.append(line)
                 line = word
+            while text_width(line, size, bold) > width and len(line) > 1:  # a word, such as a path
+                end = 1
+                while text_width(line[: end + 1], size, bold) <= width:
+                    end += 1
+                lines.append(line[:end])
+                line = line[end:]
         lines.append(line)
     return lines
 

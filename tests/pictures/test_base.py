@@ -217,7 +217,13 @@ def test_lines_are_broken_between_words():
     assert " ".join(lines) == text.replace("\n", " ")
     assert all(text_width(line) <= 80 for line in lines)
     assert "line" in lines[-1] and "words, and" in " ".join(lines[:-1])
-    assert break_lines("unbreakable", 10) == ["unbreakable"]
+
+
+def test_a_word_that_is_wider_than_the_page_breaks_too():
+    lines = break_lines("a /very/long/path/to/a/file, which", 60)
+    assert len(lines) > 3 and all(text_width(line) <= 60 for line in lines)
+    assert "".join(lines).replace(" ", "") == "a/very/long/path/to/a/file,which"
+    assert break_lines("wide", 1) == list("wide")
 
 
 def test_no_pyplot_and_no_settings_of_matplotlib_are_touched():
