@@ -25,8 +25,10 @@ TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --n
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
 READY_NPM := .venv/npm/ready
-# Installs where something is missing. -B: root leaves no files of its own in the clone.
-RUN_HUB := bash classroom/install.sh && exec "$$HUB/venv/bin/python" -B -m
+# As root, with the hub's own Python. -B: root leaves no files of its own in the clone.
+AS_HUB := exec "$$HUB/venv/bin/python" -B -m
+WITH_HUB := bash classroom/install.sh look && $(AS_HUB)
+INSTALL_HUB := bash classroom/install.sh && $(AS_HUB)
 
 # The .venv that make has finished names its folder. A moved project or a removed Python: install anew.
 ifneq "$(shell [ -x $(RUN) ] && cat $(READY) 2>/dev/null)" "$(CURDIR)"
@@ -61,19 +63,19 @@ cheatsheet: $(READY) ## write the cheat sheet as a page that prints on one sheet
 	@$(RUN) -m tools.cheatsheet
 
 hub: ## start a hub for a class: for each student an account and a server (as root; HUB=folder PORT=8000)
-	@$(RUN_HUB) classroom.hub
+	@$(INSTALL_HUB) classroom.hub
 
 accounts: ## make the accounts of a list with lines name:password (as root; FROM=class.txt)
-	@$(RUN_HUB) classroom.accounts add "$$FROM"
+	@$(WITH_HUB) classroom.accounts add "$$FROM"
 
 remove-accounts: ## delete the accounts that make accounts has made, with all work in them (as root; FROM=class.txt)
-	@$(RUN_HUB) classroom.accounts remove "$$FROM"
+	@$(WITH_HUB) classroom.accounts remove "$$FROM"
 
-collect: ## copy each student's progress from the hub into a folder, for make report (as root; OUT=folder)
-	@$(RUN_HUB) classroom.collect "$$OUT"
+collect: ## copy each student's progress from the hub into a folder, with a report (as root; OUT=folder)
+	@$(WITH_HUB) classroom.collect "$$OUT"
 
-publish: $(READY) ## write the notebooks without outputs as a git repository, for another hub (OUT=folder)
-	@$(RUN) -m classroom.publish "$$OUT"
+publish: $(if $(OUT),$(READY)) ## send changed notebooks to the hub (as root), or write them for another one (OUT=folder)
+	@$(if $(OUT),$(RUN) -m classroom.publish "$$OUT",$(WITH_HUB) classroom.publish)
 
 site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
 	@$(RUN) -m tools.site
@@ -86,7 +88,7 @@ test-all: test ## the same, then every slow repetition: all known mistakes, and 
 	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) notebooks
 
 test-hub: ## try faults at a real hub with accounts of its own, which it removes (as root)
-	@$(RUN_HUB) pytest -p no:cacheprovider --override-ini addopts=--import-mode=importlib tests/classroom $(TEST_ARGS)
+	@$(INSTALL_HUB) pytest -p no:cacheprovider --override-ini addopts=--import-mode=importlib tests/classroom $(TEST_ARGS)
 
 mutants: $(READY_DEV) ## break random places of the code and see which breaks no test notices (N=60 SEED=7)
 	@$(RUN) -m tools.mutants "$$N" "$$SEED"

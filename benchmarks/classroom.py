@@ -19,7 +19,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from classroom import HUB
 from tools import hub as hubs
 
 SIZES = (2, 6, 12)
@@ -110,7 +109,7 @@ def told(times) -> str:
 
 
 def main() -> None:
-    if os.geteuid() or not (HUB / "installed").exists():
+    if os.geteuid() or not (hubs.PROGRAMS / "installed").exists():
         print("Not measured: that needs root and a hub that `make hub` has installed.")
         return
     sizes = [int(n) for n in sys.argv[1:]] or SIZES

@@ -13,48 +13,58 @@ import subprocess
 import sys
 from pathlib import Path
 
-from classroom import HUB, STUDENTS, WORK
+from classroom import WORK, hub_folder, hub_group
+from classroom.hub import running
 from tools import notebooks
 
-MADE = "Student of an attention hub"  # in /etc/passwd: which accounts may be removed
 # A longer name has no room in the path of a kernel's socket (107 bytes).
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,29}")
+LEAST = 8  # characters of a password
 FIRST_USER = 1000  # smaller numbers belong to the system
+NO_SHELL = "/usr/sbin/nologin"  # they log in to the hub, not to the machine
 
 
-def read(path: Path) -> dict[str, str]:
+def read(path: Path, need_passwords: bool = True) -> dict[str, str]:
     """The passwords by name; a list with a mistake ends in one sentence, with nothing done."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        notebooks.stop(
-            f"The list {path} cannot be read: name a text file, as in make accounts FROM=class.txt."
-        )
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        notebooks.stop(f"The list {path} is no UTF-8 text: save it as UTF-8.")
+    except OSError as error:
+        notebooks.stop(f"The list {path} cannot be read ({error.strerror}): name another.")
     passwords: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
-        if not line.strip():
+        if not line.strip() or line.startswith("#"):
             continue
         name, _, password = line.partition(":")
-        if not NAME.fullmatch(name) or not password.strip():
-            notebooks.stop(
-                f"Line {number} of {path} has to be name:password, where the name begins with a "
-                "letter and has up to 30 small letters, digits, - and _; nobody was added or "
-                "removed."
-            )
+        if mistake := wrong(name, password if need_passwords else "not needed"):
+            notebooks.stop(f"Line {number} of {path} {mistake}; nobody was added or removed.")
         if name in passwords:
             notebooks.stop(
                 f"{name} stands twice in {path}, again in line {number}: choose another name; "
                 "nobody was added or removed."
             )
-        if (account := existing(name)) and account.pw_uid < FIRST_USER:
-            notebooks.stop(
-                f"Line {number} of {path} names {name}, an account of the system: choose another "
-                "name; nobody was added or removed."
-            )
         passwords[name] = password
     if not passwords:
         notebooks.stop(f"{path} is empty: write a line name:password for each student.")
     return passwords
+
+
+def wrong(name: str, password: str) -> str:
+    """What is wrong with a line of the list, "" where nothing is."""
+    if not NAME.fullmatch(name) or not password:
+        return (
+            "has to be name:password, where the name begins with a letter and has up to 30 small "
+            "letters, digits, - and _"
+        )
+    if len(password) < LEAST or password != password.strip():
+        return (
+            f"has a password that is too short, or begins or ends with a blank: {name} needs "
+            f"{LEAST} characters or more"
+        )
+    if (account := existing(name)) and account.pw_uid < FIRST_USER:
+        return f"names {name}, an account of the system: choose another name"
+    return ""
 
 
 def existing(name: str) -> pwd.struct_passwd | None:
@@ -67,7 +77,7 @@ def existing(name: str) -> pwd.struct_passwd | None:
 
 def add(passwords: dict[str, str]) -> None:
     """Make the accounts that are missing, and let all of them log in."""
-    run("groupadd", "--force", STUDENTS)
+    run("groupadd", "--force", hub_group())
     for name in passwords:
         if (account := existing(name)) and not is_ours(work := Path(account.pw_dir) / WORK):
             notebooks.stop(
@@ -78,41 +88,77 @@ def add(passwords: dict[str, str]) -> None:
         if existing(name):
             print(f"{name}: existed already; keeps its password")
         else:
-            run("useradd", "--create-home", f"--comment={MADE}", "--shell=/bin/bash", name)
+            run("useradd", "--create-home", f"--comment={mark()}", f"--shell={NO_SHELL}", name)
             run("chpasswd", text=f"{name}:{password}")
             print(f"{name}: made")
-        run("usermod", "--append", f"--groups={STUDENTS}", name)
+        run("usermod", "--append", f"--groups={hub_group()}", name)
         Path(existing(name).pw_dir).chmod(0o700)
 
 
 def is_ours(work: Path) -> bool:
     """May the notebooks be there? nbgitpuller would change any other repository in their place."""
     config = work / ".git/config"
-    return not work.exists() or (config.exists() and f"{HUB}/notebooks" in config.read_text())
+    return not work.exists() or (
+        config.exists() and f"{hub_folder()}/notebooks" in config.read_text()
+    )
+
+
+def mark() -> str:
+    """What /etc/passwd says of an account that `add` has made for this hub: it may be removed."""
+    return f"Student of {hub_folder()}"
 
 
 def remove(names: list[str]) -> None:
-    """Delete the accounts that `add` has made, with their homes; exclude the others."""
+    """Delete the accounts that `add` has made, with their homes; exclude the others.
+
+    The hub must not run: it would go on knowing who has logged in.
+    """
+    if pid := running(hub_folder()):
+        notebooks.stop(
+            "The hub runs: press Ctrl-C in its terminal first (without that terminal: "
+            f"sudo kill -INT {pid}), then run the same command again; nobody was removed."
+        )
+    forget(names)
     for name in names:
         account = existing(name)
         if account is None:
             print(f"{name}: there is no such account")
-        elif account.pw_gecos != MADE:
+        elif account.pw_gecos.split(",")[0] != mark():
             if name in members():
-                run("gpasswd", "--delete", name, STUDENTS)
+                run("gpasswd", "--delete", name, hub_group())
+                end_processes(name, "jupyterhub-singleuser")
             print(f"{name}: stays, because it was not made here; may no longer log in to the hub")
         else:
             # The next account may get the same number, and with it whatever still runs.
-            subprocess.run(["pkill", "--signal=KILL", "--uid", name])
+            end_processes(name)
             run("userdel", "--remove", "--force", name)
-            shutil.rmtree(HUB / "run" / name, ignore_errors=True)
+            shutil.rmtree(hub_folder() / "run" / name, ignore_errors=True)
             print(f"{name}: removed with its home")
+
+
+def forget(names: list[str]) -> None:
+    """Let the hub forget these students, and with them every browser that they logged in with."""
+    database = hub_folder() / "state/jupyterhub.sqlite"
+    if not database.exists():
+        return
+    from jupyterhub import orm  # only the hub's own Python has it
+
+    with orm.new_session_factory(f"sqlite:///{database}")() as session:
+        for name in names:
+            if user := orm.User.find(session, name):
+                session.delete(user)
+        session.commit()
+
+
+def end_processes(name: str, *what: str) -> None:
+    """Kill an account's processes, or those whose command line has ``what`` in it."""
+    subprocess.run(["pkill", "--signal=KILL", f"--uid={name}", "--full", *what])
 
 
 def members() -> list[str]:
     """The names of all who may log in to the hub."""
     try:
-        return sorted(grp.getgrnam(STUDENTS).gr_mem)
+        return sorted(grp.getgrnam(hub_group()).gr_mem)
     except KeyError:
         return []
 
@@ -126,13 +172,12 @@ def run(*command: str, text: str = "") -> None:
 
 def main() -> None:
     """Do what the command line says."""
-    if len(sys.argv) != 3 or sys.argv[1] not in ("add", "remove"):
+    if len(sys.argv) != 3 or sys.argv[1] not in ("add", "remove") or not sys.argv[2]:
         notebooks.stop("Name the list of students, as in make accounts FROM=class.txt.")
-    passwords = read(Path(sys.argv[2]))
     if sys.argv[1] == "add":
-        add(passwords)
+        add(read(Path(sys.argv[2])))
     else:
-        remove(list(passwords))
+        remove(list(read(Path(sys.argv[2]), need_passwords=False)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Copy each student's progress into a folder: ``python -m classroom.collect FOLDER``, as root.
 
-The folder gets one NAME.jsonl for each student who has begun, which `make report` reads.
+The folder gets one NAME.jsonl for each student who has begun, and the report about the class.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from classroom import WORK
 from classroom.accounts import members
-from tools import notebooks
+from tools import notebooks, report
 
 MOST = 20_000_000  # bytes of a file; a year of work is less than one million
 SECONDS = 10  # for one file; a pipe in its place would never end
@@ -51,9 +51,13 @@ def collect(folder: Path) -> tuple[list[str], list[str]]:
         with notebooks.writing(folder / f"{name}.jsonl"):
             (folder / f"{name}.jsonl").write_bytes(kept)
         with_file.append(name)
-    for path in (folder, *folder.iterdir()):  # whoever called sudo goes on without it
-        os.chown(path, int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0)))
     return with_file, without
+
+
+def hand_over(folder: Path) -> None:
+    """Let whoever called sudo go on without it."""
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0)))
 
 
 def main() -> None:
@@ -62,10 +66,16 @@ def main() -> None:
         notebooks.stop("Name a folder for the files, as in make collect OUT=monday.")
     if os.geteuid():
         notebooks.stop("Only root may read the students' homes: run the same command with sudo.")
-    with_file, without = collect(Path(sys.argv[1]))
-    print(f"{sys.argv[1]}: progress of {len(with_file)} students")
+    folder = Path(sys.argv[1])
+    with_file, without = collect(folder)
+    print(f"{folder}: progress of {len(with_file)} students")
     if without:
         print(f"No progress yet: {', '.join(without)}")
+    try:
+        if with_file:
+            report.main([str(folder)])
+    finally:
+        hand_over(folder)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,15 @@ import compileall
 import fcntl
 import os
 import shutil
+import signal
+import socket
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from classroom import HUB
+from classroom import hub_folder
 from classroom.publish import publish
 from tools import notebooks
 
@@ -25,23 +29,72 @@ directory = {}/notebooks/.git
 COPIED = ("classroom", "helpers", "tools")
 
 
+def running(hub: Path) -> int:
+    """The process id of the hub that runs from that folder, 0 where none does."""
+    path = hub / "state/lock"
+    if not path.exists():
+        return 0
+    with open(path) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return int(lock.read() or 0)
+    return 0
+
+
 def be_the_only_one(hub: Path) -> None:
     """End in one sentence where a hub runs from that folder: a second one would stop its proxy."""
     (hub / "state").mkdir(mode=0o700, exist_ok=True)
-    lock = os.open(hub / "state/lock", os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if pid := running(hub):
         notebooks.stop(
-            f"A hub runs already from {hub}: press Ctrl-C in its terminal, "
-            "then run the same command again."
+            f"A hub runs already from {hub}: press Ctrl-C in its terminal (without that terminal: "
+            f"sudo kill -INT {pid}), then run the same command again."
         )
-    os.set_inheritable(lock, True)  # JupyterHub, in our place, goes on holding it
+    lock = os.open(hub / "state/lock", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.write(lock, str(os.getpid()).encode())  # JupyterHub, in our place, keeps the number
+    os.set_inheritable(lock, True)  # and goes on holding the lock
+
+
+def chosen_port() -> int:
+    """The port that PORT names; a mistake in it ends in one sentence."""
+    text = os.environ.get("PORT") or "8000"
+    if not text.isdecimal() or not 0 < int(text) <= 65533:  # the hub takes the next two, too
+        notebooks.stop(f"PORT has to be a number from 1 to 65533, as in PORT=9000; got {text}.")
+    return int(text)
+
+
+def end_old_proxy(hub: Path) -> None:
+    """End the proxy that a killed hub has left behind."""
+    file = hub / "state/proxy.pid"
+    with suppress(FileNotFoundError, ProcessLookupError, ValueError):
+        pid = int(file.read_text())
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for _ in range(50):
+                if b"configurable-http-proxy" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return
+                os.kill(pid, number)
+                time.sleep(0.1)
+
+
+def need_ports(port: int) -> None:
+    """End in one sentence where another program has a port of the hub."""
+    for each in range(port, port + 3):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", each))
+            except OSError as error:
+                notebooks.stop(
+                    f"Port {each} cannot be used ({error.strerror}), and the hub needs the ports "
+                    f"{port} to {port + 2}: choose others, as in PORT=9000, then run the same "
+                    "command again."
+                )
 
 
 def renew(hub: Path) -> None:
     """Bring what students run and read up to date: the project's code and the notebooks."""
-    os.umask(0o022)
+    os.umask(0o022)  # students read what is made here
     project = hub / "project"
     new = hub / "project.new"
     shutil.rmtree(new, ignore_errors=True)
@@ -68,9 +121,16 @@ def become_jupyterhub(hub: Path) -> NoReturn:
     os.execve(sys.executable, command, kept | ours)
 
 
-if __name__ == "__main__":
-    be_the_only_one(HUB)
-    renew(HUB)
-    port = os.environ.get("PORT") or 8000
+def main() -> None:
+    """Prepare everything, and become the hub."""
+    hub, port = hub_folder(), chosen_port()
+    be_the_only_one(hub)
+    end_old_proxy(hub)
+    need_ports(port)
+    renew(hub)
     print(f"The hub: http://127.0.0.1:{port}. It runs until you press Ctrl-C here.", flush=True)
-    become_jupyterhub(HUB)
+    become_jupyterhub(hub)
+
+
+if __name__ == "__main__":
+    main()

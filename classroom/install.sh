@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Make or renew what the hub runs from, from the project's folder: `bash classroom/install.sh`. Make calls it.
+# `bash classroom/install.sh look` installs nothing, and ends in one sentence where there is no hub.
 # $HUB (/opt/attention-hub) gets a Python environment of its own, `venv`, because students run it and
 # cannot run one that lies under somebody's home. `installed` there holds a copy of the lists that were
 # installed; as long as these are the same, nothing is installed. A failure ends in one sentence.
@@ -20,16 +21,29 @@ as_student() { # through sh, because setpriv itself finds its command with root'
     setpriv --reuid=65534 --regid=65534 --clear-groups sh -c '"$@"' sh "$@" 2>/dev/null
 }
 
+case $HUB in
+/*[:\ ]* | [!/]*) stop "HUB has to be a whole path without blanks and colons, as in HUB=/srv/hub; got $HUB." ;;
+esac
 [ "$(id -u)" = 0 ] ||
     stop "The hub starts a server under each student's account, which only root may do: run the same command with sudo."
+if [ "${1:-}" = look ]; then
+    [ -f "$HUB/installed" ] && exit
+    stop "There is no hub in $HUB: start it first with make hub, and name its folder with HUB=/folder if it is another."
+fi
 for tool in git npm node useradd chpasswd pkill setpriv; do
     command -v $tool >/dev/null ||
         stop "$tool is needed for the hub and is not installed: install it (Debian, Ubuntu: apt install git npm passwd procps util-linux python3-venv), then run the same command again."
 done
 
+[ "$(node -p 'parseInt(process.versions.node)')" -ge 18 ] ||
+    stop "Node.js 18 or newer is needed, and this is $(node --version): install a newer one, then run the same command again."
+
 cat $lists | cmp -s - "$HUB/installed" && "$HUB/venv/bin/python" -c '' 2>/dev/null && exit
 
-mkdir -p "$HUB" && rm -f "$HUB/installed" || stop "$HUB cannot be written: name another folder with HUB=/folder."
+mkdir -p "$HUB" && exec 9>>"$HUB/install.lock" || stop "$HUB cannot be written: name another folder with HUB=/folder."
+flock --nonblock 9 || stop "The hub is being installed into $HUB already: wait until that is done."
+trap 'stop "Interrupted: run the same command again to go on."' INT TERM
+rm -f "$HUB/installed" || stop "$HUB cannot be written: name another folder with HUB=/folder."
 as_student test -x "$HUB" ||
     stop "Students cannot enter $HUB: name another folder with HUB=/folder, or let all enter it and the folders above it."
 as_student "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||

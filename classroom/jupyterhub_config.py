@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
-from classroom import HUB, STUDENTS, WORK
+from classroom import WORK, hub_folder, hub_group
 from classroom.publish import BRANCH
 from tools.lab import everywhere
 
 c = get_config()  # noqa: F821
+HUB = hub_folder()
 port = int(os.environ.get("PORT") or 8000)
 repository = f"file://{HUB}/notebooks"
 start = f"lab/tree/{WORK}/00_start_here.ipynb"
@@ -27,7 +28,7 @@ c.ConfigurableHTTPProxy.pid_file = str(HUB / "state/proxy.pid")
 
 # Who logs in: the accounts that classroom.accounts has put into the group, by their passwords.
 c.JupyterHub.authenticator_class = "pam"
-c.PAMAuthenticator.allowed_groups = {STUDENTS}
+c.PAMAuthenticator.allowed_groups = {hub_group()}
 c.PAMAuthenticator.open_sessions = False  # needs no logind, and leaves none behind
 
 # What a student's server is.
@@ -48,6 +49,8 @@ c.Spawner.args = [
     *everywhere(),
     # Over TCP any account on this machine could listen to what a kernel prints.
     "--KernelManager.transport=ipc",
+    # Their accounts have no shell, so that nobody logs in past the hub.
+    "--ServerApp.terminado_settings={'shell_command': ['/bin/bash']}",
 ]
 c.Spawner.env_keep = ["PATH", "PYTHONPATH", "LANG", "LC_ALL"]
 c.Spawner.environment = {

@@ -1,16 +1,20 @@
-"""Write the notebooks without outputs as a repository: ``python -m classroom.publish FOLDER``.
+"""Write the notebooks without outputs as a repository: ``python -m classroom.publish [FOLDER]``.
 
-That repository is what nbgitpuller brings to the students. Run again, it gets a commit with what
-has changed, which each student receives with their next server.
+Without a folder it is that of the hub. The repository is what nbgitpuller brings to the students.
+Run again, it gets a commit with what has changed, which each student receives with their next
+server.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+from classroom import hub_folder
 from tools import lab, notebooks
 
 BRANCH = "main"
+EMAIL = "hub@localhost"  # of the author of all commits
 FILES = {
     # One notebook is one piece: lines of two versions put together need not be a notebook. Where
     # the student has saved their copy, an update leaves all of it alone.
@@ -20,10 +24,36 @@ FILES = {
 
 
 def publish(folder: Path) -> bool:
-    """Bring the repository in ``folder`` up to date; True where that took a commit."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Bring the repository in ``folder`` up to date; True where that took a commit.
+
+    Raises
+    ------
+    SystemExit
+        In one sentence, where the folder holds anything that `publish` has not made.
+    """
+    with notebooks.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()) and not is_published(folder):
+            notebooks.stop(
+                f"{folder} holds something else already: name a new folder, as in OUT=published."
+            )
+        before = os.umask(0o022)  # students read what is made here
+        try:
+            return _renew(folder)
+        finally:
+            os.umask(before)
+
+
+def is_published(folder: Path) -> bool:
+    """Whether `publish` has made what is in a folder."""
+    config = folder / ".git/config"
+    return config.is_file() and f"email = {EMAIL}" in config.read_text()
+
+
+def _renew(folder: Path) -> bool:
     if not (folder / ".git").exists():
         git(folder, "init", "--quiet", f"--initial-branch={BRANCH}")
+        git(folder, "config", "user.email", EMAIL)
     for path in notebooks.names(folder):
         path.unlink()
     for path in notebooks.names():
@@ -39,14 +69,22 @@ def publish(folder: Path) -> bool:
 
 def git(folder: Path, *arguments: str) -> str:
     """What a git command says, with an author of its own and no hooks or settings of root's."""
-    who = ["-c", "user.name=Attention from a for-loop", "-c", "user.email=hub@localhost"]
+    who = ["-c", "user.name=Attention from a for-loop", "-c", f"user.email={EMAIL}"]
     plain = ["-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null"]
     command = ["git", "-C", str(folder), *who, *plain, *arguments]
-    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+    done = subprocess.run(command, text=True, capture_output=True)
+    if done.returncode:
+        notebooks.stop(f"git {arguments[0]} failed in {folder}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def main() -> None:
+    """Publish into the folder that is named, or into that of the hub."""
+    named = sys.argv[1] if len(sys.argv) > 1 else ""
+    folder = Path(named) if named else hub_folder() / "notebooks"
+    told = "a new commit" if publish(folder) else "nothing has changed"
+    print(f"{folder}: {told}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or not sys.argv[1]:
-        notebooks.stop("Name the folder for the repository, as in make publish OUT=folder.")
-    changed = publish(Path(sys.argv[1]))
-    print(f"{sys.argv[1]}: {'a new commit' if changed else 'nothing has changed'}")
+    main()

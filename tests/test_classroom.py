@@ -1,46 +1,96 @@
 """What of classroom/ needs neither root nor a hub; the rest is tested in tests/classroom."""
 
 import json
+import os
 import re
 import shutil
+import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
 
-from classroom import HUB, WORK, accounts, publish
+from classroom import WORK, accounts, hub, hub_folder, publish
 from tools import lab, notebooks
+from tools.hub import free_ports, until
 
 FOLDER = notebooks.ROOT / "classroom"
 
 
 def test_a_list_gives_passwords_by_name(tmp_path):
-    (tmp_path / "class.txt").write_text("anna:a:b c\n\nben-2:x\n")
-    assert accounts.read(tmp_path / "class.txt") == {"anna": "a:b c", "ben-2": "x"}
+    path = tmp_path / "class.txt"
+    path.write_bytes("# a class\nanna:a:long one\r\n\nben-2:12345678\n".encode("utf-8-sig"))
+    assert accounts.read(path) == {"anna": "a:long one", "ben-2": "12345678"}
+    path.write_text("anna\nben-2:x\n")
+    assert list(accounts.read(path, need_passwords=False)) == ["anna", "ben-2"]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("anna:a\nBen:b\n", "Line 2 of .* has to be name:password"),
+        ("anna:12345678\nBen:12345678\n", "Line 2 of .* has to be name:password"),
         ("anna\n", "Line 1 of .* has to be name:password"),
         ("anna:\n", "Line 1 of .* has to be name:password"),
-        ("../x:a\n", "Line 1 of .* has to be name:password"),
-        (f"{'a' * 31}:a\n", "Line 1 of .* up to 30"),
-        ("anna:a\nanna:b\n", "anna stands twice in .*, again in line 2"),
-        ("root:a\n", "Line 1 of .* names root, an account of the system"),
+        ("../x:12345678\n", "Line 1 of .* has to be name:password"),
+        (f"{'a' * 31}:12345678\n", "Line 1 of .* up to 30"),
+        ("anna:1234567\n", "Line 1 of .* too short.* anna needs 8 characters"),
+        ("anna: 12345678\n", "Line 1 of .* begins or ends with a blank"),
+        ("anna:12345678\nanna:87654321\n", "anna stands twice in .*, again in line 2"),
+        ("root:12345678\n", "Line 1 of .* names root, an account of the system"),
         ("\n", "is empty: write a line name:password for each student"),
-        (None, "cannot be read: name a text file"),
+        ("anna:\xe4\xf6\xfc\xdf-12345".encode("latin-1"), "is no UTF-8 text"),
+        (None, "cannot be read .No such file"),
     ],
 )
 def test_a_list_with_a_mistake_ends_in_one_sentence(text, told, tmp_path, capsys):
     path = tmp_path / "class.txt"
     if text is not None:
-        path.write_text(text)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SystemExit):
         accounts.read(path)
     said = capsys.readouterr().err
     assert re.search(told, said) and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("PORT", ["abc", "0", "-1", "65534", "8000 "])
+def test_a_port_that_is_none_is_told(PORT, monkeypatch, capsys):
+    monkeypatch.setenv("PORT", PORT)
+    with pytest.raises(SystemExit):
+        hub.chosen_port()
+    assert f"got {PORT}." in capsys.readouterr().err
+    monkeypatch.setenv("PORT", "9000")
+    assert hub.chosen_port() == 9000
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2])
+def test_a_port_that_another_program_has_is_told(offset, capsys):
+    port = free_ports()
+    hub.need_ports(port)
+    with socket.create_server(("127.0.0.1", port + offset)), pytest.raises(SystemExit):
+        hub.need_ports(port)
+    said = capsys.readouterr().err
+    assert f"Port {port + offset} cannot be used (Address already in use)" in said
+    assert f"{port} to {port + 2}" in said
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs Linux, as a hub does")
+def test_the_proxy_of_a_killed_hub_is_ended_and_nothing_else(tmp_path):
+    (tmp_path / "state").mkdir()
+    hub.end_old_proxy(tmp_path)  # there was none
+    proxy, other = (
+        subprocess.Popen(["sh", "-c", f"sleep 1000; : {name}"])
+        for name in ("node_modules/.bin/configurable-http-proxy", "another program")
+    )
+    try:
+        for each in (other, proxy):
+            until(Path(f"/proc/{each.pid}/cmdline").read_bytes, 5)  # empty while it starts
+            (tmp_path / "state/proxy.pid").write_text(f"{each.pid}\n")
+            hub.end_old_proxy(tmp_path)
+        assert proxy.wait(5) and other.poll() is None
+    finally:
+        other.kill()
+        proxy.kill()
 
 
 def test_a_foreign_folder_is_not_taken_for_the_notebooks(tmp_path):
@@ -51,7 +101,7 @@ def test_a_foreign_folder_is_not_taken_for_the_notebooks(tmp_path):
     (work / ".git").mkdir()
     (work / ".git/config").write_text("[remote]\nurl = https://git.example.org/own\n")
     assert not accounts.is_ours(work)
-    (work / ".git/config").write_text(f"[remote]\nurl = file://{HUB}/notebooks\n")
+    (work / ".git/config").write_text(f"[remote]\nurl = file://{hub_folder()}/notebooks\n")
     assert accounts.is_ours(work)
 
 
@@ -69,6 +119,43 @@ def test_published_notebooks_have_no_outputs_and_an_update_is_one_commit(tmp_pat
     assert publish.publish(folder)
     assert [path.name for path in notebooks.names(folder)] == ["00_start_here.ipynb"]
     assert len(publish.git(folder, "log", "--oneline").splitlines()) == 2
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "notebooks", "clone"])
+def test_publish_touches_nothing_that_it_has_not_made(what, tmp_path, capsys):
+    folder = tmp_path / "there"
+    folder.mkdir()
+    if what == "notebooks":
+        shutil.copy(notebooks.names()[0], folder)
+    elif what == "clone":
+        publish.git(folder, "init", "--quiet")
+    else:
+        (folder / "mine").write_text("mine")
+    if what == "file":
+        folder = folder / "mine"
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(SystemExit):
+        publish.publish(folder)
+    said = capsys.readouterr().err
+    assert ("has to be a folder" if what == "file" else "holds something else") in said
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_is_published_can_be_read_by_all(tmp_path):
+    before = os.umask(0o077)
+    try:
+        publish.publish(tmp_path / "notebooks")
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "notebooks").rglob("*"):
+        assert path.stat().st_mode & 0o444 == 0o444, path
+
+
+def test_a_failure_of_git_is_one_sentence(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        publish.git(tmp_path, "log")
+    said = capsys.readouterr().err
+    assert said.startswith(f"git log failed in {tmp_path}") and said.count("\n") == 1
 
 
 def test_git_never_merges_the_lines_of_two_notebooks(tmp_path):

@@ -22,8 +22,10 @@ from urllib.parse import quote
 import requests
 import websocket
 
-from classroom import HUB, accounts
+from classroom import accounts, hub_folder, hub_group
 from tools import notebooks
+
+PROGRAMS = hub_folder()  # what make hub has installed, which every hub of a test runs
 
 
 class Refused(Exception):
@@ -180,7 +182,7 @@ class Hub:
         already = self.said().count("is now running")
         with open(self.log, "a") as log:
             self.process = subprocess.Popen(
-                [str(HUB / "venv/bin/python"), "-B", "-m", "classroom.hub"],
+                [str(PROGRAMS / "venv/bin/python"), "-B", "-m", "classroom.hub"],
                 cwd=notebooks.ROOT,
                 env=environment,
                 stdout=log,
@@ -239,11 +241,12 @@ def running(students: list[str]) -> Iterator[Hub]:
     folder = Path(tempfile.mkdtemp(prefix="hub-"))
     folder.chmod(0o755)
     for name in ("venv", "node_modules"):
-        (folder / name).symlink_to(HUB / name)
+        (folder / name).symlink_to(PROGRAMS / name)
     hub = Hub(folder, free_ports(), passwords)
-    with redirect_stdout(None):
-        accounts.add(passwords)
+    os.environ["HUB"] = str(folder)
     try:
+        with redirect_stdout(None):
+            accounts.add(passwords)
         hub.start()
         try:
             yield hub
@@ -252,4 +255,6 @@ def running(students: list[str]) -> Iterator[Hub]:
     finally:
         with redirect_stdout(None):
             accounts.remove(list(passwords))
+        accounts.run("groupdel", hub_group())
+        os.environ["HUB"] = str(PROGRAMS)
         shutil.rmtree(folder)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,17 @@ from typing import NoReturn
 from tools import notebooks
 
 SETTINGS = Path(__file__).parent / "lab_settings"
+# What JupyterLab writes into each notebook that it opens. A copy that has it stays as it is until
+# the learner changes something.
+LANGUAGE = {
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+    "version": platform.python_version(),
+}
 MADE_FROM = "made_from"  # in a copy's metadata: the fingerprint of the notebook it was made from
 
 
@@ -40,7 +52,7 @@ def for_learner(path: Path) -> str:
         nb = read(path)
     except Unreadable as error:
         notebooks.stop(f"{error}: clone the repository again, or restore that file with git.")
-    nb["metadata"][MADE_FROM] = fingerprint(nb)
+    nb["metadata"] |= {MADE_FROM: fingerprint(nb), "language_info": LANGUAGE}
     for cell in nb["cells"]:
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from classroom import HUB
 from tools import hub as hubs
 
 pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not (HUB / "installed").exists(),
+    os.geteuid() != 0 or not (hubs.PROGRAMS / "installed").exists(),
     reason="that needs root and a hub that make hub or make test-hub has installed",
 )
 FIRST = "00_start_here.ipynb"

@@ -40,6 +40,17 @@ def test_it_starts_at_notebook_00_and_asks_nothing(lab, page):
     assert page.locator(".jp-toastContainer, .Toastify__toast").count() == 0
 
 
+def test_who_only_opens_a_notebook_changes_nothing(lab, page):
+    """A copy that JupyterLab saves by itself would get no updates on a hub."""
+    browser.open_notebook(page, f"{lab.url}/lab/tree/{NB01}?token={browser.TOKEN}&reset")
+    page.wait_for_timeout(2_000)
+    assert page.locator(".lm-TabBar-tab.jp-mod-dirty").count() == 0
+    page.click(".jp-Notebook .jp-CodeCell .cm-content >> nth=0")
+    page.keyboard.type("# ")
+    page.wait_for_selector(".lm-TabBar-tab.jp-mod-dirty")
+    page.keyboard.press("Control+z")
+
+
 def nameless(page):
     """Controls of widgets that a screen reader would announce without a name, by their role."""
     cells = page.locator(".jp-Notebook .jp-OutputArea-output")

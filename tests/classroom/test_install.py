@@ -1,20 +1,22 @@
 """What classroom/install.sh finds before it installs anything."""
 
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from classroom import HUB
 from tools import notebooks
+from tools.hub import PROGRAMS, until
 
 
-def install(**settings):
+def install(*arguments, **settings):
     """Run the script; returns its exit code and what it says."""
     done = subprocess.run(
-        ["bash", "classroom/install.sh"],
+        ["bash", "classroom/install.sh", *arguments],
         cwd=notebooks.ROOT,
         env={**os.environ, **settings},
         capture_output=True,
@@ -24,9 +26,9 @@ def install(**settings):
 
 
 def test_nothing_is_done_where_all_is_installed():
-    before = (HUB / "installed").stat().st_mtime
-    assert install() == (0, "")
-    assert (HUB / "installed").stat().st_mtime == before
+    before = (PROGRAMS / "installed").stat().st_mtime
+    assert install(HUB=str(PROGRAMS)) == (0, "")
+    assert (PROGRAMS / "installed").stat().st_mtime == before
 
 
 @pytest.fixture
@@ -48,3 +50,45 @@ def test_a_python_that_students_cannot_run_is_told(tmp_path, open_folder):
     code, said = install(HUB=str(open_folder), PYTHON=str(tmp_path / "python3"))
     assert code and "students cannot run" in said and said.count("\n") == 1
     assert not (open_folder / "venv").exists()
+
+
+def test_a_second_install_waits_for_the_first(open_folder):
+    open_folder.mkdir()
+    with open(open_folder / "install.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        code, said = install(HUB=str(open_folder))
+    assert code and "being installed" in said and said.count("\n") == 1
+    assert [path.name for path in open_folder.iterdir()] == ["install.lock"]
+
+
+def test_ctrl_c_in_an_install_is_told(open_folder):
+    open_folder.mkdir()
+    began, python = open_folder / "began", open_folder / "python3"
+    python.write_text(f'#!/bin/sh\ncase "$*" in *venv*) : > {began}; exec sleep 30; esac\n')
+    python.chmod(0o755)
+    running = subprocess.Popen(
+        ["bash", "classroom/install.sh"],
+        cwd=notebooks.ROOT,
+        env={**os.environ, "HUB": str(open_folder / "hub"), "PYTHON": str(python)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    until(began.exists, 10)
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode and said.startswith("Interrupted") and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("folder", ["hub", "/srv/the hub", "/srv/a:b"])
+def test_a_folder_that_cannot_be_used_is_told(folder):
+    code, said = install(HUB=folder)
+    assert code and "HUB has to be a whole path" in said and said.count("\n") == 1
+
+
+def test_other_commands_install_nothing(open_folder):
+    code, said = install("look", HUB=str(open_folder))
+    assert code and "There is no hub in" in said and said.count("\n") == 1
+    assert not open_folder.exists()
+    assert install("look", HUB=str(PROGRAMS)) == (0, "")

@@ -10,7 +10,7 @@ import pytest
 import requests
 import websocket
 
-from classroom import HUB, accounts
+from classroom import accounts, hub_group
 from tools.hub import Browser, Refused
 
 
@@ -40,22 +40,54 @@ def login_page(hub, name, password):
         return session.post(f"{hub.url}/hub/login", data=form).text
 
 
-def test_a_right_password_outside_the_class_is_refused(hub):
-    """Removed from the group, an account that existed before stays an account of the machine."""
+@pytest.fixture
+def account():
+    """The name of an account of the machine that no hub has made; its password is right-enough."""
     name = "hub-test-outside"
     accounts.run("useradd", "--create-home", name)
+    accounts.run("chpasswd", text=f"{name}:right-enough")
+    yield name
+    accounts.run("userdel", "--remove", "--force", name)
+
+
+def test_a_right_password_outside_the_class_is_refused(hub, account):
+    with pytest.raises(Refused, match=r": 403"):
+        Browser(hub.url, account).login("right-enough")
+
+
+def gets_in(browser):
+    """Does a browser still get from the hub to a server, without a password?"""
+    answer = browser.request("GET", f"/hub/spawn/{browser.name}", base="/hub/")
+    return "/hub/login" not in answer.headers.get("Location", "") and answer.status_code < 400
+
+
+def test_who_is_removed_is_out_also_in_the_browser_that_was_logged_in(hub, account):
+    """Removed from the group, an account that existed before stays an account of the machine."""
+    student = "hub-test-removed"
+    passwords = {account: "not-used-at-all", student: "the-first-one"}
+    accounts.add(passwords)  # who exists keeps the password
+    old = {name: Browser(hub.url, name) for name in passwords}
+    old[account].login("right-enough")
+    old[student].login("the-first-one")
+    assert gets_in(old[account]) and gets_in(old[student])
+    with pytest.raises(SystemExit):
+        accounts.remove([student])  # while the hub runs
+    assert accounts.existing(student) and gets_in(old[student])
+    hub.stop()
+    accounts.remove([account, student])
+    accounts.add({student: "another-person"})
     try:
-        accounts.run("chpasswd", text=f"{name}:right")
-        with pytest.raises(Refused, match=r": 403"):
-            Browser(hub.url, name).login("right")
-        accounts.add({name: "another"})  # it keeps its password
-        Browser(hub.url, name).login("right")
-        accounts.remove([name])
-        with pytest.raises(Refused, match=r": 403"):
-            Browser(hub.url, name).login("right")
-        assert accounts.existing(name)
+        hub.start()
+        assert not gets_in(old[account]) and not gets_in(old[student])
+        for name, password in ((account, "right-enough"), (student, "the-first-one")):
+            with pytest.raises(Refused, match=r": 403"):
+                Browser(hub.url, name).login(password)
+        Browser(hub.url, student).login("another-person")
+        assert accounts.existing(account)
     finally:
-        accounts.run("userdel", "--remove", name)
+        hub.stop()
+        accounts.remove([student])
+        hub.start()
 
 
 @pytest.mark.parametrize(
@@ -135,14 +167,26 @@ def test_what_students_run_they_cannot_change(hub, ben):
     kernel.close()
 
 
-def test_homes_are_closed_and_removed_accounts_are_gone(names):
+def test_homes_are_closed_and_accounts_have_no_shell_but_in_the_hub(anna, names):
     assert all(Path(f"/home/{name}").stat().st_mode & 0o777 == 0o700 for name in names)
-    accounts.add({"hub-test-gone": "x"})
-    home = Path("/home/hub-test-gone")
+    assert accounts.existing(anna.name).pw_shell == accounts.NO_SHELL
+    terminal = anna.ask("POST", "terminals")["name"]
+    socket = anna.websocket(f"terminals/websocket/{terminal}")
+    socket.send(json.dumps(["stdin", "echo $((40 + 2))\r"]))
+    said = ""
+    while "42" not in said:
+        said += str(json.loads(socket.recv())[-1])
+    socket.close()
+    anna.ask("DELETE", f"terminals/{terminal}")
+
+
+def test_a_removed_account_leaves_nothing_behind(hub, monkeypatch, tmp_path):
+    monkeypatch.setenv("HUB", str(tmp_path))  # no hub runs from there
+    accounts.add({"hub-test-gone": "any-password"})
+    home, sockets = Path("/home/hub-test-gone"), tmp_path / "run/hub-test-gone"
     try:
         assert home.stat().st_mode & 0o777 == 0o700
         left_behind = subprocess.Popen(["sleep", "1000"], user="hub-test-gone")
-        sockets = HUB / "run/hub-test-gone"
         sockets.mkdir(parents=True)
         accounts.remove(["hub-test-gone"])
         assert not accounts.existing("hub-test-gone")
@@ -150,3 +194,13 @@ def test_homes_are_closed_and_removed_accounts_are_gone(names):
         assert left_behind.wait(10)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+        accounts.run("groupdel", hub_group())
+
+
+def test_two_hubs_of_a_machine_have_classes_of_their_own(hub, names, monkeypatch, tmp_path):
+    assert accounts.members() == sorted(names)
+    monkeypatch.setenv("HUB", str(tmp_path))
+    assert accounts.members() == []
+    accounts.remove(names)  # made for the other hub
+    assert all(accounts.existing(name) for name in names)
+    assert hub.enter(names[0])

@@ -226,6 +226,7 @@ def test_a_second_hub_is_refused_and_the_first_goes_on(hub, anna):
         timeout=30,  # a hub that is not refused would go on running
     )
     assert done.returncode and "A hub runs already" in done.stderr
+    assert f"sudo kill -INT {hub.process.pid})" in done.stderr
     assert anna.open(NOTEBOOK)
 
 

@@ -3,6 +3,7 @@ import json
 
 import nbformat
 import pytest
+from ipykernel.ipkernel import IPythonKernel
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from traitlets import import_item
 
@@ -192,8 +193,13 @@ def test_the_lab_opens_after_it_has_told_all_and_changes_no_copy(folder, monkeyp
 def test_a_copy_is_a_notebook_that_says_what_it_was_made_from(folder):
     copies(folder)
     nb = json.loads(folder.copy().read_text(encoding="utf-8"))
-    assert nb["metadata"].keys() == {lab.MADE_FROM}
+    assert nb["metadata"].keys() == {lab.MADE_FROM, "language_info"}
     nbformat.validate(nb)
+
+
+def test_a_copy_says_about_python_what_its_kernel_says():
+    """Where that differs, JupyterLab rewrites each notebook that is only opened."""
+    assert IPythonKernel.language_info == lab.LANGUAGE
 
 
 def test_the_lab_finds_its_connection(tmp_path):
