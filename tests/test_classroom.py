@@ -214,3 +214,21 @@ def test_the_values_for_kubernetes_start_what_is_there():
     assert server["defaultUrl"].endswith(f"{WORK}/{notebooks.names()[0].name}")
     used = set(re.findall(r'"\$([A-Z_]+)"', (FOLDER / "student.sh").read_text()))
     assert used - {"MEM_LIMIT"} <= set(server["extraEnv"])
+
+
+def test_the_image_gets_what_it_copies_and_no_secret():
+    copied = re.findall(r"^COPY (\S+) ", (FOLDER / "Dockerfile").read_text(), re.M)
+    lines = (notebooks.ROOT / ".dockerignore").read_text().splitlines()
+    everything, *rest = [line for line in lines if not line.startswith("#")]
+    let_in = [line[1:] for line in rest if line.startswith("!")]
+    assert everything == "*" and "classroom/z2jh-values.yaml" in rest[len(let_in) :]
+    assert set(let_in) == {path.split("/")[0] for path in copied}
+    assert all((notebooks.ROOT / path).exists() for path in copied)
+
+
+def test_the_chart_is_named_with_the_jupyterhub_that_the_image_has():
+    """Which chart has which JupyterHub was looked up once; a change of one has to say the other."""
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^helm upgrade .*", text, re.M)
+    assert commands and all("--version 4.4.0 " in command for command in commands)
+    assert "\nARG JUPYTERHUB=5.5.0\n" in (FOLDER / "Dockerfile").read_text()
