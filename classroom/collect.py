@@ -40,42 +40,47 @@ def progress_of(account: pwd.struct_passwd) -> bytes | None:
 
 def collect(folder: Path) -> tuple[list[str], list[str]]:
     """Write the files; returns the names of those who have one, and of the others."""
-    with notebooks.writing(folder):
-        folder.mkdir(mode=0o700, exist_ok=True)
     with_file, without = [], []
     for name in members():
         kept = progress_of(pwd.getpwnam(name))
         if kept is None:
             without.append(name)
             continue
-        with notebooks.writing(folder / f"{name}.jsonl"):
-            (folder / f"{name}.jsonl").write_bytes(kept)
+        path = folder / f"{name}.jsonl"
+        with notebooks.writing(path):
+            path.write_bytes(kept)
+        hand_over(path)
         with_file.append(name)
     return with_file, without
 
 
-def hand_over(folder: Path) -> None:
+def hand_over(path: Path) -> None:
     """Let whoever called sudo go on without it."""
-    for path in (folder, *folder.iterdir()):
-        os.chown(path, int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0)))
+    os.chown(path, int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0)))
 
 
 def main() -> None:
-    """Collect, and say from whom."""
+    """Collect, say from whom, and report."""
     if len(sys.argv) != 2 or not sys.argv[1]:
         notebooks.stop("Name a folder for the files, as in make collect OUT=monday.")
     if os.geteuid():
         notebooks.stop("Only root may read the students' homes: run the same command with sudo.")
     folder = Path(sys.argv[1])
+    if not folder.exists():
+        with notebooks.writing(folder):
+            folder.mkdir(mode=0o700)
+        hand_over(folder)
     with_file, without = collect(folder)
     print(f"{folder}: progress of {len(with_file)} students")
     if without:
         print(f"No progress yet: {', '.join(without)}")
+    if not with_file:
+        return
     try:
-        if with_file:
-            report.main([str(folder)])
-    finally:
-        hand_over(folder)
+        report.main([str(folder)])
+    finally:  # it also ends with an exit code where a file has a fault
+        if (page := folder / "report.html").exists():
+            hand_over(page)
 
 
 if __name__ == "__main__":

@@ -38,20 +38,24 @@ def running(hub: Path) -> int:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return int(lock.read() or 0)
+            while not (pid := path.read_text()):  # it has just begun
+                time.sleep(0.01)
+            return int(pid)
     return 0
 
 
 def be_the_only_one(hub: Path) -> None:
     """End in one sentence where a hub runs from that folder: a second one would stop its proxy."""
     (hub / "state").mkdir(mode=0o700, exist_ok=True)
-    if pid := running(hub):
+    lock = os.open(hub / "state/lock", os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         notebooks.stop(
             f"A hub runs already from {hub}: press Ctrl-C in its terminal (without that terminal: "
-            f"sudo kill -INT {pid}), then run the same command again."
+            f"sudo kill -INT {running(hub)}), then run the same command again."
         )
-    lock = os.open(hub / "state/lock", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.ftruncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())  # JupyterHub, in our place, keeps the number
     os.set_inheritable(lock, True)  # and goes on holding the lock
 

@@ -27,13 +27,17 @@ def as_student(name, *command):
 def test_each_students_progress_comes_under_their_name(anna, ben, tmp_path, monkeypatch):
     theirs = {browser.name: answered(browser).read_bytes() for browser in (anna, ben)}
     monkeypatch.setenv("SUDO_UID", "1234")
-    monkeypatch.setattr(sys, "argv", ["collect", str(tmp_path / "class")])
-    collect.main()
+    (tmp_path / "another's").mkdir()
+    for folder in ("class", "another's"):
+        monkeypatch.setattr(sys, "argv", ["collect", str(tmp_path / folder)])
+        collect.main()
     for name, text in theirs.items():
         assert (tmp_path / "class" / f"{name}.jsonl").read_bytes() == text
     page = (tmp_path / "class/report.html").read_text()
     assert all(name in page for name in theirs)
-    assert {path.stat().st_uid for path in (tmp_path / "class").iterdir()} == {1234}
+    for folder, owner in (("class", 1234), ("another's", 0)):
+        assert (tmp_path / folder).stat().st_uid == owner
+        assert {path.stat().st_uid for path in (tmp_path / folder).iterdir()} == {1234}
 
 
 @pytest.mark.parametrize("what", ["another's", "root's", "pipe", "nothing"])
@@ -51,9 +55,9 @@ def test_what_lies_in_place_of_the_file_is_read_with_the_students_rights(
             as_student(ben.name, "ln", "-s", "/etc/shadow", str(mine))
         elif what == "pipe":
             as_student(ben.name, "mkfifo", str(mine))
-        with_file, without = collect.collect(tmp_path / "class")
+        with_file, without = collect.collect(tmp_path)
         assert ben.name in without and anna.name in with_file
-        assert not (tmp_path / "class" / f"{ben.name}.jsonl").exists()
+        assert not (tmp_path / f"{ben.name}.jsonl").exists()
     finally:
         mine.unlink(missing_ok=True)
         os.rename(aside, mine)
