@@ -253,8 +253,8 @@ def running(students: list[str]) -> Iterator[Hub]:
         finally:
             hub.stop()
     finally:
+        shutil.rmtree(folder)  # what the hub knows of them is gone, too
         with redirect_stdout(None):
             accounts.remove(list(passwords))
         accounts.run("groupdel", hub_group())
         os.environ["HUB"] = str(PROGRAMS)
-        shutil.rmtree(folder)
