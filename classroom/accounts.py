@@ -19,6 +19,7 @@ from tools import notebooks
 
 # A longer name has no room in the path of a kernel's socket (107 bytes).
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,29}")
+MARK = "Student of "  # and the hub's folder: in /etc/passwd
 LEAST = 8  # characters of a password
 FIRST_USER = 1000  # smaller numbers belong to the system
 NO_SHELL = "/usr/sbin/nologin"  # they log in to the hub, not to the machine
@@ -34,10 +35,11 @@ def read(path: Path, need_passwords: bool = True) -> dict[str, str]:
         notebooks.stop(f"The list {path} cannot be read ({error.strerror}): name another.")
     passwords: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
+        if not line.strip() or line.strip().startswith("#"):
             continue
         name, _, password = line.partition(":")
-        if mistake := wrong(name, password if need_passwords else "not needed"):
+        mistake = wrong(name, password) if need_passwords else wrong_name(name)
+        if mistake:
             notebooks.stop(f"Line {number} of {path} {mistake}; nobody was added or removed.")
         if name in passwords:
             notebooks.stop(
@@ -50,20 +52,36 @@ def read(path: Path, need_passwords: bool = True) -> dict[str, str]:
     return passwords
 
 
+def wrong_name(name: str) -> str:
+    """What is wrong with a name, "" where nothing is."""
+    if NAME.fullmatch(name):
+        return ""
+    return (
+        "has to be name:password, where the name begins with a letter and has up to 30 small "
+        "letters, digits, - and _"
+    )
+
+
 def wrong(name: str, password: str) -> str:
-    """What is wrong with a line of the list, "" where nothing is."""
-    if not NAME.fullmatch(name) or not password:
-        return (
-            "has to be name:password, where the name begins with a letter and has up to 30 small "
-            "letters, digits, - and _"
-        )
+    """What is wrong with a student who is to be added, "" where nothing is."""
+    if (name, password) == ("name", "password"):
+        return "is the heading of a table, and would make an account: remove it"
+    if mistake := wrong_name(name):
+        return mistake
     if len(password) < LEAST or password != password.strip():
         return (
             f"has a password that is too short, or begins or ends with a blank: {name} needs "
             f"{LEAST} characters or more"
         )
-    if (account := existing(name)) and account.pw_uid < FIRST_USER:
-        return f"names {name}, an account of the system: choose another name"
+    if account := existing(name):
+        if account.pw_uid < FIRST_USER or not Path(account.pw_dir).is_dir():
+            return f"names {name}, an account of the system or without a home: choose another name"
+        made_for = account.pw_gecos.split(",")[0]
+        if made_for.startswith(MARK) and made_for != mark():
+            return (
+                f"names {name}, a student of the hub in {made_for.removeprefix(MARK)}: choose "
+                "another name"
+            )
     return ""
 
 
@@ -105,7 +123,7 @@ def is_ours(work: Path) -> bool:
 
 def mark() -> str:
     """What /etc/passwd says of an account that `add` has made for this hub: it may be removed."""
-    return f"Student of {hub_folder()}"
+    return f"{MARK}{hub_folder()}"
 
 
 def remove(names: list[str]) -> None:

@@ -14,6 +14,7 @@ from classroom.accounts import members
 from tools import notebooks, report
 
 MOST = 20_000_000  # bytes of a file; a year of work is less than one million
+REPORT = "report.html"
 SECONDS = 10  # for one file; a pipe in its place would never end
 
 
@@ -59,6 +60,35 @@ def hand_over(path: Path) -> None:
     os.chown(path, int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0)))
 
 
+def need_folder(folder: Path) -> None:
+    """Make the folder, or empty one that `collect` has made of its old report.
+
+    Raises
+    ------
+    SystemExit
+        In one sentence, where it holds anything else or belongs to another account.
+    """
+    if not folder.exists():
+        with notebooks.writing(folder):
+            folder.mkdir(mode=0o700)
+        return hand_over(folder)
+    with notebooks.writing(folder):
+        found = list(folder.iterdir())
+    ours = {0, int(os.environ.get("SUDO_UID", 0))}
+    if folder.stat().st_uid not in ours or not all(map(is_collected, found)):
+        notebooks.stop(
+            f"{folder} holds something else already, or is somebody else's: name a new folder, "
+            "as in OUT=monday."
+        )
+    (folder / REPORT).unlink(missing_ok=True)
+
+
+def is_collected(path: Path) -> bool:
+    """Whether a file may be one that `collect` has written; a link never is."""
+    named = path.suffix == ".jsonl" or path.name == REPORT
+    return named and path.is_file() and not path.is_symlink()
+
+
 def main() -> None:
     """Collect, say from whom, and report."""
     if len(sys.argv) != 2 or not sys.argv[1]:
@@ -66,21 +96,20 @@ def main() -> None:
     if os.geteuid():
         notebooks.stop("Only root may read the students' homes: run the same command with sudo.")
     folder = Path(sys.argv[1])
-    if not folder.exists():
-        with notebooks.writing(folder):
-            folder.mkdir(mode=0o700)
-        hand_over(folder)
+    need_folder(folder)
     with_file, without = collect(folder)
     print(f"{folder}: progress of {len(with_file)} students")
     if without:
         print(f"No progress yet: {', '.join(without)}")
-    if not with_file:
-        return
-    try:
-        report.main([str(folder)])
-    finally:  # it also ends with an exit code where a file has a fault
-        if (page := folder / "report.html").exists():
-            hand_over(page)
+    if old := sorted({path.stem for path in folder.glob("*.jsonl")} - set(with_file)):
+        print(f"Collected earlier, and in the report, too: {', '.join(old)}")
+    if with_file or old:
+        try:
+            report.main([str(folder)])
+        except SystemExit:  # it has said which file is none; the others are in the report
+            if not (folder / REPORT).exists():
+                raise
+        hand_over(folder / REPORT)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ path = /etc/gitconfig
 [safe]
 directory = {}/notebooks/.git
 """
+PATIENCE = 2  # seconds: a proxy that has just ended needs a moment to leave its port
 COPIED = ("classroom", "helpers", "tools")
 
 
@@ -84,16 +85,26 @@ def end_old_proxy(hub: Path) -> None:
 def need_ports(port: int) -> None:
     """End in one sentence where another program has a port of the hub."""
     for each in range(port, port + 3):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", each))
-            except OSError as error:
+        end = time.monotonic() + PATIENCE
+        while why := _taken(each):
+            if time.monotonic() > end:
                 notebooks.stop(
-                    f"Port {each} cannot be used ({error.strerror}), and the hub needs the ports "
-                    f"{port} to {port + 2}: choose others, as in PORT=9000, then run the same "
-                    "command again."
+                    f"Port {each} cannot be used ({why}), and the hub needs the ports {port} to "
+                    f"{port + 2}: end that program, or choose others, as in PORT=9000, then run "
+                    "the same command again."
                 )
+            time.sleep(0.05)
+
+
+def _taken(port: int) -> str:
+    """Why a port cannot be used, "" where it can."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            return error.strerror
+    return ""
 
 
 def renew(hub: Path) -> None:

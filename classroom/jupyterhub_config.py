@@ -50,7 +50,7 @@ c.Spawner.args = [
     # Over TCP any account on this machine could listen to what a kernel prints.
     "--KernelManager.transport=ipc",
     # Their accounts have no shell, so that nobody logs in past the hub.
-    "--ServerApp.terminado_settings={'shell_command': ['/bin/bash']}",
+    "--ServerApp.terminado_settings={'shell_command': ['env', 'SHELL=/bin/bash', '/bin/bash']}",
 ]
 c.Spawner.env_keep = ["PATH", "PYTHONPATH", "LANG", "LC_ALL"]
 c.Spawner.environment = {

@@ -51,14 +51,13 @@ def is_published(folder: Path) -> bool:
 
 
 def _renew(folder: Path) -> bool:
+    texts = {path.name: lab.for_learner(path) for path in notebooks.names()} | FILES
     if not (folder / ".git").exists():
         git(folder, "init", "--quiet", f"--initial-branch={BRANCH}")
         git(folder, "config", "user.email", EMAIL)
     for path in notebooks.names(folder):
         path.unlink()
-    for path in notebooks.names():
-        (folder / path.name).write_text(lab.for_learner(path), encoding="utf-8")
-    for name, text in FILES.items():
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     git(folder, "add", "--all")
     if not git(folder, "status", "--porcelain"):

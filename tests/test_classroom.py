@@ -2,10 +2,12 @@
 
 import json
 import os
+import pwd
 import re
 import shutil
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -22,16 +24,18 @@ def test_a_list_gives_passwords_by_name(tmp_path):
     path = tmp_path / "class.txt"
     path.write_bytes("# a class\nanna:a:long one\r\n\nben-2:12345678\n".encode("utf-8-sig"))
     assert accounts.read(path) == {"anna": "a:long one", "ben-2": "12345678"}
-    path.write_text("anna\nben-2:x\n")
-    assert list(accounts.read(path, need_passwords=False)) == ["anna", "ben-2"]
+    path.write_text("anna\n  # who has left\nben-2:x\nnobody\n")
+    assert list(accounts.read(path, need_passwords=False)) == ["anna", "ben-2", "nobody"]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("anna:12345678\nBen:12345678\n", "Line 2 of .* has to be name:password"),
-        ("anna\n", "Line 1 of .* has to be name:password"),
-        ("anna:\n", "Line 1 of .* has to be name:password"),
+        ("anna\n", "Line 1 of .* too short"),
+        ("anna:\n", "Line 1 of .* too short"),
+        ("name:password\nanna:12345678\n", "Line 1 of .* is the heading of a table"),
+        ("nobody:12345678\n", "Line 1 of .* names nobody, an account of the system or without"),
         ("../x:12345678\n", "Line 1 of .* has to be name:password"),
         (f"{'a' * 31}:12345678\n", "Line 1 of .* up to 30"),
         ("anna:1234567\n", "Line 1 of .* too short.* anna needs 8 characters"),
@@ -53,6 +57,19 @@ def test_a_list_with_a_mistake_ends_in_one_sentence(text, told, tmp_path, capsys
     assert re.search(told, said) and said.count("\n") == 1
 
 
+def test_a_student_of_another_hub_is_refused(tmp_path, capsys, monkeypatch):
+    account = pwd.struct_passwd(
+        ("anna", "x", 2000, 2000, "Student of /opt/another,,", str(tmp_path), "/bin/sh")
+    )
+    monkeypatch.setattr(accounts, "existing", lambda name: account)
+    (tmp_path / "class.txt").write_text("anna:12345678\n")
+    with pytest.raises(SystemExit):
+        accounts.read(tmp_path / "class.txt")
+    assert "names anna, a student of the hub in /opt/another: choose" in capsys.readouterr().err
+    monkeypatch.setenv("HUB", "/opt/another")
+    assert accounts.read(tmp_path / "class.txt")
+
+
 @pytest.mark.parametrize("PORT", ["abc", "0", "-1", "65534", "8000 "])
 def test_a_port_that_is_none_is_told(PORT, monkeypatch, capsys):
     monkeypatch.setenv("PORT", PORT)
@@ -64,11 +81,15 @@ def test_a_port_that_is_none_is_told(PORT, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("offset", [0, 1, 2])
-def test_a_port_that_another_program_has_is_told(offset, capsys):
+def test_a_port_that_another_program_has_is_told(offset, capsys, monkeypatch):
+    monkeypatch.setattr(hub, "PATIENCE", 0.5)
     port = free_ports()
     hub.need_ports(port)
-    with socket.create_server(("127.0.0.1", port + offset)), pytest.raises(SystemExit):
-        hub.need_ports(port)
+    with socket.create_server(("127.0.0.1", port + offset)) as other:
+        with pytest.raises(SystemExit):
+            hub.need_ports(port)
+        threading.Timer(0.1, other.close).start()
+        hub.need_ports(port)  # a proxy that ends has a moment for it
     said = capsys.readouterr().err
     assert f"Port {port + offset} cannot be used (Address already in use)" in said
     assert f"{port} to {port + 2}" in said

@@ -61,3 +61,31 @@ def test_what_lies_in_place_of_the_file_is_read_with_the_students_rights(
     finally:
         mine.unlink(missing_ok=True)
         os.rename(aside, mine)
+
+
+def test_only_a_folder_of_its_own_is_written_to(anna, tmp_path, monkeypatch, capsys):
+    answered(anna)
+    folder = tmp_path / "class"
+    monkeypatch.setattr(sys, "argv", ["collect", str(folder)])
+    collect.main()
+    (folder / "left.jsonl").write_bytes((folder / f"{anna.name}.jsonl").read_bytes())
+    (folder / "broken.jsonl").write_text("no JSON")
+    capsys.readouterr()
+    collect.main()
+    said = capsys.readouterr()
+    assert "Collected earlier, and in the report, too: broken, left" in said.out
+    assert "broken.jsonl is no progress file" in said.err
+    assert "left" in (folder / "report.html").read_text()
+    before = (folder / "report.html").read_bytes()
+    for spoil in (
+        lambda: (folder / "mine.txt").touch(),
+        lambda: (folder / "x.jsonl").symlink_to("/etc/hostname"),
+        lambda: os.chown(folder, 1234, 1234),
+    ):
+        spoil()
+        with pytest.raises(SystemExit):
+            collect.main()
+        assert "holds something else already" in capsys.readouterr().err
+        assert (folder / "report.html").read_bytes() == before
+        for name in ("mine.txt", "x.jsonl"):
+            (folder / name).unlink(missing_ok=True)

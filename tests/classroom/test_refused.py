@@ -172,9 +172,9 @@ def test_homes_are_closed_and_accounts_have_no_shell_but_in_the_hub(anna, names)
     assert accounts.existing(anna.name).pw_shell == accounts.NO_SHELL
     terminal = anna.ask("POST", "terminals")["name"]
     socket = anna.websocket(f"terminals/websocket/{terminal}")
-    socket.send(json.dumps(["stdin", "echo $((40 + 2))\r"]))
+    socket.send(json.dumps(["stdin", "echo $((40 + 2)) in $SHELL\r"]))
     said = ""
-    while "42" not in said:
+    while "42 in /bin/bash" not in said:
         said += str(json.loads(socket.recv())[-1])
     socket.close()
     anna.ask("DELETE", f"terminals/{terminal}")

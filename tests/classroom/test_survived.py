@@ -196,7 +196,7 @@ def children(parent, what):
 def test_a_killed_hub_leaves_the_servers_running_and_finds_them_again(hub, anna):
     kernel = anna.kernel(NOTEBOOK)
     kernel.run("x = 41")
-    cullers = children(hub.process.pid, "idle_culler")
+    cullers = children(hub.process.pid, "idle_culler --timeout=3600")
     assert len(cullers) == 1
     os.kill(hub.process.pid, signal.SIGKILL)
     hub.process.wait(10)
