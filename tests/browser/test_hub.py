@@ -43,9 +43,10 @@ def go_on_to_a_question(page):
 
 def save(page, path):
     """Press Ctrl + S and wait; returns the notebook that the student's home then holds."""
-    before = path.stat().st_mtime_ns
+    unsaved = page.locator(".lm-TabBar-tab.jp-mod-dirty")
+    assert unsaved.count() == 1
     page.keyboard.press("Control+s")
-    hubs.until(lambda: path.stat().st_mtime_ns > before, 30)
+    unsaved.wait_for(state="detached")  # the file is written whole by then
     return json.loads(path.read_text())
 
 
