@@ -61,7 +61,7 @@ def hand_over(path: Path) -> None:
 
 
 def need_folder(folder: Path) -> None:
-    """Make the folder, or empty one that `collect` has made of its old report.
+    """Make the folder; from one that `collect` has made, remove the old report.
 
     Raises
     ------

@@ -42,6 +42,8 @@ cat $lists | cmp -s - "$HUB/installed" && "$HUB/venv/bin/python" -c '' 2>/dev/nu
 
 mkdir -p "$HUB" && exec 9>>"$HUB/install.lock" || stop "$HUB cannot be written: name another folder with HUB=/folder."
 flock --nonblock 9 || stop "The hub is being installed into $HUB already: wait until that is done."
+[ ! -e "$HUB/state/lock" ] || flock --nonblock "$HUB/state/lock" true ||
+    stop "A hub runs from $HUB and has to be installed anew: press Ctrl-C in its terminal, then run the same command again."
 trap 'stop "Interrupted: run the same command again to go on."' INT TERM
 rm -f "$HUB/installed" || stop "$HUB cannot be written: name another folder with HUB=/folder."
 as_student test -x "$HUB" ||

@@ -35,7 +35,6 @@ def test_a_list_gives_passwords_by_name(tmp_path):
         ("anna\n", "Line 1 of .* too short"),
         ("anna:\n", "Line 1 of .* too short"),
         ("name:password\nanna:12345678\n", "Line 1 of .* is the heading of a table"),
-        ("nobody:12345678\n", "Line 1 of .* names nobody, an account of the system or without"),
         ("../x:12345678\n", "Line 1 of .* has to be name:password"),
         (f"{'a' * 31}:12345678\n", "Line 1 of .* up to 30"),
         ("anna:1234567\n", "Line 1 of .* too short.* anna needs 8 characters"),
@@ -55,6 +54,16 @@ def test_a_list_with_a_mistake_ends_in_one_sentence(text, told, tmp_path, capsys
         accounts.read(path)
     said = capsys.readouterr().err
     assert re.search(told, said) and said.count("\n") == 1
+
+
+def test_an_account_without_a_home_is_refused(tmp_path, capsys, monkeypatch):
+    """As nobody, whose number is no small one."""
+    account = pwd.struct_passwd(("nobody", "x", 65534, 65534, "", "/nonexistent", "/bin/sh"))
+    monkeypatch.setattr(accounts, "existing", lambda name: account)
+    (tmp_path / "class.txt").write_text("nobody:12345678\n")
+    with pytest.raises(SystemExit):
+        accounts.read(tmp_path / "class.txt")
+    assert "names nobody, an account of the system or without a home" in capsys.readouterr().err
 
 
 def test_a_student_of_another_hub_is_refused(tmp_path, capsys, monkeypatch):

@@ -61,6 +61,17 @@ def test_a_second_install_waits_for_the_first(open_folder):
     assert [path.name for path in open_folder.iterdir()] == ["install.lock"]
 
 
+def test_nothing_is_installed_under_a_hub_that_runs(open_folder):
+    """Where the lists have changed, all that its students' servers run would be removed first."""
+    (open_folder / "state").mkdir(parents=True)
+    (open_folder / "venv").mkdir()
+    with open(open_folder / "state/lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        code, said = install(HUB=str(open_folder))
+    assert code and "A hub runs from" in said and said.count("\n") == 1
+    assert (open_folder / "venv").exists()
+
+
 def test_ctrl_c_in_an_install_is_told(open_folder):
     open_folder.mkdir()
     began, python = open_folder / "began", open_folder / "python3"
