@@ -36,7 +36,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report cheatsheet slides slides-html site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides slides-html site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -58,6 +58,9 @@ slides-html: $(READY) $(READY_NPM) ## write slides that need no network into sli
 
 report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder OUT=page.html NAMES=0)
 	@$(RUN) -m tools.report $(if $(filter 0,$(NAMES)),--no-names) --out="$$OUT" -- "$$FROM"
+
+pages: $(READY) ## try the pages of exercises after an edit: does each mistake fit, and differ (NB=03)
+	@$(RUN) -m tools.pages "$$NB"
 
 cheatsheet: $(READY) ## write the cheat sheet as a page that prints on one sheet, cheatsheet.html
 	@$(RUN) -m tools.cheatsheet

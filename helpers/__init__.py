@@ -3,10 +3,11 @@
 - `numbers`: every way a number is written. `show`: prints them, rounded and aligned.
 - `attention`: the mask, the formula, a head, many heads, the block; `attention_checks`: what they
   refuse, in words. `stack`: signal, gradient and token similarity by depth. `toy`: the examples.
-- `torch_settings`: one thread for a while, and a fast seed. `terminal`: print in any terminal.
+- `same`: the same numbers, computed under the same conditions. `known`: pages of known mistakes,
+  each a change of a right program. `terminal`: print in any terminal.
 - `pictures`: what is drawn with matplotlib, each with a table and a text version.
 - `explorers`: live pictures that follow a slider. `clinic`: probes, known bugs and `diagnose`.
-- `lesson`: predict, check, hint and solution, with one file of exercises for each notebook.
+- `lesson`: predict, check, hint and solution; for each notebook a page and a file of exercises.
 """
 
 from helpers.terminal import print_anywhere

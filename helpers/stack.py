@@ -15,7 +15,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from helpers.attention import attention, causal_mask
-from helpers.torch_settings import one_thread
+from helpers.same import one_thread
 
 WAYS = ("plain", "residual", "+ norm", "+ zero-init projection")  # each adds to the one before
 INITS = ("default", "unit gain")

@@ -43,13 +43,15 @@ EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 class Book:
     """A notebook with all that the rules ask about it.
 
-    ``exercises`` is the text of its exercise file, None where there is none.
+    ``exercises`` and ``page`` are the texts of its exercise file and its page, None where there is
+    none.
     """
 
     name: str
     nb: NotebookNode
     size: int
     exercises: str | None = None
+    page: str | None = None
 
     @property
     def number(self) -> str:
@@ -99,34 +101,32 @@ class Book:
 
     @cached_property
     def lessons(self) -> "Lessons":
-        """What the exercise file declares."""
-        return Lessons.read(self.exercises or "")
+        """What exercise file and page declare."""
+        return Lessons.read(self.exercises or "", self.page or "")
 
 
 @dataclass
 class Lessons:
-    """What an exercise file declares, read from its text."""
+    """What an exercise file and its page declare, read from their texts."""
 
     exercises: dict[str, ast.FunctionDef | ast.ClassDef | None] = field(default_factory=dict)
     predictions: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, text: str) -> "Lessons":
-        """Find the calls ``Exercise("03.1", …, reference=name)`` and ``Prediction("03.p1", …)``."""
-        tree, lessons = ast.parse(text), cls()
+    def read(cls, exercises: str, page: str) -> "Lessons":
+        """Find the calls ``Exercise("03.1", name, …)`` and the headings ``# 03.p1``."""
+        tree = ast.parse(exercises)
+        lessons = cls(predictions=re.findall(r"^# (\d\d\.p\d+)$", page, re.M))
         named = {
             node.name: node
             for node in tree.body
             if isinstance(node, ast.FunctionDef | ast.ClassDef)
         }
         for call in _calls(tree, "Exercise"):
-            reference = _argument(call, 2, "reference")
+            reference = _argument(call, 1, "reference")
             lessons.exercises[_text(_argument(call, 0, "id"))] = (
                 named.get(reference.id) if isinstance(reference, ast.Name) else None
             )
-        lessons.predictions = [
-            _text(_argument(call, 0, "id")) for call in _calls(tree, "Prediction")
-        ]
         return lessons
 
 
@@ -466,12 +466,12 @@ def lesson_ids(book: Book) -> Iterator[Finding]:
     """Every exercise and prediction of this number stands in the notebook, once, and no other."""
     lessons = book.lessons
     declared = {"check": list(lessons.exercises), "predict": lessons.predictions}
-    if book.exercises is None:
-        yield None, "has no exercise file", f"write helpers/lesson/exercises/nb{book.number}.py"
-        return
-    for name, ids in declared.items():
-        if "" in ids:
-            yield None, f"has a {name} whose id is no plain string", 'write it out: "03.1"'
+    for file, text in ((f"nb{book.number}.py", book.exercises), (f"{book.number}.md", book.page)):
+        if text is None:
+            yield None, f"has no {file}", f"write helpers/lesson/exercises/{file}"
+            return
+    if "" in lessons.exercises:
+        yield None, "has an exercise whose id is no plain string", 'write it out: "03.1"'
     known = {"check": set(lessons.exercises), "predict": set(lessons.predictions)}
     known["hint"] = known["solution"] = known["check"]
     met: list[str] = []
@@ -693,15 +693,17 @@ def ignored_outputs(book: Book) -> Iterator[Finding]:
 
 
 def read(path: Path, exercises: Path = EXERCISES) -> Book:
-    """Read a notebook and its exercise file."""
+    """Read a notebook, its exercise file and its page."""
     text = path.read_text(encoding="utf-8")
-    lessons = exercises / f"nb{path.name[:2]}.py"
+    files = exercises / f"nb{path.name[:2]}.py", exercises / f"{path.name[:2]}.md"
+    lessons, page = (f.read_text(encoding="utf-8") if f.exists() else None for f in files)
     return Book(
         name=path.name,
         # nbformat.read would validate too, which takes longer than all rules together.
         nb=nbformat.v4.reads(text),
         size=len(text.encode()),
-        exercises=lessons.read_text(encoding="utf-8") if lessons.exists() else None,
+        exercises=lessons,
+        page=page,
     )
 
 

@@ -1,17 +1,17 @@
 """What is wrong with an attention? Probes check one property each, `diagnose` runs all of them.
 
 - `probes`: the probes, and the `Finding` that each returns.
-- `bugs`: known bugs of attention. `module_bugs`: those that only `diagnose` looks for. `wiring`:
-  known bugs of a block, whose parts are right. `variants`: right attention by another formula.
+- `bugs`: known bugs of attention, told in `attention.md`. `wiring`: known bugs of a block, whose
+  parts are right, told in `block.md`. `variants`: right attention by another formula.
 - `names`: the usual names of layers and of a block's parts. `calls`: how a module is called.
 - `inspection` finds attentions in a module and what they compute, `readings` their queries, keys
   and values, `blocks` the parts of a block, `inline` those of a block written in one class.
 - `comparison`: compares an attention or a block with the right one, and with every known bug.
-  `heads`: compares what is made of the outputs of attentions. `behaviour`: compares where only
-  inputs and outputs can be seen.
-- `precision`: tells a dependence from rounding. `lists`: layers that stand in a Python list.
-  `gradients`: which parameters learn. `crashes`: what to say about a module that raises an error.
-- `diagnosis`: `diagnose`; `examination`: all its probes. `report`: what it returns.
+  `heads`: compares what is made of the outputs of attentions. `lists`: layers that stand in a
+  Python list. `crashes`: what to say about a module that raises an error.
+- `diagnosis`: `diagnose`; `examination`: its steps, one after another, each on the `subject`:
+  `from_outside`, `from_inside`, `gradients`; `told`: what they find, and how it adds up. `report`:
+  what `diagnose` returns.
 """
 
 from helpers.clinic.diagnosis import diagnose

@@ -5,8 +5,9 @@ values, then with what each known bug gives, and each two bugs together. A block
 one that is rebuilt from its parts, correctly and with each known bug.
 """
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,24 +16,16 @@ from torch import Tensor
 
 from helpers.attention import causal_mask
 from helpers.clinic.blocks import BlockInternals, Remembering
-from helpers.clinic.bugs import (
-    Bug,
-    OutAndWeights,
-    correct_attention,
-    in_heads,
-    scaled_scores,
-)
+from helpers.clinic.bugs import MIX_SEQUENCES, OutAndWeights, bugs_for, with_bugs
 from helpers.clinic.inspection import MORE_KEYS, AttentionInternals, Ending
-from helpers.clinic.module_bugs import bug_pairs_for, bugs_for
-from helpers.clinic.probes import Finding, close, matches_reference, same_numbers
+from helpers.clinic.probes import Finding, matches_reference
 from helpers.clinic.readings import Reading, may_be_meant
-from helpers.clinic.variants import variant_bugs, variants
-from helpers.clinic.wiring import WiringBug, block_output, wiring_bugs_and_pairs
+from helpers.clinic.variants import VARIANT_BUGS, VARIANTS, window
+from helpers.clinic.wiring import block_output, wiring_bugs_and_pairs
+from helpers.known import Known
 from helpers.numbers import small
+from helpers.same import ATOL, close, same, same_but_for_rounding, tolerance
 
-ATOL = 1e-5
-HALF_PRECISION = 0.9  # of eps: rounding takes float16 and bfloat16 to 0.35, a scale by √T to 1.5
-SLIDING_WINDOW = "each token attends to itself and the {} before it, a sliding window"
 LARGEST_WINDOW = 64  # that is tried
 
 # ---------------------------------------------------------------- comparing an attention
@@ -90,15 +83,14 @@ def compare_attention(
     seen = _in_full_precision(seen)
     ways = [(reading, ending) for reading in seen.readings for ending in seen.endings]
     for n_head in _head_counts(seen, try_heads):
-        formula = partial(_right, causal=causal, n_head=n_head)
         for reading, ending in ways:
             if n_head != seen.n_head and (reading.bugs or ending.bugs):
                 continue
-            out, right = formula(reading)
+            out, right = _right(replace(seen, n_head=n_head), reading, causal)
             if _gives_the_same(seen, ending, out, right):
                 return _explained(seen, reading, ending, out, right, n_head)
     reading, ending = ways[0]
-    out, right = _right(reading, causal=causal, n_head=seen.n_head)
+    out, right = _right(seen, reading, causal)
     finding = _difference_from_right(seen, ending, out)
     for reading, ending in ways[:2]:
         if found := _variant(seen, reading, ending, causal):
@@ -112,7 +104,7 @@ def compare_attention(
             recognised = _recognise(replace(seen, n_head=others), ways[:2], causal, False)
     bugs, weights, reading = recognised or ({}, None, ways[0][0])
     if reading is not ways[0][0]:  # its order is meant, and right is what is right in this order
-        out, right = _right(reading, causal=causal, n_head=seen.n_head)
+        out, right = _right(seen, reading, causal)
         finding = _difference_from_right(seen, ways[0][1], out)
     different = MORE_KEYS if ways[0][0].different == MORE_KEYS and not bugs else ""
     return Comparison(finding, right, bugs, weights, different, n_head if bugs else seen.n_head)
@@ -134,9 +126,9 @@ def _explained(
     n_head: int,
 ) -> Comparison:
     """The numbers are the right ones, of this reading and ending, which may have bugs."""
-    tolerance = tolerance_of(ending.out, seen.dtype)
-    within = "within" if seen.dtype.itemsize >= 4 else "on average within"
-    evidence = f"outputs: all {ending.out.numel()} numbers {within} {tolerance:.0e}."
+    within = tolerance(ending.out, seen.dtype)
+    on_average = "" if seen.dtype.itemsize >= 4 else "on average "
+    evidence = f"outputs: all {ending.out.numel()} numbers {on_average}within {within:.0e}."
     if seen.weights is not None:
         atol = weights_tolerance(seen.dtype)
         evidence += f" Weights: all {seen.weights.numel()} numbers within {atol:.0e}."
@@ -149,9 +141,14 @@ def _explained(
     return Comparison(finding, right, bugs, right, different, n_head)
 
 
-def _right(reading: Reading, causal: bool, n_head: int) -> OutAndWeights:
-    correct = partial(correct_attention, causal=causal)
-    return in_heads(correct, reading.q, reading.k, reading.v, n_head)
+def _right(seen: AttentionInternals, reading: Reading, causal: bool) -> OutAndWeights:
+    return _computed(seen, reading, with_bugs(causal=causal))
+
+
+def _computed(
+    seen: AttentionInternals, reading: Reading, attention: Callable[..., OutAndWeights]
+) -> OutAndWeights:
+    return attention(reading.q, reading.k, reading.v, seen.x, seen.n_head)
 
 
 def _difference_from_right(seen: AttentionInternals, ending: Ending, out: Tensor) -> Finding:
@@ -160,7 +157,7 @@ def _difference_from_right(seen: AttentionInternals, ending: Ending, out: Tensor
     if ending.out.shape != out.shape:
         evidence = f"out {tuple(ending.out.shape)}, expected {tuple(out.shape)}."
         return Finding(name, False, evidence)
-    finding = matches_reference(ending.out, out, tolerance_of(out, seen.dtype))
+    finding = matches_reference(ending.out, out, tolerance(out, seen.dtype))
     if finding.ok:
         return Finding(name, False, "the outputs are right, but the weights that it shows are not.")
     return Finding(name, False, f"outputs: {finding.evidence}")
@@ -173,8 +170,8 @@ def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
     if seen.x.shape[1] == 1:
         return "with a single token every weight is 1, whatever the scores are"
     zero = replace(reading, q=reading.q * 0)
-    out, plain = (_right(one, causal, seen.n_head)[0] for one in (reading, zero))
-    if same_output(out, plain, seen.dtype):
+    out, plain = (_right(seen, one, causal)[0] for one in (reading, zero))
+    if same_but_for_rounding(out, plain, seen.dtype):
         return "on this input all weights of a row are equal, whatever the scores are"
     return ""
 
@@ -211,39 +208,36 @@ def _recognise(
 
 def _find_variant_bug(
     seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool
-) -> tuple[tuple[Bug, ...], OutAndWeights] | None:
-    for bug in variant_bugs(reading.q.shape[-1] // seen.n_head):
-        attention = partial(bug.compute, causal=causal)
-        result = in_heads(attention, reading.q, reading.k, reading.v, seen.n_head)
-        if _gives_the_same(seen, ending, *result):
-            return (bug,), result
-    return None
+) -> tuple[tuple[Known, ...], OutAndWeights] | None:
+    found = _first(seen, reading, ending, VARIANT_BUGS, causal)
+    return found and ((found[0],), found[1])
 
 
 def _find(
     seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool, count: int
-) -> tuple[tuple[Bug, ...], OutAndWeights] | None:
+) -> tuple[tuple[Known, ...], OutAndWeights] | None:
     """The first bug, or two, with which this reading gives the numbers that were seen.
 
     Most bugs are ruled out by the first sequence alone.
     """
     first = slice(0, 1)
-    one = [z[first] for z in (reading.q, reading.k, reading.v)]
-    all_of_it = (reading.q, reading.k, reading.v)
+    q, k, v = (z[first] for z in (reading.q, reading.k, reading.v))
     weights = None if seen.weights is None else seen.weights[first]
-    small_seen = replace(seen, weights=weights)
-    small_ending = replace(ending, out=ending.out[first])
-    candidates = zip(
-        _bugs(seen.x[first], seen.n_head, causal, count),
-        _bugs(seen.x, seen.n_head, causal, count),
-        strict=True,
+    small_seen = replace(seen, weights=weights, x=seen.x[first])
+    small_reading, small_ending = (
+        replace(reading, q=q, k=k, v=v),
+        replace(ending, out=ending.out[first]),
     )
-    for (bugs, on_first), (_, on_all) in candidates:
+    for bugs in itertools.combinations(bugs_for(seen.n_head, causal), count):
+        attention = with_bugs(*bugs, causal=causal)
+        if attention is None:
+            continue
         try:
-            alone = not any(bug.mixes_sequences for bug in bugs)
-            if alone and not _gives_the_same(small_seen, small_ending, *on_first(*one)):
-                continue
-            result = on_all(*all_of_it)
+            if MIX_SEQUENCES.isdisjoint(bug.name for bug in bugs):
+                alone = _computed(small_seen, small_reading, attention)
+                if not _gives_the_same(small_seen, small_ending, *alone):
+                    continue
+            result = _computed(seen, reading, attention)
         except RuntimeError:  # with these sizes there can be no such bug
             continue
         if _gives_the_same(seen, ending, *result):
@@ -251,16 +245,28 @@ def _find(
     return None
 
 
-def _bugs(x: Tensor, n_head: int, causal: bool, count: int) -> Iterator:
-    if count == 1:
-        return (((bug,), bug.compute) for bug in bugs_for(x, n_head, causal))
-    return (((one, other), both) for one, other, both in bug_pairs_for(x, n_head, causal))
+def _first(
+    seen: AttentionInternals,
+    reading: Reading,
+    ending: Ending,
+    changes: Iterable[Known],
+    causal: bool,
+) -> tuple[Known, OutAndWeights] | None:
+    """The first change of the formula that gives the numbers that were seen, and its result."""
+    for change in changes:
+        try:
+            result = _computed(seen, reading, with_bugs(change, causal=causal))
+        except RuntimeError:  # with these sizes there can be no such formula
+            continue
+        if _gives_the_same(seen, ending, *result):
+            return change, result
+    return None
 
 
 def _told(
     seen: AttentionInternals,
     causal: bool,
-    bugs: tuple[Bug, ...],
+    bugs: tuple[Known, ...],
     result: OutAndWeights,
     reading: Reading,
     ending: Ending,
@@ -269,7 +275,7 @@ def _told(
     wrong = [seen.own_words.get(bug.name, (bug.name, bug.message)) for bug in bugs]
     wrong += [one for one in (*reading.bugs, *ending.bugs) if one not in meant]
     without_bug = reading if meant == list(reading.bugs) else seen.readings[0]
-    right = _right(without_bug, causal, seen.n_head)
+    right = _right(seen, without_bug, causal)
     these = "this bug" if len(wrong) == 1 else "these bugs together"
     same = f"attention with {these} gives the same numbers as your module; "
     same += f"{_difference(result, right)}."
@@ -283,7 +289,7 @@ def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weigh
         out = ending.project(out)
     except RuntimeError:  # the sizes do not fit
         return False
-    if not same_output(ending.out, out, seen.dtype):
+    if not same_but_for_rounding(ending.out, out, seen.dtype):
         return False
     return seen.weights is None or same_weights(
         seen.weights, weights, weights_tolerance(seen.dtype)
@@ -296,30 +302,13 @@ def _variant(
     """The formula, right by itself, that gives the numbers of the module, and its weights."""
     if reading.bugs or ending.bugs:
         return None
-    qkv = reading.q, reading.k, reading.v
-    T, width = reading.q.shape[1:]
-    formulas = [
-        (f"with {one.name} the numbers are the same", partial(one.compute, causal=causal))
-        for one in variants(width // seen.n_head)
-    ]
-    if causal:
-        windows = range(2, min(T, LARGEST_WINDOW))
-        formulas += [
-            (SLIDING_WINDOW.format(window - 1), partial(_within_window, window))
-            for window in windows
-        ]
-    for told, attention in formulas:
-        out, weights = in_heads(attention, *qkv, seen.n_head)
-        if _gives_the_same(seen, ending, out, weights):
-            return f"{reading.different} and {told}" if reading.different else told, weights
-    return None
-
-
-def _within_window(window: int, q: Tensor, k: Tensor, v: Tensor) -> OutAndWeights:
-    """Attention of each token to itself and those before it, `window` in all."""
-    may = causal_mask(q.shape[-2]).triu(1 - window).to(q.device)
-    weights = scaled_scores(q, k).masked_fill(~may, -torch.inf).softmax(-1)
-    return weights @ v, weights
+    windows = range(2, min(reading.q.shape[1], LARGEST_WINDOW)) if causal else ()
+    found = _first(seen, reading, ending, [*VARIANTS, *map(window, windows)], causal)
+    if found is None:
+        return None
+    formula, (_, weights) = found
+    told = f"with {formula.name} the numbers are the same" if formula in VARIANTS else formula.name
+    return f"{reading.different} and {told}" if reading.different else told, weights
 
 
 def _difference(found: OutAndWeights, right: OutAndWeights) -> str:
@@ -364,35 +353,6 @@ def _in_full_precision(seen: AttentionInternals) -> AttentionInternals:
     )
 
 
-def tolerance_of(out: Tensor, dtype: torch.dtype | None = None) -> float:
-    """How far rounding may take numbers of this size, computed in this type.
-
-    1e-5 where the largest lies between 0.1 and 10, ten times that for each digit more and a tenth
-    for each zero more. For float16 and bfloat16 it is how far it takes them on average.
-    """
-    dtype = dtype or out.dtype
-    finite = out.double().nan_to_num(nan=0, posinf=0, neginf=0)
-    if dtype.itemsize < 4:
-        return HALF_PRECISION * torch.finfo(dtype).eps * (_root_mean_square(finite) or 1.0)
-    largest = finite.abs().max().item() if out.numel() else 0.0
-    digits = math.ceil(math.log10(largest or 1.0))
-    return ATOL * 10.0 ** max(digits - 1, min(digits, 0))
-
-
-def same_output(got: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:
-    """Tell whether two outputs are the same but for rounding in this type, nan to nan."""
-    if dtype.itemsize >= 4:
-        return same_numbers(got, expected, tolerance_of(got))
-    if got.shape != expected.shape or not torch.equal(got.isfinite(), expected.isfinite()):
-        return False
-    difference = (got.double() - expected.double()).nan_to_num(nan=0, posinf=0, neginf=0)
-    return _root_mean_square(difference) <= tolerance_of(got, dtype)
-
-
-def _root_mean_square(z: Tensor) -> float:
-    return z.square().mean().sqrt().item()
-
-
 def weights_tolerance(dtype: torch.dtype) -> float:
     """How far rounding may take weights that were computed in this type."""
     return 4 * torch.finfo(dtype).eps if dtype.itemsize < 4 else ATOL
@@ -400,7 +360,7 @@ def weights_tolerance(dtype: torch.dtype) -> float:
 
 def same_weights(given: Tensor, weights: Tensor, atol: float = ATOL) -> bool:
     """Tell whether the weights that a module showed are these, (B, n_head, T, T)."""
-    return same_numbers(given, in_form_of(given, weights), atol)
+    return same(given, in_form_of(given, weights), atol)
 
 
 def in_form_of(given: Tensor, weights: Tensor) -> Tensor:
@@ -424,16 +384,16 @@ def wrong_weights(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor
 # ---------------------------------------------------------------- comparing a block
 
 
-def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[WiringBug, ...]]:
+def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[Known, ...]]:
     """Compare with blocks of the same parts: pre-norm, post-norm, and with every known bug."""
-    name, out, tolerance = "residuals and norms", block.out, tolerance_of(block.out)
+    name, out = "residuals and norms", block.out
     right = {
         place: block_output(block.x, *block.parts, norm_place=place) for place in ("pre", "post")
     }
     for norm_place, expected in right.items():
-        if same_output(out, expected, out.dtype):
+        if same_but_for_rounding(out, expected, out.dtype):
             evidence = f"those of a {norm_place}-norm block: rebuilt from its parts, it gives the "
-            evidence += f"same {out.numel()} numbers, within {tolerance:.0e}."
+            evidence += f"same {out.numel()} numbers, within {tolerance(out):.0e}."
             return Finding(name, True, evidence), ()
     expected = right["pre"]
     if out.shape != expected.shape:
@@ -447,12 +407,12 @@ def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[WiringBug,
     return Finding(name, False, evidence), bugs
 
 
-def _recognise_wiring(block: BlockInternals) -> tuple[WiringBug, ...]:
+def _recognise_wiring(block: BlockInternals) -> tuple[Known, ...]:
     """The bug, or two, with which the parts give the same numbers; most fail on one sequence."""
     first = Remembering(block.parts)
     for bugs, arguments in wiring_bugs_and_pairs():
         alone = block_output(block.x[:1], *first.parts, **arguments)
-        if same_output(block.out[:1], alone, block.out.dtype) and same_output(
+        if same_but_for_rounding(block.out[:1], alone, block.out.dtype) and same_but_for_rounding(
             block.out, block_output(block.x, *block.parts, **arguments), block.out.dtype
         ):
             return bugs

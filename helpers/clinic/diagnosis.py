@@ -2,13 +2,13 @@
 
 A module is inspected: its queries, keys and values are found, and compared with every known bug
 (`comparison`); the one that gives the same numbers as the module is its bug. Where they cannot be
-found, what can be seen from outside is compared with every known bug (`behaviour`).
+found, only the probes say what is wrong.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from helpers.clinic import probes
 from helpers.clinic.calls import context_name, evaluation_mode, self_attention_call
 from helpers.clinic.crashes import NOT_CONTIGUOUS, examine_crash, reshape_for_view
-from helpers.clinic.examination import PROBES, Examination
+from helpers.clinic.examination import PROBES, Examination, examine, with_crash
 from helpers.clinic.lists import InList, registered
 from helpers.clinic.names import own_head_count
 from helpers.clinic.probes import Finding
 from helpers.clinic.report import Report
-from helpers.torch_settings import one_thread, seed_all
+from helpers.same import one_thread, seed_all
 
 CALLED_WITH_MASK = (
     "Called with attn_mask=~causal_mask(T); without a mask of yours it would attend to the future."
@@ -49,10 +49,9 @@ def diagnose(
     what these do, also inside of a larger module such as a block. Then a wrong scale is detected
     too, and the bug is named for certain. What differs from the textbook formula and passes all
     other probes, such as a rotation by position, is called "different", not broken. A block is
-    compared with a pre-norm and a post-norm block of the same parts. Of anything else the failed
-    probes are reported, and the known bugs that explain them best. Modules are examined in
-    evaluation mode and left as they were; a bare `nn.MultiheadAttention` is called with a causal
-    mask.
+    compared with a pre-norm and a post-norm block of the same parts. Of a function only the probes
+    say what is wrong. Modules are examined in evaluation mode and left as they were; a bare
+    `nn.MultiheadAttention` is called with a causal mask.
 
     Parameters
     ----------
@@ -117,39 +116,37 @@ def _diagnose(
         if isinstance(found, Report):
             return found
         exam, notes = found
-        named = exam.bugs if exam.failed else tuple(exam.recognised)
-        bugs = named or (exam.behaviour_fits() if exam.failed else ())
     if causal and isinstance(function, nn.MultiheadAttention):
         notes = (*notes, CALLED_WITH_MASK)
     if _asks_for_context(function):
         notes = (*notes, CALLED_WITH_CONTEXT.format(context_name(function)))
-    assumed = exam.assumed_heads()
-    recognised = [exam.recognised[name] for name in named]
-    meant = {name: one.evidence for name, one in exam.recognised.items() if name not in named}
+    told, recognised = exam.told, exam.recognised
+    named = told.wrong if told.failed else tuple(recognised)
+    meant = {name: one.evidence for name, one in recognised.items() if name not in named}
     return Report(
         status=_status(exam),
-        findings=(*recognised, *_in_order(exam.findings).values()),
-        not_checked=_in_order(exam.not_checked),
-        different=meant | _in_order(exam.different),
-        explained=exam.explained,
-        bugs=bugs,
-        recognised=bool(recognised),
-        remark="" if bugs else exam.remark(),
-        assumed=assumed,
+        findings=(*(recognised[name] for name in named), *exam.findings.values()),
+        not_checked=_in_order(told.not_checked),
+        different=meant | _in_order(told.different),
+        difference=exam.difference(),
+        bugs=named,
+        remark="" if named else exam.remark(),
+        assumed=exam.assumed_heads(),
         notes=notes,
         draw=exam.picture,
     )
 
 
 def _status(exam: Examination) -> str:
-    if exam.failed:
+    told = exam.told
+    if told.failed:
         return "broken"
-    if exam.different or exam.on_purpose:
+    if told.different or any(bug.meant for bug in told.bugs):
         return "different"
-    return "incomplete" if exam.not_checked else "healthy"
+    return "incomplete" if told.not_checked else "healthy"
 
 
-def _in_order(by_probe: dict[str, Any]) -> dict[str, Any]:
+def _in_order(by_probe: Mapping[str, Any]) -> dict[str, Any]:
     return {name: by_probe[name] for name in PROBES if name in by_probe}
 
 
@@ -179,9 +176,8 @@ def _examine(
         crash = examine_crash(function, x, error, run)
         if crash.bug == NOT_CONTIGUOUS:
             with contextlib.suppress(Exception), reshape_for_view():
-                exam = Examination(function, x, n_head, causal, try_heads, in_lists)
-                exam.tell_crash(crash.finding, *crash.bug)
-                return exam, (WITH_RESHAPE,)
+                exam = examine(function, x, n_head, causal, try_heads, in_lists)
+                return with_crash(exam, crash.finding, *crash.bug), (WITH_RESHAPE,)
         if crash.shorter is None:
             return _report_of_crash(crash.finding, crash.bug)
         x = crash.shorter
@@ -189,7 +185,7 @@ def _examine(
     else:
         if result is None or (isinstance(result, tuple) and result[:1] == (None,)):
             return _report_of_crash(Finding("runs", False, RETURNED_NONE), None, "It returns None.")
-    return Examination(function, x, n_head, causal, try_heads, in_lists), notes
+    return examine(function, x, n_head, causal, try_heads, in_lists), notes
 
 
 def _report_of_crash(
@@ -201,7 +197,6 @@ def _report_of_crash(
         findings=(*found, finding),
         not_checked={},
         bugs=tuple(one.name for one in found),
-        recognised=bool(found),
         remark=remark,
     )
 

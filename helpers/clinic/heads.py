@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from helpers.clinic.calls import Call, calls_of, may_take_context, out_and_weights, part_of
-from helpers.clinic.comparison import same_output, tolerance_of
 from helpers.clinic.inspection import OF_EACH_HEAD, USED_TWICE, never_used
 from helpers.clinic.probes import Finding, matches_reference
 from helpers.numbers import joined
+from helpers.same import same_but_for_rounding, tolerance
 
 PROBE = "heads and projection"
 SIDE_BY_SIDE = "Put them side by side: torch.cat(outputs, dim=-1)."
@@ -287,12 +287,12 @@ def _told(bug: tuple[str, str], n: int, names: Sequence[str] = ()) -> Bugs:
 
 def _compare(heads: Heads, out: Tensor, in_list: bool) -> Rebuilt:
     right = heads.right()
-    if right is not None and same_output(out, right, out.dtype):
+    if right is not None and same_but_for_rounding(out, right, out.dtype):
         evidence = f"the output is {heads}: all {out.numel()} numbers within "
-        return Rebuilt(Finding(PROBE, True, f"{evidence}{tolerance_of(right):.0e}."), {})
+        return Rebuilt(Finding(PROBE, True, f"{evidence}{tolerance(right):.0e}."), {})
     finding = Finding(PROBE, False, f"the output is not {heads}: {_difference(heads, out)}")
     for bugs, result in heads.wrong():
-        if same_output(out, result, out.dtype):
+        if same_but_for_rounding(out, result, out.dtype):
             told = {name: f"with this the numbers are the same. {text}" for name, text in bugs}
             meant = {X_AFTER[0], *(() if in_list else (ADDED[0], AVERAGED[0]))}
             return Rebuilt(finding, told, told.keys() <= meant)
@@ -307,4 +307,4 @@ def _difference(heads: Heads, out: Tensor) -> str:
         return f"the heads make {width} channels, and {heads.projection} takes {taken}."
     if out.shape != right.shape:
         return f"it is {tuple(out.shape)}, not {tuple(right.shape)}."
-    return matches_reference(out, right, tolerance_of(right)).evidence
+    return matches_reference(out, right, tolerance(right)).evidence

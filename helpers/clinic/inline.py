@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.clinic.names import is_layer
-from helpers.clinic.probes import same_numbers
 from helpers.clinic.readings import LayerCall
+from helpers.same import same
 
 NOT_REBUILT = (
     "residual connections and norms were not checked, since attention, feed-forward and norms are "
@@ -112,4 +112,4 @@ def _is_norm(part: nn.Module, C: int) -> bool:
 
 def _makes(function: Callable[[Tensor], Tensor], z: Tensor, out: Tensor) -> bool:
     made = function(z.clone())
-    return isinstance(made, Tensor) and made.shape == out.shape and same_numbers(made, out, 1e-6)
+    return isinstance(made, Tensor) and made.shape == out.shape and same(made, out, 1e-6)

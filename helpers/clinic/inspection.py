@@ -15,13 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.clinic.bugs import (
-    OutAndWeights,
-    correct_attention,
-    in_heads,
-    merge_heads,
-    split_heads,
-)
+from helpers.clinic.bugs import OutAndWeights, merge_heads, split_heads, with_bugs
 from helpers.clinic.calls import Call, calls_of
 from helpers.clinic.inline import InlineBlock, inline_block
 from helpers.clinic.names import (
@@ -33,8 +27,8 @@ from helpers.clinic.names import (
     query_and_fused_names,
     role_names,
 )
-from helpers.clinic.probes import same_numbers
 from helpers.clinic.readings import LayerCall, Reading, bias_beside, find_readings, times
+from helpers.same import ATOL, RTOL, close, same
 
 NOT_BATCH_FIRST = (
     "has batch_first=False and reads (T, B, C): it takes sequences for tokens. Make it with "
@@ -199,7 +193,7 @@ def _mixes(call: Call) -> bool:
         return False
     if not isinstance(before, Tensor) or before.shape[:2] != z.shape[:2]:
         return False
-    changed = ~torch.isclose(before, after, equal_nan=True).flatten(2).all(-1).all(0)
+    changed = ~close(before, after, 1e-8, RTOL).flatten(2).all(-1).all(0)
     changed[z.shape[1] // 2] = False
     return bool(changed.any())
 
@@ -237,7 +231,7 @@ def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | 
     readings, roles, used = found
     block = inline_block(call.module, layer_calls, used, x.shape[-1])
     same_input = block or all(
-        same_numbers(one.z, x, 0)
+        same(one.z, x, 0)
         for one in layer_calls
         if any(one.layer is layer for layer in used) and one.z.shape[:2] == x.shape[:2]
     )
@@ -265,16 +259,16 @@ def attention_of(
     module: nn.Module, seen: AttentionInternals, right: Tensor, causal: bool
 ) -> Callable[[Tensor], Tensor]:
     """Right attention with the layers of an inline block, whose weights were `right`."""
-    correct, n_head = partial(correct_attention, causal=causal), right.shape[1]
+    n_head = right.shape[1]
 
-    def of(reading: Reading) -> OutAndWeights:
-        return in_heads(correct, reading.q, reading.k, reading.v, n_head)
+    def of(reading: Reading, x: Tensor) -> OutAndWeights:
+        return with_bugs(causal=causal)(reading.q, reading.k, reading.v, x, n_head)
 
-    which = next(i for i, one in enumerate(seen.readings) if same_numbers(of(one)[1], right, 1e-5))
+    which = next(i for i, one in enumerate(seen.readings) if same(of(one, seen.x)[1], right, ATOL))
 
     def attention(z: Tensor) -> Tensor:
         reading = find_readings(module, [], z, n_head)[0][which]
-        return seen.block.projection.layer(of(reading)[0])
+        return seen.block.projection.layer(of(reading, z)[0])
 
     return attention
 
@@ -373,11 +367,7 @@ def _in_each_head(layer: nn.Module, n_head: int, z: Tensor) -> Tensor:
 
 
 def _same_but_for_shape(a: Tensor, b: Tensor) -> bool:
-    return (
-        a.numel() == b.numel()
-        and a.shape[-1] == b.shape[-1]
-        and same_numbers(a.reshape(b.shape), b, 0)
-    )
+    return a.numel() == b.numel() and a.shape[-1] == b.shape[-1] and same(a.reshape(b.shape), b, 0)
 
 
 # ---------------------------------------------------------------- PyTorch's attention

@@ -18,8 +18,8 @@ import torch
 
 from helpers.attention import causal_mask
 from helpers.numbers import as_array, as_real, described, joined, listed, small
+from helpers.same import close, seed_all
 from helpers.show import wrap_text
-from helpers.torch_settings import seed_all
 
 
 @dataclass(frozen=True)
@@ -419,7 +419,7 @@ def matches_reference(got: Any, expected: Any, atol: float = 1e-5) -> Finding:
     if got.shape != expected.shape:
         shapes = f"{tuple(got.shape)} and {tuple(expected.shape)}"
         raise ValueError(f"Only equal shapes can be compared, got {shapes}.")
-    bad = ~close(got, expected, atol)
+    bad = ~close(got, expected, atol) | got.isnan()
     if not bad.any():
         return Finding(name, True, f"all {got.numel()} numbers within {atol:.0e}.")
     distance = (got - expected).abs().masked_fill(~bad, 0)
@@ -513,18 +513,6 @@ def _as_tolerance(atol: float) -> float:
 def _spread(T: int, count: int) -> list[int]:
     """So many tokens of T, from the first to the last."""
     return sorted({round(i * (T - 1) / (count - 1)) for i in range(count)})
-
-
-def close(
-    a: torch.Tensor, b: torch.Tensor, atol: float, *, equal_nan: bool = False
-) -> torch.Tensor:
-    """Which numbers differ by at most `atol`; nan is close to nan only with `equal_nan`."""
-    return torch.isclose(a, b.to(a), rtol=0, atol=atol, equal_nan=equal_nan)
-
-
-def same_numbers(a: torch.Tensor, b: torch.Tensor, atol: float) -> bool:
-    """Tell whether two tensors have one shape and all their numbers are `close`, nan to nan."""
-    return a.shape == b.shape and bool(close(a, b, atol, equal_nan=True).all())
 
 
 def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:

@@ -22,7 +22,7 @@ from helpers.clinic.names import (
     query_and_fused_names,
     role_names,
 )
-from helpers.clinic.probes import same_numbers
+from helpers.same import same
 
 NO_LAYERS = (
     "I see no layers that make queries, keys and values, neither by the usual names, such as "
@@ -344,7 +344,7 @@ def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -
         return NO_LAYERS
     layers = []
     for one in recorded:
-        if same_numbers(one.z, first.z, 0) and not any(one.layer is layer for layer in layers):
+        if same(one.z, first.z, 0) and not any(one.layer is layer for layer in layers):
             layers.append(one.layer)
     if len(layers) == 1:
         return _readings_of_fused("", layers[0], recorded, x, n_head)

@@ -12,13 +12,10 @@ import torch
 from torch import Tensor
 
 from helpers.attention import causal_mask
-from helpers.clinic.heads import PROBE as HEADS
 from helpers.clinic.probes import Finding
 from helpers.pictures.base import Picture
 from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.show import wrap_text
-
-TOLD = 3  # of the bugs that fit
 
 
 @dataclass(frozen=True)
@@ -37,10 +34,8 @@ class Report:
     not_checked
         Name of a probe that could not run -> why.
     bugs
-        The names of the recognised bugs; where no q, k and v were found, of all known bugs that
-        fit what was seen, the likeliest first.
-    recognised
-        Whether the module gives the same numbers as attention, or a block, with these bugs.
+        The names of the recognised bugs: the module gives the same numbers as attention, or a
+        block, with these.
     remark
         A sentence for the verdict where no bug fits.
     assumed
@@ -49,8 +44,8 @@ class Report:
         How the module was called, where that is not plain.
     different
         Name of a probe -> in what the module differs from the textbook.
-    explained
-        Whether that is a known variant, such as rotary positions.
+    difference
+        The same in a few words, for the verdict.
     draw
         Makes the picture.
     """
@@ -59,12 +54,11 @@ class Report:
     findings: tuple[Finding, ...]
     not_checked: Mapping[str, str]
     bugs: tuple[str, ...] = ()
-    recognised: bool = False
     remark: str = ""
     assumed: str = ""
     notes: tuple[str, ...] = ()
     different: Mapping[str, str] = field(default_factory=dict)
-    explained: bool = False
+    difference: str = ""
     draw: Callable[[], Picture | None] = lambda: None
 
     @property
@@ -98,29 +92,12 @@ class Report:
         if self.status == "incomplete":
             return f"INCOMPLETE: no bug found; not checked: {', '.join(self.not_checked)}."
         if self.status == "different":
-            return f"DIFFERENT: {self._difference()}. All else passed. If this is meant, fine."
-        if self.recognised:
+            what = " and ".join(self.bugs) or self.difference
+            return f"DIFFERENT: {what}. All else passed. If this is meant, fine."
+        if self.bugs:
             return f"BROKEN: {' and '.join(self.bugs)}."
         failed = ", ".join(finding.name for finding in self.findings if not finding.ok)
-        if self.bugs:
-            several = "; ".join(self.bugs[:TOLD])
-            if more := len(self.bugs) - TOLD if len(self.bugs) > TOLD else 0:
-                several += f"; or {more} more that fit"
-            return f"BROKEN: failed {failed}. It could be: {several}."
         return f"BROKEN: failed {failed}. {self.remark}"
-
-    def _difference(self) -> str:
-        if self.bugs:
-            return " and ".join(self.bugs)
-        if "equals the reference" in self.different and self.explained:
-            return "it differs from softmax(q kᵀ/√d) v in a known way"
-        if "equals the reference" in self.different:
-            return "it differs from softmax(q kᵀ/√d) v, and no known bug explains it"
-        if HEADS in self.different:
-            return self.different[HEADS].split(":")[0]
-        if "residuals and norms" in self.different:
-            return "it differs from a pre-norm and a post-norm block, and no known bug explains it"
-        return "the outputs do not depend on all tokens"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         picture = self.picture

@@ -1,23 +1,15 @@
 """Attentions that are right by another formula than softmax(q kᵀ/√d) v, and bugs of these.
 
-They are computed as the known bugs are (`bugs`), from q, k and v in heads: (…, T, d).
+They are changes of the same program as the known bugs (`bugs`).
 """
-
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from helpers.clinic.bugs import (
-    Bug,
-    OutAndWeights,
-    masked_scores,
-    scaled_scores,
-    with_changed_inputs,
-)
+from helpers.known import Known
 
-BASES = (10_000, 500_000)
+SCORES = "scores = q"  # in the program, where queries and keys are ready
 
 
 def rotated(z: Tensor, base: float = 10_000, *, pairs: bool = False) -> Tensor:
@@ -41,68 +33,62 @@ def softmax_1(scores: Tensor) -> Tensor:
     return padded.softmax(dim=-1)[..., :-1]
 
 
-def _with_softmax_1(q: Tensor, k: Tensor, v: Tensor, causal: bool = True) -> OutAndWeights:
-    weights = softmax_1(masked_scores(scaled_scores(q, k), causal))
-    return weights @ v, weights
+def _rewritten(name: str, change: str, message: str = "") -> Known:
+    """Attention with other queries, keys or values: `change` makes them."""
+    return Known(name, ((SCORES, f"{change}\n    {SCORES}"),), message)
 
 
-def _on_queries_and_keys(change: Callable[[Tensor], Tensor]) -> Callable:
-    return lambda q, k, v: (change(q), change(k), v)
-
-
-def variants(head_size: int) -> list[Bug]:
-    """Attentions that are right by another formula, with queries of this size."""
-    found = [
-        with_changed_inputs(
-            "QK-norm, RMS norm of queries and keys",
-            "",
-            _on_queries_and_keys(lambda z: F.rms_norm(z, z.shape[-1:], eps=1e-6)),
+_ROTATIONS = [
+    f"rotated({{}}, {base}, pairs={pairs})" for pairs in (False, True) for base in (10_000, 500_000)
+]
+VARIANTS = [
+    _rewritten(
+        "QK-norm, RMS norm of queries and keys",
+        "q, k = (F.rms_norm(z, z.shape[-1:], eps=1e-6) for z in (q, k))",
+    ),
+    _rewritten(
+        "QK-norm, layer norm of queries and keys",
+        "q, k = (F.layer_norm(z, z.shape[-1:]) for z in (q, k))",
+    ),
+    Known(
+        "softmax1, with 1 added to the denominator",
+        (("torch.softmax(scores, dim=-1)", "softmax_1(scores)"),),
+    ),
+    *(
+        _rewritten(
+            "rotary positions (RoPE) of queries and keys",
+            f"q, k = {turn.format('q')}, {turn.format('k')}",
+        )
+        for turn in _ROTATIONS
+    ),
+]
+_ROTATE_BOTH = "Rotate both, so that a score depends on the distance of the two tokens."
+VARIANT_BUGS = [
+    _rewritten(f"rotary positions on the {name}", change.format(*map(turn.format, "qkv")), message)
+    for turn in _ROTATIONS
+    for name, change, message in (
+        (
+            "queries only",
+            "q = {0}",
+            f"The queries are rotated by their position, and the keys are not. {_ROTATE_BOTH}",
         ),
-        with_changed_inputs(
-            "QK-norm, layer norm of queries and keys",
-            "",
-            _on_queries_and_keys(lambda z: F.layer_norm(z, z.shape[-1:])),
+        (
+            "keys only",
+            "k = {1}",
+            f"The keys are rotated by their position, and the queries are not. {_ROTATE_BOTH}",
         ),
-        Bug("softmax1, with 1 added to the denominator", _with_softmax_1, ""),
-    ]
-    for rotate in _rotations(head_size):
-        name = "rotary positions (RoPE) of queries and keys"
-        found.append(with_changed_inputs(name, "", _on_queries_and_keys(rotate)))
-    return found
+        (
+            "values too",
+            "q, k, v = {0}, {1}, {2}",
+            "The values are rotated by their position as well. Rotate only queries and keys: "
+            "position belongs to the scores, not to what is passed on.",
+        ),
+    )
+]
 
 
-def variant_bugs(head_size: int) -> list[Bug]:
-    """Known bugs of these."""
-    found = []
-    for rotate in _rotations(head_size):
-        found += [
-            with_changed_inputs(
-                "rotary positions on the queries only",
-                "The queries are rotated by their position, and the keys are not. Rotate both, so "
-                "that a score depends on the distance of the two tokens.",
-                lambda q, k, v, rotate=rotate: (rotate(q), k, v),
-            ),
-            with_changed_inputs(
-                "rotary positions on the keys only",
-                "The keys are rotated by their position, and the queries are not. Rotate both, so "
-                "that a score depends on the distance of the two tokens.",
-                lambda q, k, v, rotate=rotate: (q, rotate(k), v),
-            ),
-            with_changed_inputs(
-                "rotary positions on the values too",
-                "The values are rotated by their position as well. Rotate only queries and keys: "
-                "position belongs to the scores, not to what is passed on.",
-                lambda q, k, v, rotate=rotate: tuple(map(rotate, (q, k, v))),
-            ),
-        ]
-    return found
-
-
-def _rotations(head_size: int) -> list[Callable[[Tensor], Tensor]]:
-    if head_size % 2:
-        return []
-    return [
-        lambda z, base=base, pairs=pairs: rotated(z, base, pairs=pairs)
-        for pairs in (False, True)
-        for base in BASES
-    ]
+def window(width: int) -> Known:
+    """Attention of each token to itself and those before it, `width` in all."""
+    change = ("triu(diagonal=1) == 1", f"tril(diagonal=0).triu(diagonal={1 - width}) == 0")
+    told = f"each token attends to itself and the {width - 1} before it, a sliding window"
+    return Known(told, (change,))

@@ -1,15 +1,17 @@
 """Known bugs of a block: its four parts are right, and put together in a wrong way.
 
-`block_output` puts the parts together as its arguments say. Each of the `WIRING_BUGS` changes one
-or more of these arguments.
+`block_output` puts the parts together as its arguments say. Each bug, told in ``block.md``, is a
+call with other arguments.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+
+from helpers.known import Known, read
 
 # Where the norm stands, as a function of what is added to (the residual stream), what the branch
 # reads, the branch and its norm.
@@ -79,202 +81,25 @@ def block_output(
     return stream
 
 
-@dataclass(frozen=True)
-class WiringBug:
-    """A known bug of putting a block together: the arguments of `block_output` that it changes.
-
-    ``on_purpose``: some models are built like this on purpose.
-    """
-
-    name: str
-    message: str
-    changed: Mapping[str, Any]
-    on_purpose: bool = False
+_SECTIONS = read(Path(__file__).with_name("block.md"))
+# Some models are built like this on purpose.
+ON_PURPOSE = {b.name for one in _SECTIONS for b in one.entries if b.settings.pop("on_purpose", 0)}
+EXERCISE_BUGS, *_ALONE = (section.entries for section in _SECTIONS)
+WIRING_BUGS = [*EXERCISE_BUGS, *itertools.chain(*_ALONE)]
 
 
-WIRING_BUGS = (
-    WiringBug(
-        "no residual connections",
-        "Nothing is added: x is replaced twice. It is x + attention(…), then x + feed_forward(…).",
-        {"residual": (False, False)},
-    ),
-    WiringBug(
-        "no residual connection around the attention",
-        "The attention replaces x instead of adding to it.",
-        {"residual": (False, True)},
-    ),
-    WiringBug(
-        "no residual connection around the feed-forward",
-        "The feed-forward replaces x instead of adding to it.",
-        {"residual": (True, False)},
-    ),
-    WiringBug(
-        "one norm for both",
-        "norm_1 was used twice, norm_2 never. At initialisation all norms are equal: the bug shows "
-        "after training.",
-        {"norms": (0, 0)},
-    ),
-    WiringBug(
-        "one norm for both",
-        "norm_2 was used twice, norm_1 never. At initialisation all norms are equal: the bug shows "
-        "after training.",
-        {"norms": (1, 1)},
-    ),
-    WiringBug(
-        "norms swapped",
-        "norm_1 belongs to the attention, norm_2 to the feed-forward. At initialisation all norms "
-        "are equal: the bug shows after training.",
-        {"norms": (1, 0)},
-    ),
-    WiringBug(
-        "no norms",
-        "norm_1 and norm_2 were not used: nothing keeps the size of x in range. Each branch needs "
-        "its norm.",
-        {"norms": (None, None)},
-    ),
-    WiringBug(
-        "no norm for the attention",
-        "norm_1 was not used: the attention needs its norm too.",
-        {"norms": (None, 1)},
-    ),
-    WiringBug(
-        "no norm for the feed-forward",
-        "norm_2 was not used: the feed-forward needs its norm too.",
-        {"norms": (0, None)},
-    ),
-    WiringBug(
-        "norm on the residual stream",
-        "x itself was replaced by its norm. Only the branch reads norm(x); the residual stream "
-        "keeps x.",
-        {"norm_place": "on the residual stream"},
-    ),
-    WiringBug(
-        "norm after the branch",
-        "This is x + norm(f(x)), which some models do on purpose. Pre-norm is x + f(norm(x)), "
-        "post-norm is norm(x + f(x)).",
-        {"norm_place": "after the branch"},
-        on_purpose=True,
-    ),
-    WiringBug(
-        "no attention",
-        "The output of the attention was not used: no token attends to another. Look "
-        "whether attention(norm_1(x)) is added to x, and the sum kept.",
-        {"order": (1,)},
-    ),
-    WiringBug(
-        "no feed-forward",
-        "The output of the feed-forward was not used. Look whether feed_forward(norm_2(x)) is "
-        "added to x, and the sum kept.",
-        {"order": (0,)},
-    ),
-    WiringBug(
-        "feed-forward before attention",
-        "First attention, then feed-forward.",
-        {"order": (1, 0)},
-    ),
-    WiringBug(
-        "parallel branches",
-        "Both branches read the same x, which some models do on purpose. Here the feed-forward "
-        "reads what the attention has added: update x in between.",
-        {"parallel": True},
-        on_purpose=True,
-    ),
-)
-
-# Those that only `diagnose` looks for.
-MODULE_WIRING_BUGS = (
-    WiringBug(
-        "parallel branches with one norm",
-        "Both branches read norm_1(x), as in GPT-J, and norm_2 is not used. Here the feed-forward "
-        "reads what the attention has added, through a norm of its own.",
-        {"parallel": True, "norms": (0, 0)},
-        on_purpose=True,
-    ),
-    WiringBug(
-        "half residual connections",
-        "Input and output of a branch are averaged, so the input fades by half each time. Add "
-        "them, without dividing.",
-        {"share": 0.5},
-    ),
-    WiringBug(
-        "residual connection added twice",
-        "x is added twice around the attention, so the residual stream doubles. Add it once.",
-        {"residual": (2, 1)},
-    ),
-    WiringBug(
-        "residual connection added twice",
-        "x is added twice around the feed-forward, so the residual stream doubles. Add it once.",
-        {"residual": (1, 2)},
-    ),
-    WiringBug(
-        "norm applied twice",
-        "norm_1 is applied to its own output. Once is enough.",
-        {"norm_place": ("twice", "pre")},
-    ),
-    WiringBug(
-        "norm applied twice",
-        "norm_2 is applied to its own output. Once is enough.",
-        {"norm_place": ("pre", "twice")},
-    ),
-    WiringBug(
-        "norm on the residual stream, at the attention",
-        "x itself was replaced by norm_1(x) before the attention was added. Only the branch reads "
-        "norm_1(x); the residual stream keeps x.",
-        {"norm_place": ("on the residual stream", "pre")},
-    ),
-    WiringBug(
-        "norm on the residual stream, at the feed-forward",
-        "x itself was replaced by norm_2(x) before the feed-forward was added. Only the branch "
-        "reads norm_2(x); the residual stream keeps x.",
-        {"norm_place": ("pre", "on the residual stream")},
-    ),
-    WiringBug(
-        "norm after the attention",
-        "This is x + norm_1(attention(x)), while the feed-forward has its norm before it. Pre-norm "
-        "is x + attention(norm_1(x)).",
-        {"norm_place": ("after the branch", "pre")},
-    ),
-    WiringBug(
-        "norm after the feed-forward",
-        "This is x + norm_2(feed_forward(x)), while the attention has its norm before it. Pre-norm "
-        "is x + feed_forward(norm_2(x)).",
-        {"norm_place": ("pre", "after the branch")},
-    ),
-    WiringBug(
-        "pre-norm and post-norm mixed",
-        "The attention has its norm before it, the feed-forward after the sum. Use one of both.",
-        {"norm_place": ("pre", "post")},
-    ),
-    WiringBug(
-        "pre-norm and post-norm mixed",
-        "The attention has its norm after the sum, the feed-forward before it. Use one of both.",
-        {"norm_place": ("post", "pre")},
-    ),
-    WiringBug(
-        "feed-forward in place of the attention",
-        "The feed-forward is called twice, the attention never: no token attends to another.",
-        {"branches": (1, 1)},
-    ),
-    WiringBug(
-        "attention in place of the feed-forward",
-        "The attention is called twice, the feed-forward never.",
-        {"branches": (0, 0)},
-    ),
-)
-
-
-def wiring_bugs_and_pairs() -> Iterator[tuple[tuple[WiringBug, ...], dict[str, Any]]]:
+def wiring_bugs_and_pairs() -> Iterator[tuple[tuple[Known, ...], dict[str, Any]]]:
     """Each wiring bug, then two at a time, with the arguments of `block_output` for them.
 
     A bug that says nothing about the norm's place is there twice, pre-norm and post-norm.
     """
     for count in (1, 2):
-        for bugs in itertools.combinations(WIRING_BUGS + MODULE_WIRING_BUGS, count):
-            changed = [argument for bug in bugs for argument in bug.changed]
+        for bugs in itertools.combinations(WIRING_BUGS, count):
+            changed = [argument for bug in bugs for argument in bug.settings]
             if len(changed) > len(set(changed)):  # the two exclude each other
                 continue
             for norm_place in ("pre",) if "norm_place" in changed else ("pre", "post"):
                 arguments: dict[str, Any] = {"norm_place": norm_place}
                 for bug in bugs:
-                    arguments |= bug.changed
+                    arguments |= bug.settings
                 yield bugs, arguments

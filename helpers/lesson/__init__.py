@@ -5,9 +5,9 @@
 - `grading`: what an exercise and a mistake are, and how an answer is judged. `calls`: runs an
   answer. `contracts`: more inputs for one that looks right. `observations`: experiments that find
   out what a wrong one does. `axes`: what axes are called. `messages`: what is said about a wrong
-  answer. `patches`: makes a mistake from a change of the reference.
-- `exercises`: one file for each notebook, with its solutions, known mistakes, hints, predictions
-  and the terms that it introduces (`terms`: what a term is).
+  answer.
+- `exercises`: for each notebook a page, with all that is told about its exercises, predictions and
+  terms, and a file with what is computed. `pages` joins the two; `terms`: what a term is.
 """
 
 from helpers.lesson.cells import (

@@ -8,7 +8,6 @@ import copy
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from helpers.lesson.messages import tensor_shapes
-from helpers.torch_settings import one_thread, seed_all
+from helpers.same import same, same_conditions, seed_all
 
 # Where a frame is not the learner's own.
 LIBRARIES = (
@@ -41,14 +40,6 @@ class Outcome:
     error: Exception | None = None
     changed_input: str | None = None  # the name of the argument that was written into
     called: frozenset[str] = frozenset()  # functions of torch, where they were watched
-
-
-@contextmanager
-def same_conditions(seed: int = 0) -> Iterator[None]:
-    """One thread and the random state of a seed; afterwards both are as they were before."""
-    with one_thread(), torch.random.fork_rng(devices=[]):
-        seed_all(seed)
-        yield
 
 
 def call(
@@ -144,12 +135,7 @@ def _unchanged(before: Any, after: Any) -> bool:
         return True
     if (before.shape, before.dtype) != (after.shape, after.dtype):
         return False
-    return torch.equal(before, after) or bool(agree(before, after).all())  # nan, if any, stays
-
-
-def agree(a: Tensor, b: Tensor, rtol: float = 0.0, atol: float = 0.0) -> Tensor:
-    """Where two tensors agree, as True and False; nan agrees with nan."""
-    return torch.isclose(a.double(), b.double(), rtol=rtol, atol=atol, equal_nan=True)
+    return torch.equal(before, after) or same(before, after)  # nan, if any, stays
 
 
 def is_number(value: Any) -> bool:

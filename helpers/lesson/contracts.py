@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from helpers.lesson import axes as names_of_axes
-from helpers.lesson.calls import Outcome, agree, call_again, is_number, same_conditions
+from helpers.lesson.calls import Outcome, call_again, is_number
 from helpers.numbers import joined
+from helpers.same import RTOL, close, same
 
 LONG, LARGE = 150, 11  # tokens; any other size
 FRONT = ((), (2,), (2, 3))  # axes in the place of "..."
@@ -75,7 +76,7 @@ def contract_inputs(
             continue
         if (
             exact.error is None
-            and not agree(torch.as_tensor(exact.value), value, 1e-5, atol=allowed / 4).all()
+            and not close(torch.as_tensor(exact.value), value, allowed / 4, RTOL).all()
         ):
             continue
         found.append(kept)
@@ -87,7 +88,7 @@ def fits(wanted: ContractInput, got: Outcome) -> bool:
     if got.error or got.changed_input or not is_number(got.value):
         return False
     a, b = torch.as_tensor(got.value), torch.as_tensor(wanted.expected.value)
-    return a.shape == b.shape and bool(agree(a, b, rtol=1e-5, atol=wanted.atol).all())
+    return same(a, b, wanted.atol, RTOL)
 
 
 def _as_double(argument: Any) -> Any:

@@ -16,67 +16,56 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from helpers.known import Known, program
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson import messages
 from helpers.lesson.calls import (
     CalledNames,
     Outcome,
-    agree,
     call,
     call_again,
     gradients,
     is_number,
-    same_conditions,
     steps,
 )
 from helpers.lesson.contracts import ContractInput, contract_inputs, fits
 from helpers.lesson.observations import observe
 from helpers.lesson.observations.trial import Trial
-from helpers.lesson.patches import patched
-
-Change = tuple[str, str]  # an old text and a new one
+from helpers.same import RTOL, close, same_conditions
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake people make: its name, what it changes in the reference, and what to tell.
+    """A mistake people make in an exercise.
 
     Attributes
     ----------
-    name
-        What is wrong, in a few words.
-    change
-        The old and the new text, or several such pairs, put in one after the other. Each old text
-        stands in the reference's source exactly once.
+    known
+        Its name, what it changes in the reference, and what to tell.
     function
         In the place of a change, where the mistake is another program: a function that makes it.
-    message
-        What the learner sees, and why.
     exercise
         The exercise that it belongs to; the exercise sets it.
     """
 
-    name: str
-    _: KW_ONLY
-    change: Change | tuple[Change, ...] = ()
+    known: Known
     function: Callable | None = None
-    message: str
     exercise: "Exercise | None" = field(default=None, repr=False, compare=False)
 
-    @cached_property
-    def code(self) -> Callable:
-        """The mistake as a function; a change is compiled when it is first needed.
+    @property
+    def name(self) -> str:
+        """What is wrong, in a few words."""
+        return self.known.name
 
-        Raises
-        ------
-        ValueError
-            When the change does not fit the reference.
-        """
-        if self.function:
-            return self.function
-        one_change = isinstance(self.change[0], str)
-        changes = [self.change] if one_change else self.change
-        return patched(self.exercise.reference, changes, f"{self.exercise.id}, {self.name}")
+    @property
+    def message(self) -> str:
+        """What the learner sees, and why."""
+        return self.known.message
+
+    @property
+    def code(self) -> Callable:
+        """The mistake as a function; a change is compiled when it is first needed."""
+        return self.function or program(self.exercise.reference, self.known)
 
 
 @dataclass(frozen=True)
@@ -111,24 +100,24 @@ class Exercise:
 
     Attributes
     ----------
-    id, title
-        Such as "03.1" and "Causal softmax".
+    id
+        Such as "03.1".
     reference
         A right answer: a plain ``def`` with the name and signature of the notebook's stub. It
         returns a tensor (or one number).
     cases
         Makes the check inputs: a list of argument tuples, the same each time.
-    mistakes
-        The mistakes that are recognised, most likely first.
-    hints
-        From vague to nearly there.
+    title, checked, hints, mistakes
+        Its name, what a pass proves in words, hints from vague to nearly there, and the mistakes
+        that are recognised: told by the notebook's page, which `helpers.lesson.pages` joins on.
+    known
+        Known bugs of attention or of a block that are recognised, too, each with a function that
+        makes it.
     accepted
         Other right forms, which tests run.
     properties
         Pairs of a name, such as "rows sum to 1", and a function of the output and the arguments
         that says whether it holds. Told to a learner whose answer is wrong.
-    checked
-        What a pass proves, in words.
     atol
         How far a number may lie from the reference's, plus one part in 100 000 of it.
     several
@@ -155,14 +144,16 @@ class Exercise:
     """
 
     id: str
-    title: str
     reference: Callable
     cases: Callable[[], list[tuple]]
-    mistakes: tuple[Mistake, ...]
-    hints: tuple[str, ...]
+    _: KW_ONLY
+    title: str = ""
+    checked: str = ""
+    hints: tuple[str, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    known: Mapping[Known, Callable] = field(default_factory=dict)
     accepted: tuple[Callable, ...] = ()
     properties: tuple[tuple[str, Callable], ...] = ()
-    checked: str = ""
     atol: float = 1e-5
     several: bool = False
     axes: Mapping[str, str] = field(default_factory=dict)
@@ -340,7 +331,7 @@ class Exercise:
         for name, got, wanted in zip(floats, mine, right, strict=True):
             if wanted is None:
                 continue
-            if got is None or not agree(got, wanted, rtol=1e-3, atol=1e-4).all():
+            if got is None or not close(got, wanted, 1e-4, 1e-3).all():
                 return messages.wrong_gradient(name, got is None, candidate)
         return ""
 
@@ -387,7 +378,7 @@ class Exercise:
         return a.shape == b.shape and bool(self._close(a, b).all())
 
     def _close(self, a: Tensor, b: Tensor) -> Tensor:
-        return agree(a, b, rtol=1e-5, atol=self.atol)
+        return close(a, b, self.atol, RTOL)
 
     @cached_property
     def inputs(self) -> list[tuple]:
@@ -422,11 +413,9 @@ class Exercise:
         if messages.kind(value) != messages.kind(expected):
             return messages.wrong_kind(value, expected)
 
-        def close(a: Tensor, b: Tensor) -> Tensor:
-            return agree(a, b, rtol=1e-5, atol=self.atol if atol is None else atol)
-
-        if not close(value, expected).all():
-            return messages.wrong_numbers(value, expected, close)
+        right = close(value, expected, self.atol if atol is None else atol, RTOL)
+        if not right.all():
+            return messages.wrong_numbers(value, expected, right)
         if self._forbidden(got):
             return messages.forbidden_call(self.without)
         if value.dim() and value.is_floating_point() and value.dtype != expected.dtype:

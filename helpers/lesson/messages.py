@@ -236,12 +236,9 @@ def wrong_dtype(value: Tensor, expected: Tensor) -> str:
     )
 
 
-def wrong_numbers(value: Tensor, expected: Tensor, close: Callable[..., Tensor]) -> str:
-    """Show the first difference, and what the numbers point to.
-
-    `close` says of two tensors where they agree.
-    """
-    index = tuple((~close(value, expected)).nonzero()[0].tolist())
+def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor) -> str:
+    """Show the first difference, and what the numbers point to; `right` says which are right."""
+    index = tuple((~right).nonzero()[0].tolist())
     wanted, got = told_apart(expected[index].item(), value[index].item())
     where = f"First difference at out{list(index)}: e" if index else "E"
     message = f"{where}xpected {wanted}, got {got}."

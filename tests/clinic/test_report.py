@@ -2,8 +2,7 @@
 
 from helpers.attention import MultiHeadAttention
 from helpers.clinic import diagnose
-from helpers.clinic.module_bugs import BrokenAttention
-from tests.clinic.written import N_HEAD, C
+from tests.clinic.written import N_HEAD, BrokenAttention, C
 
 
 def test_the_wrong_cells_are_outlined():

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from helpers.attention import Block, Head, causal_mask
+from helpers.clinic.bugs import BY_NAME, with_bugs
 
 C, N_HEAD = 12, 3
 INF = float("inf")
@@ -128,6 +129,22 @@ BROKEN = {
     "channels interleaved by the merge": {"merge": lambda out: out.permute(0, 2, 3, 1).flatten(2)},
     "one large head": {"split": lambda z: z[:, None], "merge": lambda out: out[:, 0]},
 }
+
+
+class BrokenAttention(nn.Module):
+    """Multi-head attention with a known bug of the page, or with none (None)."""
+
+    def __init__(self, bug, C, n_head=1, causal=True):
+        super().__init__()
+        self.n_head = n_head
+        self.compute = with_bugs(*([BY_NAME[bug]] if bug else []), causal=causal)
+        self.query, self.key, self.value = (nn.Linear(C, C, bias=False) for _ in range(3))
+        self.proj = nn.Linear(C, C)
+
+    def forward(self, x, *, return_weights=False):
+        qkv = (self.query(x), self.key(x), self.value(x))
+        out, weights = self.compute(*qkv, x, self.n_head)
+        return (self.proj(out), weights) if return_weights else self.proj(out)
 
 
 def list_of_heads():

@@ -2,6 +2,7 @@
 
 import torch
 
+from helpers.known import Known
 from helpers.lesson.grading import Exercise, Mistake
 from helpers.lesson.question import Choice, Prediction
 
@@ -17,17 +18,15 @@ def in_place(x):
 
 
 EXERCISE = Exercise(
-    id="99.1",
+    "99.1",
+    running_sum,
+    lambda: [(torch.randn(2, 5, 3),), (torch.randn(3, 4, 2),)],
     title="Running sum",
-    reference=running_sum,
-    cases=lambda: [(torch.randn(2, 5, 3),), (torch.randn(3, 4, 2),)],
     mistakes=(
         Mistake(
-            "over the channels",
-            change=("dim=1", "dim=-1"),
-            message="You summed over the channels.",
+            Known("over the channels", (("dim=1", "dim=-1"),), "You summed over the channels.")
         ),
-        Mistake("a product", change=("x.cumsum(dim=1)", "x @ x"), message="Nothing is multiplied."),
+        Mistake(Known("a product", (("x.cumsum(dim=1)", "x @ x"),), "Nothing is multiplied.")),
     ),
     hints=("Look at the axes.", "Time is axis 1."),
     properties=(

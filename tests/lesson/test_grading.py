@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from helpers.known import Known
 from helpers.lesson.exercises import EXERCISES
 from helpers.lesson.grading import Exercise, Mistake
 from tests.lesson.examples import EXERCISE, failure, in_place
@@ -37,7 +38,7 @@ def test_a_known_mistake_is_recognised_by_what_it_does_not_by_its_text():
 
 
 def test_a_known_mistake_that_changes_its_input_is_told_from_one_that_does_not():
-    mistake = Mistake("in place", function=in_place, message="x is overwritten.")
+    mistake = Mistake(Known("in place", message="x is overwritten."), in_place)
     exercise = replace(EXERCISE, mistakes=(mistake,))
     assert exercise.check(in_place).mistake == "in place"
 
@@ -102,7 +103,7 @@ def test_harmless_ways_pass():
 
     for candidate in (with_gradient, in_one_buffer):
         assert EXERCISE.check(candidate).status == "passed"
-    same = Exercise("99.5", "Same", lambda x: x, lambda: [(torch.ones(2, 3),)], (), ("",))
+    same = Exercise("99.5", lambda x: x, lambda: [(torch.ones(2, 3),)])
     assert same.check(lambda x: x[:, :]).status == "passed"
 
 
@@ -166,7 +167,7 @@ def test_the_reference_and_the_mistakes_run_once():
         ran.append("cases")
         return EXERCISE.cases()
 
-    mistake = Mistake("over the channels", function=a_mistake, message="Another axis.")
+    mistake = Mistake(Known("over the channels", message="Another axis."), a_mistake)
     exercise = replace(EXERCISE, reference=counted, cases=cases, mistakes=(mistake,))
     assert exercise.check(lambda x: x.cumsum(-1)).mistake == "over the channels"
     assert ran == ["cases", "reference", "reference", "mistake", "mistake"], "two inputs each"

@@ -16,9 +16,9 @@ def causal(scores):
     masked = scores.masked_fill(~mask, float("-inf"))
     return torch.softmax(masked, dim=-1)
 
-EXERCISES = (Exercise(id="03.1", title="Causal", reference=causal),)
-PREDICTIONS = (Prediction("03.p1", "Which?", {}, "a"),)
+EXERCISES = (Exercise("03.1", causal, cases=cases),)
 '''
+PAGE = "# 03.1 Causal\n\n# 03.p1\nWhich?\n"
 
 STUB = '''def causal(scores):
     """Weights from scores."""
@@ -60,7 +60,7 @@ def good() -> lint_notebooks.Book:
     for each in cells:
         each.metadata["slideshow"] = {"slide_type": "subslide"}
     nb = refresh.normalise(v4.new_notebook(cells=cells), "03")
-    return lint_notebooks.Book("03_softmax_masking.ipynb", nb, 1000, EXERCISES)
+    return lint_notebooks.Book("03_softmax_masking.ipynb", nb, 1000, EXERCISES, PAGE)
 
 
 def cell(book, number):
@@ -202,10 +202,11 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
         ("asks 03.p1 0 times", in_source(6, 'predict("03.p1")', "x")),
         ("asks 03.p1 2 times", in_source(6, 'predict("03.p1")', 'predict("03.p1")\n' * 2)),
         (r"hint\('04.1'\)", in_code('hint("04.1")')),
-        ("no exercise file", lambda book: setattr(book, "exercises", None)),
+        ("has no nb03.py", lambda book: setattr(book, "exercises", None)),
+        ("has no 03.md", lambda book: setattr(book, "page", None)),
         (
             "no plain string",
-            lambda book: setattr(book, "exercises", EXERCISES + "\nPrediction(name)"),
+            lambda book: setattr(book, "exercises", EXERCISES + "\nExercise(name)"),
         ),
     ],
     "stubs": [
@@ -327,6 +328,7 @@ def test_the_lint_reads_a_file_as_refresh_writes_it(tmp_path):
     path = tmp_path / "03_softmax_masking.ipynb"
     path.write_text(nbformat.writes(good().nb), encoding="utf-8")
     (tmp_path / "nb03.py").write_text(EXERCISES, encoding="utf-8")
+    (tmp_path / "03.md").write_text(PAGE, encoding="utf-8")
     assert lint_notebooks.lint(lint_notebooks.read(path, exercises=tmp_path)) == []
 
 

@@ -1,16 +1,20 @@
-"""All exercises, predictions and terms, gathered from the files ``nbNN.py`` beside this one.
+"""All exercises, predictions and terms, each notebook's from two files beside this one.
+
+``NN.md`` is the page that a learner's feedback stands on: titles, hints, mistakes, predictions and
+terms, in prose. ``nbNN.py`` computes: references, inputs, properties, other right forms. A new
+notebook is found by its two files; nothing else needs editing.
 
 ``EXERCISES`` and ``PREDICTIONS`` map an id such as ``"03.1"`` or ``"03.p1"`` to its object, and
-``TERMS`` a term's name to its definition, in the order of the notebooks. A new file is found by
-its name; nothing else needs editing.
+``TERMS`` a term's name to its definition, in the order of the notebooks.
 """
 
 import importlib
 import pkgutil
 import re
-from dataclasses import replace
 
+from helpers.known import PageError
 from helpers.lesson.grading import Exercise
+from helpers.lesson.pages import join
 from helpers.lesson.question import Prediction
 from helpers.lesson.terms import Term
 
@@ -19,40 +23,29 @@ PREDICTIONS: dict[str, Prediction] = {}
 TERMS: dict[str, Term] = {}
 
 
-def gather(into: dict, found: tuple, source: str) -> None:
-    """Add exercises or predictions to a dict by their ids; an id that is taken is refused.
+def define(into: dict[str, Term], terms: list[Term]) -> None:
+    """Add the terms that a notebook introduces.
 
     Raises
     ------
-    ValueError
-        When two entries have one id, or an id does not begin with its file's number.
-    """
-    for entry in found:
-        if entry.id in into:
-            raise ValueError(f"{source}: the id {entry.id!r} is taken. Give each its own.")
-        if not entry.id.startswith(source.removeprefix("nb") + "."):
-            raise ValueError(f"{source}: the id {entry.id!r} must begin with the file's number.")
-        into[entry.id] = entry
-
-
-def define(into: dict[str, Term], terms: tuple[Term, ...], source: str) -> None:
-    """Add the terms that a notebook introduces; a name that is taken is refused.
-
-    Raises
-    ------
-    ValueError
+    PageError
         When two terms share a name or a synonym.
     """
     for term in terms:
-        taken = {name for known in into.values() for name in (known.name, *known.also)}
-        if twice := taken & {term.name, *term.also}:
-            raise ValueError(f"{source}: {min(twice)!r} is defined twice. One place for each term.")
-        into[term.name] = replace(term, notebook=source.removeprefix("nb"))
+        for known in into.values():
+            if twice := {known.name, *known.also} & {term.name, *term.also}:
+                raise PageError(
+                    f"{term.notebook}.md: the term “{min(twice)}” stands in {known.notebook}.md, "
+                    "too. Define it where it is first used."
+                )
+        into[term.name] = term
 
 
 for _name in sorted(module.name for module in pkgutil.iter_modules(__path__)):
     if re.fullmatch(r"nb\d\d", _name):
-        _module = importlib.import_module(f"{__name__}.{_name}")
-        gather(EXERCISES, _module.EXERCISES, _name)
-        gather(PREDICTIONS, _module.PREDICTIONS, _name)
-        define(TERMS, _module.TERMS, _name)
+        _exercises, _predictions, _terms = join(
+            importlib.import_module(f"{__name__}.{_name}"), EXERCISES
+        )
+        EXERCISES |= {exercise.id: exercise for exercise in _exercises}
+        PREDICTIONS |= {prediction.id: prediction for prediction in _predictions}
+        define(TERMS, _terms)

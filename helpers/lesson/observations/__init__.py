@@ -14,7 +14,6 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator
 
-from helpers.lesson.calls import same_conditions
 from helpers.lesson.observations.changed_inputs import right_for_other_inputs
 from helpers.lesson.observations.dependence import (
     how_it_follows,
@@ -42,6 +41,7 @@ from helpers.lesson.observations.rows import (
 )
 from helpers.lesson.observations.steps import step_with_factors, what_it_is
 from helpers.lesson.observations.trial import Observation, Trial
+from helpers.same import same_conditions
 
 KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     what_it_keeps,

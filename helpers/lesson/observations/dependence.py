@@ -19,6 +19,7 @@ from helpers.lesson.observations.trial import (
     written,
 )
 from helpers.numbers import joined
+from helpers.same import RTOL, close, same
 
 KEPT = (
     "Called again with the same input, your function returns something else: it keeps something "
@@ -61,7 +62,7 @@ def what_it_depends_on(trial: Trial) -> Iterator[Observation]:
 
 
 def _equal(a: Tensor | None, b: Tensor) -> bool:
-    return a is not None and a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num())
+    return a is not None and same(a, b)
 
 
 def _experiments(trial: Trial) -> list[Experiment]:
@@ -161,7 +162,7 @@ def _differs(a: Tensor, b: Tensor) -> bool:
 
 
 def _changed(a: Tensor, b: Tensor) -> Tensor:
-    return ~torch.isclose(a, b, rtol=1e-6, atol=1e-7, equal_nan=True)
+    return ~close(a, b, 1e-7, 1e-6)
 
 
 # ---------------------------------------------------------------- which place changes which
@@ -286,7 +287,7 @@ def what_it_adds_up(trial: Trial) -> Iterator[Observation]:
     right = trial.remembered[key]
     if mine is None or right is None or mine.shape != right.shape or right[..., -1].any():
         return
-    wrong = ~torch.isclose(mine, right, atol=1e-4, equal_nan=True)
+    wrong = ~close(mine, right, 1e-4, RTOL)
     if not wrong.any():
         return
     c = int(wrong.flatten(1).any(1).nonzero()[-1])  # often channel 0 alone is right
@@ -295,7 +296,7 @@ def what_it_adds_up(trial: Trial) -> Iterator[Observation]:
     if not mine[c, t].isfinite().all():
         return
     output = f"Output {t}" if mine.shape[1] > 1 else "Your result"
-    channel = f" of channel {c}" if not torch.allclose(mine[0, t], mine[c, t], atol=1e-4) else ""
+    channel = f" of channel {c}" if not same(mine[0, t], mine[c, t], 1e-4, RTOL) else ""
     got, added = _weights_in_words(mine[c, t, :-1].tolist()), mine[c, t, -1].item()
     got += f", and {_approximate(added)}" if abs(added) > 1e-4 else ""
     wanted = _weights_in_words(right[c, t, :-1].tolist())
@@ -323,7 +324,7 @@ def _weights(trial: Trial, function: Any, name: str) -> Tensor | None:
             if out is None or out.shape != base.shape:
                 return None
             moved.append((out - base) / step)
-        if not torch.allclose(*moved, atol=1e-4, equal_nan=True):
+        if not same(*moved, 1e-4, RTOL):
             return None
         rows.append(moved[0])
     return torch.stack([*rows, zero], dim=-1).movedim(1, 0)

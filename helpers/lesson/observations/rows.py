@@ -9,6 +9,7 @@ from torch import Tensor
 from helpers.lesson.observations.factors import factor_name, factors_along
 from helpers.lesson.observations.trial import Observation, Trial, place_word, plural, written
 from helpers.numbers import joined
+from helpers.same import same
 
 ROW_FACTORS: tuple[tuple[str, Callable], ...] = (
     ("t + 1", lambda t, T: t + 1),
@@ -188,7 +189,7 @@ def _sharpness(trial: Trial, value: Tensor, expected: Tensor) -> dict[int, float
         a, b = v[used].log(), e[used].log()
         a, b = a - a.mean(), b - b.mean()
         factor = (a @ b / (b @ b)).item() if b.any() else 0.0
-        if not factor or not torch.allclose(a, factor * b, rtol=1e-3, atol=1e-3 * abs(factor)):
+        if not factor or not same(a, factor * b, 1e-3 * abs(factor), 1e-3):
             return {}
         found[row] = factor
     return found

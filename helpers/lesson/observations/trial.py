@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from helpers.lesson import axes as names_of_axes
-from helpers.lesson.calls import Outcome, agree, call_again, is_number
-from helpers.torch_settings import seed_all
+from helpers.lesson.calls import Outcome, call_again, is_number
+from helpers.same import RTOL, close, seed_all
 
 Pair = tuple[Tensor, Tensor]
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -124,7 +124,7 @@ class Trial:
 
     def close(self, a: Tensor, b: Tensor) -> Tensor:
         """Where two tensors of one shape agree within the exercise's tolerance."""
-        return agree(a, b, rtol=1e-5, atol=self.atol)
+        return close(a, b, self.atol, RTOL)
 
     def same(self, a: Tensor | None, b: Tensor | None) -> bool:
         """Tell whether two tensors have one shape and agree everywhere."""

@@ -1,0 +1,231 @@
+"""Known mistakes: pages of prose in which each is a change of a right program.
+
+A page is Markdown. A section begins with ``# ``, an entry in it with ``## ``. Below an entry's
+name stand its changes, indented by four spaces, and then what is told about it, each paragraph on
+one line. Lines that begin with ``> `` are notes to those who edit the page::
+
+    # 02.1 The causal mean as one matmul
+    two random batches: the same numbers as the loop of notebook 01, within 0.00001
+    - Build for T tokens the matrix that the 3 × 3 example had, then put it to the left of x.
+    ## upper triangle
+        tril → triu
+    Output t is the mean of token t and everything after it, the future. …
+
+In a change ``⏎`` stands for a line break, and nothing after the arrow takes the text out.
+"""
+
+import ast
+import functools
+import linecache
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Change = tuple[str, str]  # an old text and a new one
+
+
+class PageError(ValueError):
+    """A page is faulty; the text names file and line. Jupyter shows it without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()
+
+
+@dataclass(frozen=True)
+class Known:
+    """An entry of a page: something that people get wrong.
+
+    Attributes
+    ----------
+    name
+        What is wrong, in a few words.
+    changes
+        Pairs of an old and a new text, put in one after the other; each old text stands in the
+        right program exactly once.
+    message
+        What is told about it, a paragraph a line.
+    where
+        File and line, such as "02.md, line 12".
+    function
+        In the place of changes, where it is another program: the name of a function.
+    settings
+        In the place of changes, where it is a call: the arguments that make it.
+    """
+
+    name: str
+    changes: tuple[Change, ...] = ()
+    message: str = ""
+    where: str = ""
+    function: str = ""
+    settings: dict[str, Any] = field(default_factory=dict, compare=False)
+
+
+class Line(NamedTuple):
+    """A line of a page, and its place, such as "02.md, line 12"."""
+
+    text: str
+    where: str
+
+
+@dataclass
+class Section:
+    """A section of a page: its heading, plain lines, items ("- …") and entries."""
+
+    head: str
+    where: str
+    lines: list[Line] = field(default_factory=list)
+    items: list[Line] = field(default_factory=list)
+    entries: list[Known] = field(default_factory=list)
+
+
+def read(path: Path) -> list[Section]:
+    """Read a page.
+
+    Raises
+    ------
+    PageError
+        When a line has no meaning where it stands, or two entries of a section share a name.
+    """
+    sections: list[Section] = []
+    blocks: list[tuple[str, str, list[str]]] = []  # of the last section: name, where, lines
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        where = f"{path.name}, line {number}"
+        if not line.strip() or line.startswith("> "):
+            continue
+        if line.startswith("# "):
+            _close(sections, blocks)
+            sections.append(Section(line[2:].strip(), where))
+        elif not sections:
+            raise PageError(f"{where}: a page begins with a heading, such as `# 02.1 A title`.")
+        elif line.startswith("## "):
+            blocks.append((line[3:].strip(), where, []))
+        elif blocks:
+            blocks[-1][2].append(line)
+        elif line.startswith("- "):
+            sections[-1].items.append(Line(line[2:].strip(), where))
+        else:
+            sections[-1].lines.append(Line(line.strip(), where))
+    _close(sections, blocks)
+    return sections
+
+
+def _close(sections: list[Section], blocks: list[tuple[str, str, list[str]]]) -> None:
+    """Make entries of the blocks of the last section."""
+    for name, where, lines in blocks:
+        known = _entry(name, where, lines)
+        for other in sections[-1].entries:
+            if name == other.name:
+                raise PageError(f"{where}: “{name}” stands in {other.where}, too. Rename one.")
+        sections[-1].entries.append(known)
+    blocks.clear()
+
+
+def _entry(name: str, where: str, lines: list[str]) -> Known:
+    code = [line.strip() for line in lines if line.startswith("    ")]
+    text = [line.strip() for line in lines if not line.startswith("    ")]
+    changes, function, settings = [], "", {}
+    for line in code:
+        if line.startswith("def "):
+            function = line[4:]
+            continue
+        old, arrow, new = (part.strip().replace("⏎", "\n") for part in line.partition("→"))
+        if arrow and old:
+            changes.append((old, new))
+            continue
+        try:
+            call = ast.parse(f"call({line})", mode="eval").body
+            settings |= {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+            assert call.keywords and not call.args
+        except (SyntaxError, ValueError, AssertionError):
+            raise PageError(
+                f"{where}, “{name}”: `{line}` is no change. Write what stands in the right "
+                "program, an arrow, and what stands there instead: `old → new`."
+            ) from None
+    return Known(name, tuple(changes), "\n".join(text), where, function, settings)
+
+
+# ---------------------------------------------------------------- programs
+
+
+def source(function: Callable) -> str:
+    """The source of a plain ``def`` at the top level of a file, or of a changed one."""
+    code = function.__code__
+    first, *others = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    end = next((i for i, line in enumerate(others) if line[0] not in " \n)"), len(others))
+    return "".join([first, *others[:end]]).rstrip() + "\n"
+
+
+def changed_source(function: Callable, changes: Iterable[Change], name: str) -> str:
+    """The source of a function with changes put in one after the other.
+
+    Raises
+    ------
+    PageError
+        When an old text does not stand in the source exactly once.
+    """
+    text = source(function)
+    for old, new in changes:
+        if (count := text.count(old)) != 1:
+            raise PageError(
+                f"{name}: the change of `{old}` must fit {function.__name__} exactly once, but "
+                f"this text stands there {count} times. "
+                + ("Quote more of its line." if count else "Quote it as it stands there now.")
+            )
+        text = text.replace(old, new)
+    return "".join(line for line in text.splitlines(keepends=True) if line.strip())
+
+
+def patched(function: Callable, changes: Iterable[Change], name: str) -> Callable:
+    """Compile a function again, with some of its source changed.
+
+    Parameters
+    ----------
+    function
+        A plain ``def`` at the top level of a module.
+    changes
+        Pairs of an old and a new text, put in one after the other.
+    name
+        What tracebacks and errors call the new source, such as "01.md, line 12, divided by T".
+
+    Returns
+    -------
+    Callable
+        Has the name and the globals of the old one; `source` and ``inspect.getsource`` show what
+        was compiled.
+
+    Raises
+    ------
+    PageError
+        When an old text does not stand in the source exactly once, or the new source is no Python.
+    """
+    text, file = changed_source(function, changes, name), f"<{name}>"
+    # Without a time (None), the lines are never compared with a file, and stay.
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    defined: dict[str, Callable] = {}
+    try:
+        code = compile(text, file, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        raise PageError(f"{name}: this makes `{line}`, which is no Python.") from None
+    exec(code, function.__globals__, defined)
+    return defined[function.__name__]
+
+
+@functools.cache
+def program(function: Callable, *mistakes: Known) -> Callable | None:
+    """A right program with one or several mistakes put in; None where they exclude each other.
+
+    Raises
+    ------
+    PageError
+        When a single mistake does not fit.
+    """
+    changes = [change for mistake in mistakes for change in mistake.changes]
+    told = " and ".join(f"{mistake.where}, “{mistake.name}”" for mistake in mistakes)
+    try:
+        return patched(function, changes, told)
+    except PageError:
+        if len(mistakes) > 1:
+            return None
+        raise
