@@ -1,5 +1,9 @@
 """What holds for all tests: notebooks (through nbval) and tests/."""
 
+import difflib
+
+import pytest
+
 from tools import notebooks
 
 # nbval gives up when a cell is silent for 5 s; the first cell imports torch, on slow machines too.
@@ -11,5 +15,34 @@ notebooks.one_environment()
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if hasattr(item, "output_timeout"):  # a notebook's cell
+        if _is_cell(item):
             item.output_timeout = SECONDS_TO_WAIT_FOR_OUTPUT
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Tell all that differs: nbval tells one field, and of a new one, as of stderr, no text."""
+    report = yield
+    if _is_cell(item) and call.excinfo and str(call.excinfo.value) == "Cell outputs differ":
+        stored, now = (
+            _compared(item, outputs) for outputs in (item.cell.outputs, item.test_outputs)
+        )
+        differences = difflib.unified_diff(stored, now, "stored", "now", n=0, lineterm="")
+        report.longrepr = "\n".join(["Cell outputs differ", item.cell.source, "", *differences])
+    return report
+
+
+def _is_cell(item):
+    """Whether a test is a notebook's cell."""
+    return hasattr(item, "output_timeout")
+
+
+def _compared(item, outputs):
+    """What nbval compares of a cell's outputs: its lines, each after its kind."""
+    return [
+        f"{output.get('name', kind)}: {line}"  # a stream's kind is text, its name stdout or stderr
+        for output in outputs
+        for kind, text in {**output, **output.get("data", {})}.items()
+        if kind not in (*item.parent.skip_compare, "data")
+        for line in str(text).splitlines()
+    ]

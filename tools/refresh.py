@@ -24,19 +24,13 @@ class CellFailed(Exception):
     """A cell raised, took too long or lost its kernel; the message says which, in words."""
 
 
-def execute(nb: NotebookNode, folder: Path, *, tolerant: bool = False) -> NotebookNode:
+def execute(nb: NotebookNode, folder: Path) -> NotebookNode:
     """Run a copy of the notebook in ``folder`` and return it with its new outputs.
-
-    Parameters
-    ----------
-    tolerant
-        An error or a warning is an output like any other, and the cells after it run, too.
 
     Raises
     ------
     CellFailed
-        Where a cell takes too long or ends the kernel; unless ``tolerant``, also where one raises
-        or writes to stderr.
+        Where a cell raises, writes to stderr, takes too long or ends the kernel.
     """
     # Here, since make lint needs nothing but nbformat.
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -54,7 +48,6 @@ def execute(nb: NotebookNode, folder: Path, *, tolerant: bool = False) -> Notebo
     run = ExecutePreprocessor(
         kernel_name="python3",
         timeout=TIMEOUT,
-        allow_errors=tolerant,
         record_timing=False,
         store_widget_state=False,
         on_cell_start=note,
@@ -70,7 +63,7 @@ def execute(nb: NotebookNode, folder: Path, *, tolerant: bool = False) -> Notebo
         raise CellFailed(f"{cell_name(nb, started)} ended the kernel") from None
     for index, cell in enumerate(done.cells):
         for output in cell.get("outputs", []):
-            if output.get("name") == "stderr" and not tolerant:
+            if output.get("name") == "stderr":
                 said = output.text.strip().splitlines()[-1]
                 raise CellFailed(f"{cell_name(done, index)} wrote to stderr: {said}")
     return done

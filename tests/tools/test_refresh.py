@@ -107,12 +107,3 @@ def test_a_wanted_error_is_stored_without_the_paths_of_this_machine(tmp_path):
     (error,) = nbformat.read(path, as_version=4).cells[1].outputs
     assert error.ename == "FileNotFoundError"
     assert not [part for part in error.traceback if "/" in part]
-
-
-@pytest.mark.slow
-def test_a_tolerant_run_stores_errors_and_warnings_and_goes_on(tmp_path):
-    path = write(tmp_path / "03_tiny.ipynb", "1 / 0", "import warnings; warnings.warn('careful')")
-    nb = nbformat.read(path, as_version=4)
-    raised, warned = refresh.execute(nb, tmp_path, tolerant=True).cells[1:]
-    assert raised.outputs[0].ename == "ZeroDivisionError"
-    assert "careful" in warned.outputs[0].text
