@@ -22,13 +22,9 @@ from helpers.lesson.messages import tensor_shapes
 from helpers.same import same, same_conditions, seed_all
 
 # Where a frame is not the learner's own.
-LIBRARIES = (
-    sysconfig.get_paths()["stdlib"],
-    sysconfig.get_paths()["purelib"],
-    str(Path(__file__).resolve().parents[1]),
-)
-
-
+HELPERS = Path(__file__).resolve().parents[1]
+LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"], str(HELPERS))
+REFERENCES = str(HELPERS / "lesson" / "exercises")  # one may stand in for an earlier answer
 HELPER = Path(__file__).resolve().parents[1] / "attention.py"
 
 
@@ -195,7 +191,8 @@ def steps(function: Callable, arguments: tuple) -> int:
     def note(frame: FrameType, event: str, _) -> Callable | None:
         nonlocal count
         if event == "call":
-            if frame.f_code.co_filename.startswith(LIBRARIES):
+            file = frame.f_code.co_filename
+            if file.startswith(LIBRARIES) and not file.startswith(REFERENCES):
                 return None
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
         count += event == "opcode"
@@ -212,6 +209,29 @@ def steps(function: Callable, arguments: tuple) -> int:
         finally:
             sys.settrace(before)
     return count
+
+
+def own_calls(function: Callable, arguments: tuple) -> list[str]:
+    """The names of the functions that a function calls by name, but for those of libraries."""
+    called: dict[str, None] = {}
+    names = getattr(getattr(function, "__code__", None), "co_names", ())
+
+    def note(frame: FrameType, event: str, _) -> None:
+        code = frame.f_code
+        file = code.co_filename
+        own = not file.startswith(LIBRARIES) or file.startswith(REFERENCES)
+        if event == "call" and own and code.co_name in names:
+            called[code.co_name] = None
+
+    given = [copied(argument) for argument in arguments]
+    before = sys.getprofile()
+    with same_conditions():
+        sys.setprofile(note)
+        try:
+            function(*given)
+        finally:
+            sys.setprofile(before)
+    return list(called)
 
 
 def gradients(function: Callable, arguments: tuple, several: bool = False) -> list[Tensor | None]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from helpers.lesson import progress_file
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
 from helpers.lesson.grading import Exercise
+from helpers.lesson.messages import RIGHT_BUT
 from helpers.lesson.question import Prediction, Question
 from helpers.show import wrap_text
 
@@ -71,14 +72,16 @@ def check(id: str, candidate: Callable) -> Callable:
         print(wrap_text(note))
     head = f"{exercise.id} {exercise.title}"
     if verdict.status == "passed":
-        print(wrap_text(f"✓ {head}: {verdict.message}"))
+        print("\n".join(map(wrap_text, [f"✓ {head}: {verdict.message}", *verdict.notes])))
         return candidate
     if verdict.status == "not attempted":
         print(f"○ {head}: {verdict.message}")
         print(f'The reference stands in, so the cells below run. hint("{exercise.id}") helps.')
         return exercise.reference
-    lines = [f"✗ {head}: {verdict.mistake or 'not right yet'}"]
-    lines += [verdict.message, verdict.details, f'hint("{exercise.id}") helps.']
+    lines = [f"✗ {head}: {verdict.mistake or 'not right yet'}", verdict.message, verdict.details]
+    if verdict.message.startswith(RIGHT_BUT):
+        lines = [f"✗ {head}: {verdict.message[0].lower()}{verdict.message[1:]}"]
+    lines.append(f'hint("{exercise.id}") helps.')
     raise CheckFailed("\n".join(wrap_text(line) for line in lines if line)) from None
 
 

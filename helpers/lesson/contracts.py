@@ -3,20 +3,24 @@
 From the cases and the names of the axes follow: sizes of 1, many tokens, other numbers of axes in
 front, numbers 1000 times as large or a millionth, whole numbers, numbers around 100 and -1000, some
 -inf, float64, tensors that lie transposed in memory, and other values of each number among the
-arguments. An input is left out
-where the reference or an accepted form refuses it, where they disagree, or where float32 is too
-coarse for one right answer.
+arguments. An input is left out where the reference or an accepted form refuses it, where they
+disagree, or where float32 is too coarse for one right answer.
+
+An answer that gives wrong numbers for such an input is wrong. One that is only fragile there is
+right, with a note: it raises or gives nan on an input that the task does not name, or loses digits
+that float64 would have kept.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from helpers.lesson import axes as names_of_axes
-from helpers.lesson.calls import Outcome, call_again, is_number
+from helpers.lesson.calls import Outcome, call_again, copied, is_number
 from helpers.numbers import joined
 from helpers.same import RTOL, close, same
 
@@ -24,11 +28,34 @@ LONG, LARGE = 150, 11  # tokens; any other size
 FRONT = ((), (2,), (2, 3))  # axes in the place of "..."
 
 
+class Kind(Enum):
+    """What is unusual about an input."""
+
+    NUMBER = "another number among the arguments"
+    SIZE = "many tokens, or another size"
+    VALUES = "whole numbers, or only zeros"
+    ONE = "a size of 1"
+    AXES = "another number of axes in front"
+    DTYPE = "float64"
+    LAYOUT = "not contiguous"
+    LARGE = "numbers 1000 times as large"
+    TINY = "numbers a millionth as large"
+    INFINITE = "-inf in some places"
+    AWAY_FROM_0 = "numbers far away from 0"
+
+
+# On these an answer may raise or give nan, and is only fragile.
+MAY_FAIL = {Kind.ONE, Kind.AXES, Kind.LAYOUT, Kind.LARGE, Kind.INFINITE, Kind.AWAY_FROM_0}
+ROUNDING = "rounding"  # why an answer is fragile, beside the kinds
+SMALL_SHARE = 0.01  # of the right number: what a small number that was added makes of tiny ones
+
+
 @dataclass(frozen=True)
 class ContractInput:
     """Arguments that a right answer can take, in words, and what comes of the reference."""
 
     told: str
+    kind: Kind
     arguments: tuple
     expected: Outcome
     atol: float
@@ -62,14 +89,14 @@ def contract_inputs(
         return call_again(function, arguments, names, several)
 
     found = []
-    for told, arguments in _variations(cases, axes, names):
+    for told, kind, arguments in _variations(cases, axes, names):
         expected = run(right[0], arguments)
         if expected.error or not is_number(expected.value):
             continue
         value = torch.as_tensor(expected.value)
         size = value.abs().max().item() if value.numel() else 0.0
         allowed = atol * (size or 1.0)
-        kept = ContractInput(told, arguments, expected, allowed)
+        kept = ContractInput(told, kind, arguments, expected, allowed)
         others = [run(form, arguments) for form in right[1:]]
         exact = run(right[0], tuple(map(_as_double, arguments)))
         if not value.isfinite().all() or not all(fits(kept, other) for other in others):
@@ -91,6 +118,67 @@ def fits(wanted: ContractInput, got: Outcome) -> bool:
     return same(a, b, wanted.atol, RTOL)
 
 
+def why_fragile(
+    wanted: ContractInput, got: Outcome, function: Callable, reference: Callable, several: bool
+) -> str:
+    """Why an answer that does not fit is right but for what no task asks; "" where it is wrong."""
+    if got.changed_input:
+        return ""
+    failed = got.error is not None or not is_number(got.value)
+    right = torch.as_tensor(wanted.expected.value)
+    value = right if failed else torch.as_tensor(got.value)
+    lost = failed or value.shape != right.shape
+    may_fail = wanted.kind in MAY_FAIL or (wanted.kind is Kind.SIZE and not lost)
+    lost = lost or not value.isfinite().all()
+    if wanted.kind is Kind.DTYPE or (lost and may_fail):
+        return wanted.kind.value
+    small = SMALL_SHARE * right.abs().max().item() if right.numel() else 0.0
+    if wanted.kind is Kind.TINY and not lost and same(value, right, small):
+        return wanted.kind.value
+
+    def is_right(change: Callable[[Any], Any]) -> bool:
+        return _is_right_after(change, wanted.arguments, function, reference, several)
+
+    if lost and any(is_right(lambda a, size=size: _of_size(a, size)) for size in (1.0, 1e-3)):
+        return Kind.LARGE.value
+    return ROUNDING if is_right(_all_double) else ""
+
+
+def _is_right_after(
+    change: Callable[[Any], Any],
+    arguments: tuple,
+    function: Callable,
+    reference: Callable,
+    several: bool,
+) -> bool:
+    """Tell whether an answer is right for arguments that were changed; in their type of float."""
+    given = tuple(map(change, arguments))
+    before, dtypes = torch.get_default_dtype(), {a.dtype for a in given if _is_float(a)}
+    torch.set_default_dtype(max(dtypes, key=lambda dtype: dtype.itemsize, default=before))
+    try:
+        mine, right = (call_again(f, given, (), several) for f in (function, reference))
+    finally:
+        torch.set_default_dtype(before)
+    if mine.error or right.error or not is_number(mine.value):
+        return False
+    a, b = torch.as_tensor(mine.value), torch.as_tensor(right.value)
+    if a.dtype != b.dtype or not b.isfinite().all():
+        return False
+    return same(a, b, RTOL * (b.abs().max().item() or 1.0))
+
+
+def _of_size(argument: Any, size: float) -> Any:
+    """A tensor of floats, multiplied so that its largest number is of this size."""
+    return argument * (size / argument.abs().max()) if _is_float(argument) else argument
+
+
+def _all_double(argument: Any) -> Any:
+    """An argument in float64, modules and lists of them too."""
+    if isinstance(argument, list):
+        return [_all_double(part) for part in argument]
+    return copied(argument).double() if isinstance(argument, nn.Module) else _as_double(argument)
+
+
 def _as_double(argument: Any) -> Any:
     return argument.double() if _is_float(argument) else argument
 
@@ -103,7 +191,7 @@ def _is_float(argument: Any) -> bool:
 
 
 def _variations(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> Iterator:
-    """Pairs of words and arguments; the likeliest to find something first."""
+    """Words, kind and arguments; the likeliest to find something first."""
     first = cases[0]
     yield from _other_numbers(first, names, axes)
     if any(map(_is_float, first)):
@@ -112,14 +200,15 @@ def _variations(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> 
     if any(map(_is_float, first)):
         yield from _large_sizes(first, axes, names)
         yield from _other_layouts(first, names)
-        yield from other_fronts(first, axes, names)
+        for told, arguments in other_fronts(first, axes, names):
+            yield told, Kind.AXES, arguments
 
 
 def _small_sizes(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> Iterator:
     for letter in names_of_axes.all_letters(axes):
         for case in cases:
             if names_of_axes.sizes(axes, names, case).get(letter, 1) > 1:
-                yield f"{letter} = 1", names_of_axes.cut(axes, names, case, letter, 1)
+                yield f"{letter} = 1", Kind.ONE, names_of_axes.cut(axes, names, case, letter, 1)
 
 
 def _large_sizes(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
@@ -128,7 +217,8 @@ def _large_sizes(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
     for letter in names_of_axes.all_letters(axes):
         if letter in own:
             size = LONG if letter == "T" else LARGE
-            yield f"{letter} = {size}", names_of_axes.resized(axes, names, case, letter, size)
+            arguments = names_of_axes.resized(axes, names, case, letter, size)
+            yield f"{letter} = {size}", Kind.SIZE, arguments
 
 
 def _other_numbers(case: tuple, names: Sequence[str], axes: Mapping) -> Iterator:
@@ -141,7 +231,8 @@ def _other_numbers(case: tuple, names: Sequence[str], axes: Mapping) -> Iterator
             others = (1.0, value / 10, value / 50, value / 1000)
         for other in others:
             if other != value:
-                yield f"{name} = {other:g}", (*case[:i], other, *case[i + 1 :])
+                kind = Kind.SIZE if other == LONG else Kind.NUMBER
+                yield f"{name} = {other:g}", kind, (*case[:i], other, *case[i + 1 :])
 
 
 def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
@@ -155,14 +246,19 @@ def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
         pairs = zip(names, case, strict=False)
         return tuple(change(a) if name in data else a for name, a in pairs)
 
-    yield f"numbers 1000 times as large in {written}", changed(lambda z: z * 1000)
-    yield f"numbers a millionth as large in {written}", changed(lambda z: z * 1e-6)
-    yield f"whole numbers, 0 among them, in {written}", changed(torch.round)
-    yield f"only zeros in {written}", changed(torch.zeros_like)
-    yield f"-inf in some places of {written}", changed(_with_minus_inf)
-    yield f"numbers around 100 in {written}", changed(lambda z: 100 + _normal(z))
+    changes: list[tuple[str, Kind, Callable[[Tensor], Tensor]]] = [
+        ("numbers 1000 times as large in", Kind.LARGE, lambda z: z * 1000),
+        ("numbers a millionth as large in", Kind.TINY, lambda z: z * 1e-6),
+        ("whole numbers, 0 among them, in", Kind.VALUES, torch.round),
+        ("only zeros in", Kind.VALUES, torch.zeros_like),
+        ("-inf in some places of", Kind.INFINITE, _with_minus_inf),
+        ("numbers around 100 in", Kind.AWAY_FROM_0, lambda z: 100 + _normal(z)),
+    ]
     if any((a < 0).any() for a in case if _is_float(a)):
-        yield f"numbers around -1000 in {written}", changed(lambda z: _normal(z) - 1000)
+        away = ("numbers around -1000 in", Kind.AWAY_FROM_0, lambda z: _normal(z) - 1000)
+        changes.append(away)
+    for told, kind, change in changes:
+        yield f"{told} {written}", kind, changed(change)
 
 
 def _with_minus_inf(z: Tensor) -> Tensor:
@@ -180,10 +276,10 @@ def _normal(z: Tensor) -> Tensor:
 
 
 def _other_layouts(case: tuple, names: Sequence[str]) -> Iterator:
-    yield "float64", tuple(map(_as_double, case))
+    yield "float64", Kind.DTYPE, tuple(map(_as_double, case))
     if any(isinstance(a, Tensor) and a.dim() > 1 for a in case):
         told = "tensors that are not contiguous (their numbers lie transposed in memory)"
-        yield told, tuple(map(_transposed_in_memory, case))
+        yield told, Kind.LAYOUT, tuple(map(_transposed_in_memory, case))
 
 
 def _transposed_in_memory(argument: Any) -> Any:

@@ -7,6 +7,7 @@ is recognised by what it does, however it is written.
 """
 
 import inspect
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -26,12 +27,17 @@ from helpers.lesson.calls import (
     call_again,
     gradients,
     is_number,
+    own_calls,
     steps,
 )
-from helpers.lesson.contracts import ContractInput, contract_inputs, fits
+from helpers.lesson.contracts import ContractInput, contract_inputs, fits, why_fragile
 from helpers.lesson.observations import observe
 from helpers.lesson.observations.trial import Trial
 from helpers.same import RTOL, close, same_conditions
+
+SECONDS = 2  # that a check may take: it tries fewer inputs with an answer that is slow
+FEW = 48  # tokens, and whatever else an axis counts, for such an answer
+MOST_NOTES = 2  # about a right answer
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,8 @@ class Verdict:
     observations
         For any other wrong answer: what experiments found out about it, the best first. The
         message begins with them.
+    notes
+        For a right answer: where it is fragile.
     """
 
     status: str
@@ -92,6 +100,7 @@ class Verdict:
     message: str
     details: str = ""
     observations: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ class Exercise:
         Known bugs of attention or of a block that are recognised, too, each with a function that
         makes it.
     accepted
-        Other right forms, which tests run.
+        Other right forms; an answer may give the numbers of any of them.
     properties
         Pairs of a name, such as "rows sum to 1", and a function of the output and the arguments
         that says whether it holds. Told to a learner whose answer is wrong.
@@ -141,6 +150,9 @@ class Exercise:
         Axes, such as "B T", over which an answer may not loop in Python.
     trained
         Whether gradients have to reach all arguments that are float tensors.
+    named
+        Inputs beyond the check inputs that the task names, as `ContractInput.told` has them: for
+        these, an answer that fails is not only fragile.
     """
 
     id: str
@@ -163,6 +175,7 @@ class Exercise:
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     no_loop_over: str = ""
     trained: bool = False
+    named: tuple[str, ...] = ()
     _remembered: dict[Callable, list[Outcome]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -186,20 +199,70 @@ class Exercise:
         problem = messages.not_callable(candidate, self.reference, self.inputs[0])
         if problem:
             return Verdict("failed", None, problem)
+        if self._smaller is not None and (seconds := self._seconds(candidate)) > SECONDS:
+            verdict = self._smaller.check(candidate)
+            if verdict.status != "passed":
+                return verdict
+            return replace(verdict, notes=(messages.fewer_inputs(seconds), *verdict.notes))
+        until = time.perf_counter() + SECONDS
         outcomes = self.run(candidate)
         if any(_is_stub(outcome.error) for outcome in outcomes):
             return Verdict("not attempted", None, messages.not_attempted(candidate))
-        expected = self.remembered(self.reference)
-        problems = [
-            self._problem(candidate, got, wanted.value)
-            for got, wanted in zip(outcomes, expected, strict=True)
-        ]
+        problems = self._problems(candidate, outcomes, self.reference)
+        for form in self.accepted if any(problems) else ():
+            if not any(of_form := self._problems(candidate, outcomes, form)):
+                problems = of_form
         if any(problems):
             return self._failure(candidate, outcomes, problems)
-        problem = self._broken_requirement(candidate, outcomes) or self._beyond(candidate)
+        problem, notes = self._broken_requirement(candidate, outcomes), ()
+        if not problem:
+            problem, notes = self._beyond(candidate, until)
         if problem:
             return Verdict("failed", None, problem, observations=(problem.split("\n")[0],))
-        return Verdict("passed", None, self.checked)
+        return Verdict("passed", None, self.checked, notes=notes)
+
+    def _problems(self, candidate: Callable, outcomes: list[Outcome], right: Callable) -> list[str]:
+        """What is wrong on each check input, compared with a right form; "" where nothing is."""
+        return [
+            self._problem(candidate, got, wanted.value)
+            for got, wanted in zip(outcomes, self.remembered(right), strict=True)
+        ]
+
+    def _seconds(self, candidate: Callable) -> float:
+        """How long all check inputs may take, if the time grows as the square of a size."""
+        small, seconds = self._smaller.inputs[0], []
+        for _ in range(2):  # the first call finds PyTorch cold
+            start = time.perf_counter()
+            call(candidate, small, self._argument_names(), self.several)
+            seconds.append(time.perf_counter() - start)
+        ratio = max(
+            mine.numel() / few.numel()
+            for mine, few in zip(self.inputs[0], small, strict=True)
+            if isinstance(mine, Tensor)
+        )
+        return min(seconds) * ratio**2 * len(self.inputs)
+
+    @cached_property
+    def _smaller(self) -> "Exercise | None":
+        """The same exercise with few tokens, for answers that take long; None if it has few."""
+        names = self._argument_names()
+        letters = names_of_axes.all_letters(self.axes)
+
+        def smaller() -> list[tuple]:
+            cases = self.cases()
+            for letter in letters:
+                cases = [
+                    names_of_axes.cut(self.axes, names, case, letter, FEW)
+                    if names_of_axes.sizes(self.axes, names, case).get(letter, 0) > FEW
+                    else case
+                    for case in cases
+                ]
+            return cases
+
+        sizes = [
+            self._sizes(arguments).get(letter, 0) for arguments in self.inputs for letter in letters
+        ]
+        return replace(self, cases=smaller) if max(sizes, default=0) > FEW else None
 
     def _failure(
         self, candidate: Callable, outcomes: list[Outcome], problems: list[str]
@@ -214,7 +277,8 @@ class Exercise:
         forbidden = messages.forbidden_call(self.without) if self._forbidden(outcomes[case]) else ""
         problem = problems[case].removesuffix(forbidden)
         if not problem:  # all numbers are right, so far
-            also = self._beyond(candidate)
+            also, _ = self._beyond(candidate, time.perf_counter() + SECONDS)
+            forbidden = messages.right_but_forbidden(forbidden)
             told = (forbidden, *filter(None, [also.split("\n")[0]]))
             return Verdict(
                 "failed", None, "\n".join(filter(None, [forbidden, also])), observations=told
@@ -261,7 +325,8 @@ class Exercise:
                 return messages.missing_call(what, names)
         for letter in self.no_loop_over.split():
             if counts := self._loops(candidate, letter):
-                return messages.loops(names_of_axes.noun(letter), letter, counts)
+                called = own_calls(candidate, self.inputs[0])
+                return messages.loops(names_of_axes.noun(letter), letter, counts, called)
         return ""
 
     @cached_property
@@ -304,36 +369,54 @@ class Exercise:
         defaults = [p.default for p in inspect.signature(self.reference).parameters.values()]
         return [(*arguments, *defaults[len(arguments) :]) for arguments in self.inputs]
 
-    def _beyond(self, candidate: Callable) -> str:
-        """Say for which input of the contract, or which gradient, an answer is wrong."""
+    def _beyond(self, candidate: Callable, until: float) -> tuple[str, tuple[str, ...]]:
+        """Say for which input of the contract, or which gradient, an answer is wrong.
+
+        In the second place stands where it is only fragile. Inputs for which the time is over
+        (`until`, on the clock of `time.perf_counter`) are not tried.
+        """
         names, contract = self._argument_names(), self.contract
+        notes: dict[str, str] = {}
         with same_conditions():
             for wanted in contract:
+                if time.perf_counter() > until:
+                    break
                 # It was seen to change nothing, or it would not have come so far.
                 got = call_again(
                     candidate, wanted.arguments, names, self.several, share_modules=True
                 )
-                if not fits(wanted, got):
+                if fits(wanted, got):
+                    continue
+                reason = why_fragile(wanted, got, candidate, self.reference, self.several)
+                if not reason or wanted.told in self.named:
                     problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
                     shown = messages.inputs(names, wanted.arguments)
-                    return messages.right_but(wanted.told, problem, shown)
-        return self._wrong_gradient(candidate) if self.trained else ""
+                    return messages.right_but(wanted.told, problem, shown), ()
+                note = messages.fragile(
+                    wanted.told, reason, got.error, got.value, wanted.expected.value
+                )
+                notes.setdefault(messages.REASONS[reason], note)
+        problem, note = self._wrong_gradient(candidate) if self.trained else ("", "")
+        return problem, (*list(notes.values())[:MOST_NOTES], *filter(None, [note]))
 
-    def _wrong_gradient(self, candidate: Callable) -> str:
+    def _wrong_gradient(self, candidate: Callable) -> tuple[str, str]:
+        """What is wrong with the gradients, or why it is only fragile."""
         arguments = self._full_inputs[0]
         pairs = zip(self._argument_names(), arguments, strict=True)
         floats = [n for n, a in pairs if isinstance(a, Tensor) and a.is_floating_point()]
         try:
             mine = gradients(candidate, arguments, self.several)
         except Exception as error:
-            return messages.raised_with_gradients(error, candidate)
+            if "modified by an inplace operation" in str(error):
+                return "", messages.backward_in_place()
+            return messages.raised_with_gradients(error, candidate), ""
         right = gradients(self.reference, arguments, self.several)
         for name, got, wanted in zip(floats, mine, right, strict=True):
             if wanted is None:
                 continue
             if got is None or not close(got, wanted, 1e-4, 1e-3).all():
-                return messages.wrong_gradient(name, got is None, candidate)
-        return ""
+                return messages.wrong_gradient(name, got is None, candidate), ""
+        return "", ""
 
     # ------------------------------------------------ running and comparing
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.numbers import joined, told_apart
+from helpers.numbers import joined, small, told_apart
 
 # Where a line of a traceback is not the learner's own.
 HELPERS = str(Path(__file__).resolve().parents[1])
@@ -23,6 +23,7 @@ TYPES = (
     "The two hold other types of numbers. Double is float64, as of NumPy or of float64 in torch; "
     "z.float() makes float32, torch.zeros_like(x) has the type of x."
 )
+RIGHT_BUT = "The numbers are right, but"
 # A part of what torch or Python says of a mistake that beginners make, and what to do about it.
 REMEDIES = {
     "must match the size of tensor": "Sizes line up from the right, and each must be equal or 1. "
@@ -166,6 +167,11 @@ def forbidden_call(word: str) -> str:
     return f"Your function calls {own}. Here you write it yourself."
 
 
+def right_but_forbidden(forbidden: str) -> str:
+    """Say the same where all numbers are right."""
+    return f"{RIGHT_BUT} {forbidden[0].lower()}{forbidden[1:]}"
+
+
 def nothing_returned() -> str:
     """Say that None came back."""
     return "Your function returned None. Is its `return` missing?"
@@ -263,6 +269,55 @@ def right_but(told: str, problem: str, shown_input: str) -> str:
     return message
 
 
+OVERFLOWS = "some number in between is too large for float32, as e to the power of 89 is"
+# Why a right answer is fragile for an unusual input, by what is unusual about it.
+REASONS = {
+    "numbers 1000 times as large": OVERFLOWS,
+    "numbers far away from 0": OVERFLOWS,
+    "many tokens, or another size": OVERFLOWS,
+    "a size of 1": "an axis of size 1 was dropped, as by squeeze, or stretched",
+    "another number of axes in front": "it counts on this number of axes; dim=-1 fits any",
+    "float64": "it makes float32 numbers itself; torch.ones(…, dtype=x.dtype) follows its input",
+    "not contiguous": "view needs numbers in their order in memory; reshape does not",
+    "-inf in some places": "inf - inf, inf / inf and 0 * inf are nan",
+    "numbers a millionth as large": "some small number is added, such as 1e-9, which counts there",
+    "rounding": "float32 keeps 7 digits, and few of them are left when large numbers that are "
+    "nearly equal are subtracted, as in E[x²] − m²; in float64 the same lines are right",
+}
+
+
+def fragile(told: str, reason: str, error: Exception | None, value: Any, expected: Any) -> str:
+    """Say for which input that the task does not name a right answer fails, and why."""
+    expected, head = torch.as_tensor(expected), f"One more thing: with {told}"
+    if error is not None:
+        text = _shorten(" ".join(str(error).split()), 120)
+        return f"{head} your function raises {type(error).__name__}{': ' + text if text else ''}."
+    if (value := torch.as_tensor(value)).shape != expected.shape:
+        what = f"your result has the shape {_shape(value)}, not {_shape(expected)}"
+    elif not value.isfinite().all():
+        what = f"{int((~value.isfinite()).sum())} of {value.numel()} numbers are nan or inf"
+    else:
+        far = (value.double() - expected.double()).abs().max().item()
+        what = f"your numbers are off by up to {small(far)}"
+    return f"{head} {what}, because {REASONS[reason]}."
+
+
+def backward_in_place() -> str:
+    """Say that a right answer cannot be trained."""
+    return (
+        "One more thing: in training, backpropagation would stop with an error, because numbers "
+        "that it needs are changed in place. z = z + y makes a new tensor, z += y changes z."
+    )
+
+
+def fewer_inputs(seconds: float) -> str:
+    """Say that a slow answer was tried on smaller inputs."""
+    return (
+        f"One more thing: for all its inputs your function would take about {seconds:.0f} s, so "
+        "smaller ones were tried. A matrix product in the place of a loop in Python takes less."
+    )
+
+
 def property_missing(name: str, atol: float) -> str:
     """Say that the numbers are near enough, and still lack something."""
     return f"Every number is within {atol:g} of the right one, but this does not hold: {name}."
@@ -271,17 +326,21 @@ def property_missing(name: str, atol: float) -> str:
 def missing_call(what: str, names: Sequence[str]) -> str:
     """Say that a step that the task asks for is not there."""
     return (
-        f"The numbers are right, but the task asks for a {what}, and your function calls none of "
+        f"{RIGHT_BUT} the task asks for a {what}, and your function calls none of "
         f"{', '.join(names[:4])}."
     )
 
 
-def loops(noun: str, letter: str, counts: Sequence[tuple[int, int]]) -> str:
-    """Say that Python works longer along an axis, so that there is a loop over it."""
+def loops(noun: str, letter: str, counts: Sequence[tuple[int, int]], called: Sequence[str]) -> str:
+    """Say that Python works longer along an axis, so that there is a loop over it.
+
+    `called` names the functions that were called, such as the answer of an earlier exercise.
+    """
     (few, a), (many, b) = counts
+    through = f"calls {joined(list(called))}, which loops" if called else "loops"
     return (
-        f"The numbers are right, but your function loops over the {noun}s in Python, and the "
-        f"task asks for a way without a loop. (With {letter} = {many} in the place of {few}, "
+        f"{RIGHT_BUT} your function {through} over the {noun}s in Python, and the "
+        f"task asks for a way without this loop. (With {letter} = {many} in the place of {few}, "
         f"{b / a:.1f} times as many lines of Python run.)"
     )
 
@@ -292,13 +351,13 @@ CUTS = (".detach(", ".data", "no_grad", ".item(", ".tolist(", ".numpy(", "torch.
 def raised_with_gradients(error: Exception, candidate: Callable) -> str:
     """Say that the numbers are right, and that it raises where gradients are wanted."""
     told = raised(error, candidate).replace("Your function raised", "there your function raised", 1)
-    return f"The numbers are right, but in training the inputs ask for gradients, and {told}"
+    return f"{RIGHT_BUT} in training the inputs ask for gradients, and {told}"
 
 
 def wrong_gradient(name: str, none: bool, candidate: Callable) -> str:
     """Say which argument gets no gradient, or a wrong one, and what in the code may be why."""
     what = f"no gradient reaches `{name}`" if none else f"the gradient of `{name}` is not"
-    message = f"The numbers are right, but {what}, so training would go wrong."
+    message = f"{RIGHT_BUT} {what}, so training would go wrong."
     found = next((cut for cut in CUTS if cut in _source(candidate)), "")
     return f"{message}\n`{found.strip('.(')}` in your code may cut it off." if found else message
 
@@ -368,6 +427,14 @@ def _right_numbers(right: Tensor) -> str:
         names = [f"{names[0]} to {names[-1]}"]
     listed = " and ".join(names) if len(names) < 3 else ", ".join(names)
     return f"{message}, all of {listed} among them." if names else f"{message}."
+
+
+def broken_experiment(name: str, error: Exception) -> str:
+    """Say that we could not find out something, which is our fault."""
+    return (
+        f"(One of our experiments with your answer broke: {name}, {type(error).__name__}: {error}. "
+        "That is a fault of these notebooks; please report it.)"
+    )
 
 
 # ---------------------------------------------------------------- what a value is

@@ -10,21 +10,22 @@ from typing import NamedTuple
 
 
 class WrongAnswer(NamedTuple):
-    """A function that answers an exercise wrongly, and its cause in a few words."""
+    """A function that answers an exercise wrongly: how, or the name of the mistake."""
 
     exercise: str
     what: str
+    named: str
     function: Callable
 
 
 WRONG: list[WrongAnswer] = []
 
 
-def wrong(exercise: str, what: str) -> Callable[[Callable], Callable]:
-    """Keep the function below as a wrong answer to an exercise."""
+def wrong(exercise: str, what: str = "", *, named: str = "") -> Callable[[Callable], Callable]:
+    """Keep the function below as a wrong answer, which gets this name, or else an observation."""
 
     def keep(function: Callable) -> Callable:
-        WRONG.append(WrongAnswer(exercise, what, function))
+        WRONG.append(WrongAnswer(exercise, what or named, named, function))
         return function
 
     return keep

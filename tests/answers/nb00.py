@@ -8,7 +8,7 @@ from tests.answers import wrong
 # ------------------------------------------------------------------ 00.1 the mean token
 
 
-@wrong("00.1", "averages over the sequences of the batch (axis 0) instead of over the tokens")
+@wrong("00.1", named="mean over the batch")
 def mean_of_the_sequences(x):
     return x.mean(dim=0)
 
@@ -18,12 +18,12 @@ def middle_token(x):
     return x[:, x.shape[1] // 2]
 
 
-@wrong("00.1", "adds the tokens and forgets to divide by their number")
+@wrong("00.1", named="sum instead of mean")
 def sum_of_tokens(x):
     return x.sum(dim=1)
 
 
-@wrong("00.1", "keepdim leaves the averaged axis in the shape: (B, 1, C)")
+@wrong("00.1", named="time axis kept")
 def mean_with_keepdim(x):
     return x.mean(dim=1, keepdim=True)
 
@@ -53,7 +53,7 @@ def loop_skips_first_token(x):
     return total / T
 
 
-@wrong("00.1", "averages the channels of each token (the last axis) instead of the tokens")
+@wrong("00.1", named="mean over the channels")
 def mean_of_the_channels(x):
     return x.mean(dim=-1)
 
@@ -63,7 +63,7 @@ def mean_of_both_ends(x):
     return (x[:, 0] + x[:, -1]) / 2
 
 
-@wrong("00.1", "averages over everything and returns one number")
+@wrong("00.1", named="mean over everything")
 def one_mean_for_all(x):
     return x.mean()
 
@@ -90,12 +90,12 @@ def first_channel_repeated(x):
 # ----------------------------------------------------------------- 00.2 rows sum to 1
 
 
-@wrong("00.2", "without keepdim the sums are lined up with the columns, not with the rows")
+@wrong("00.2", named="no keepdim")
 def sums_without_keepdim(a):
     return a / a.sum(dim=-1)
 
 
-@wrong("00.2", "dim=1 is the axis of a row only in a single matrix; in a batch it sums columns")
+@wrong("00.2", named="dim=1")
 def sums_over_axis_one(a):
     return a / a.sum(dim=1, keepdim=True)
 
@@ -124,7 +124,7 @@ def flattened_rows(a):
     return rows / rows.sum(dim=1, keepdim=True)
 
 
-@wrong("00.2", "divides by the largest number of the row, so the largest share is 1")
+@wrong("00.2", named="divided by the largest")
 def divided_by_row_maximum(a):
     return a / a.max(dim=-1, keepdim=True).values
 
@@ -166,18 +166,18 @@ def rounded_shares(a):
 # ------------------------------------------------------------ 00.3 swap the last two axes
 
 
-@wrong("00.3", "view changes the shape and keeps the reading order, so entries are mixed")
+@wrong("00.3", named="view or reshape instead of a swap")
 def swapped_by_view(x):
     B, R, S = x.shape
     return x.contiguous().view(B, S, R)
 
 
-@wrong("00.3", "counts the axes from 1 and swaps batch and rows")
+@wrong("00.3", named="the first two axes")
 def swapped_first_two(x):
     return x.transpose(0, 1)
 
 
-@wrong("00.3", "calls transpose and throws its result away: x itself is not changed by it")
+@wrong("00.3", named="nothing swapped")
 def transpose_not_kept(x):
     x.transpose(-2, -1)
     return x
@@ -201,7 +201,7 @@ def shape_restored(x):
     return x.transpose(1, 2).reshape(x.shape)
 
 
-@wrong("00.3", "stacks the swapped matrices along the last axis, so the batch ends up there")
+@wrong("00.3", named="all axes reversed")
 def batch_stacked_last(x):
     return torch.stack([matrix.T for matrix in x], dim=-1)
 
@@ -272,20 +272,15 @@ def total_not_reset(x):
     return torch.stack(out)
 
 
-@wrong("00.1", "squeeze also removes the batch or channel axis when its length is 1")
-def squeezed_mean(x):
-    return x.mean(dim=1, keepdim=True).squeeze()
-
-
 # ----------------------------------------------------------------- 00.2 rows sum to 1
 
 
-@wrong("00.2", "applies softmax, which takes exponentials first, instead of dividing by the sum")
+@wrong("00.2", named="softmax instead of a division")
 def softmax_of_rows(a):
     return torch.softmax(a, dim=-1)
 
 
-@wrong("00.2", "sums down the columns, so that columns and not rows sum to 1")
+@wrong("00.2", named="columns normalised")
 def columns_sum_to_one(a):
     return a / a.sum(dim=-2, keepdim=True)
 
@@ -312,7 +307,7 @@ def rows_then_columns(a):
 # ------------------------------------------------------------ 00.3 swap the last two axes
 
 
-@wrong("00.3", "reverses the order of all three axes")
+@wrong("00.3", named="all axes reversed")
 def all_axes_reversed(x):
     return x.permute(2, 1, 0)
 
@@ -391,7 +386,7 @@ def result_keeps_integer_type(a):
     return out.reshape(a.shape)
 
 
-@wrong("00.3", "swaps axes 0 and 1, as for a single matrix: the batch axis and the rows")
+@wrong("00.3", named="the first two axes")
 def swapaxes_of_a_matrix(x):
     return x.swapaxes(0, 1)
 
@@ -412,11 +407,6 @@ def written_into_a_copy(x):
     return out
 
 
-@wrong("00.3", "squeezes first, so every axis of length 1 (a batch of one, one row) is lost")
-def squeezed_first(x):
-    return x.squeeze().transpose(-2, -1)
-
-
 @wrong("00.3", "joins the swapped matrices along the rows with cat, so the batch axis is gone")
 def joined_with_cat(x):
     return torch.cat([matrix.T for matrix in x])
@@ -425,7 +415,7 @@ def joined_with_cat(x):
 # ------------------------------------------------------- a third set, opened last
 
 
-@wrong("00.1", "averages over the sequences of the batch instead of over the tokens")
+@wrong("00.1", named="mean over the batch")
 def mean_of_the_texts(x):
     return x.mean(dim=0)
 
@@ -458,7 +448,7 @@ def sum_from_token_one(x):
     return total / T
 
 
-@wrong("00.2", "names axis 1, which counts the columns in a single matrix but the rows in a batch")
+@wrong("00.2", named="dim=1")
 def sum_over_axis_one(a):
     return a / a.sum(dim=1, keepdim=True)
 
@@ -495,12 +485,12 @@ def loop_over_the_first_axis(a):
     return torch.stack(rows)
 
 
-@wrong("00.3", "swaps the first two axes instead of the last two")
+@wrong("00.3", named="the first two axes")
 def swap_first_two(x):
     return x.transpose(0, 1)
 
 
-@wrong("00.3", "keeps the reading order of the numbers and only breaks the lines elsewhere")
+@wrong("00.3", named="view or reshape instead of a swap")
 def reshape_to_swapped(x):
     B, R, S = x.shape
     return x.reshape(B, S, R)
@@ -538,7 +528,7 @@ def only_if_the_shape_changes(x):
 # ------------------------------------------------------- a fourth set, opened last
 
 
-@wrong("00.1", "the pooling function averages the last axis, so it averages channels, not tokens")
+@wrong("00.1", named="mean over the channels")
 def mean_by_pooling_the_last_axis(x):
     return F.adaptive_avg_pool1d(x, 1).squeeze(-1)
 
@@ -560,11 +550,6 @@ def mean_updated_by_halving(x):
     for t in range(1, x.shape[1]):
         mean = (mean + x[:, t]) / 2
     return mean
-
-
-@wrong("00.1", "squeeze removes every axis of length 1, also that of the batch or the channels")
-def mean_then_squeezed(x):
-    return x.mean(dim=1, keepdim=True).squeeze()
 
 
 @wrong("00.2", "adds the axis for the sums at place 1, which is the last axis for one matrix only")
@@ -604,7 +589,7 @@ def swap_by_turning(x):
     return torch.rot90(x, 1, dims=(1, 2))
 
 
-@wrong("00.3", "reverses the order of all three axes, so the batch axis moves to the end")
+@wrong("00.3", named="all axes reversed")
 def swap_by_reversing_all_axes(x):
     return x.permute(*range(x.dim() - 1, -1, -1))
 
@@ -616,11 +601,6 @@ def swap_entries_in_pairs(x):
         for s in range(r):
             out[:, r, s], out[:, s, r] = out[:, s, r], out[:, r, s]
     return out
-
-
-@wrong("00.3", "squeezes first, so axes of length 1 are lost, for example a batch of one")
-def swap_after_squeeze(x):
-    return x.squeeze().transpose(-2, -1)
 
 
 @wrong("00.3", "returns square matrices as they are, as if only the shape had to change")
@@ -697,7 +677,7 @@ def swapped_entry_by_entry(x):
     return out
 
 
-@wrong("00.3", "stacks the transposed matrices along the last axis, so the batch axis ends up last")
+@wrong("00.3", named="all axes reversed")
 def transposes_stacked_last(x):
     return torch.stack([matrix.t() for matrix in x], dim=-1)
 
@@ -708,15 +688,10 @@ def strides_by_hand(x):
     return x.as_strided((B, S, R), (R * S, 1, S))
 
 
-@wrong("00.3", "squeezes first, so axes of length 1 are lost")
-def squeezed_and_transposed(x):
-    return x.squeeze().transpose(-1, -2)
-
-
 # One for each mistake that no answer above makes.
 
 
-@wrong("00.2", "adds up the parts of the first axis and divides by that")
+@wrong("00.2", named="dim=0")
 def parts_of_the_first_axis_added(a):
     total = 0
     for part in a:
@@ -724,6 +699,6 @@ def parts_of_the_first_axis_added(a):
     return a / total
 
 
-@wrong("00.2", "has one sum for all rows, that of every entry")
+@wrong("00.2", named="divided by the grand total")
 def one_number_divides_all(a):
     return a / sum(a.flatten().tolist())

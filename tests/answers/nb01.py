@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from tests.answers import wrong
 
 
-@wrong("01.1", "the loop over positions starts at 1, so output 0 is never written and stays 0")
+@wrong("01.1", named="position 0 left out")
 def loop_starts_at_one(x):
     B, T, C = x.shape
     out = torch.zeros(B, T, C)
@@ -16,7 +16,7 @@ def loop_starts_at_one(x):
     return out
 
 
-@wrong("01.1", "the slice ends before token t, so each token is missing from its own mean")
+@wrong("01.1", named="the token forgets itself, but for token 0")
 def first_token_kept_then_slice_too_short(x):
     B, T, C = x.shape
     out = torch.zeros(B, T, C)
@@ -36,7 +36,7 @@ def sum_divided_by_t(x):
     return out
 
 
-@wrong("01.1", "mean() has no dim, so it averages the channels together with the tokens")
+@wrong("01.1", named="channels mixed")
 def one_mean_for_all_channels(x):
     B, T, C = x.shape
     out = torch.zeros(B, T, C)
@@ -67,7 +67,7 @@ def means_written_over_the_tokens(x):
     return out
 
 
-@wrong("01.1", "the return stands inside the outer loop, so only sequence 0 is computed")
+@wrong("01.1", named="returned after the first sequence")
 def returned_after_first_sequence(x):
     B, T, C = x.shape
     out = torch.zeros(B, T, C)
@@ -130,9 +130,7 @@ def channels_taken_for_positions(x):
     return out
 
 
-@wrong(
-    "01.1", "averages over dim=1, which counts channels once b is chosen, so the shapes do not fit"
-)
+@wrong("01.1", named="mean over the channels")
 def axis_counted_as_if_batch_were_there(x):
     B, T, C = x.shape
     out = torch.zeros(B, T, C)
@@ -164,7 +162,7 @@ def shape_repaired_with_view(x):
     return torch.stack(outputs).view(B, T, C)
 
 
-@wrong("01.2", "averages over the sequences as well as the tokens, so all sequences get one output")
+@wrong("01.2", named="sequences mixed")
 def one_mean_for_the_whole_batch(x):
     B, T, C = x.shape
     out = torch.zeros(B, T, C)
@@ -173,7 +171,7 @@ def one_mean_for_the_whole_batch(x):
     return out
 
 
-@wrong("01.2", "loops to len(x), which is B and not T")
+@wrong("01.2", named="looped over B positions")
 def loop_as_long_as_the_batch(x):
     out = torch.zeros_like(x)
     for t in range(len(x)):
@@ -216,7 +214,7 @@ def one_step_too_many(x):
     return torch.stack(means, dim=1)
 
 
-@wrong("01.2", "counts t from 1 and still slices to t + 1, so every output uses the next token too")
+@wrong("01.2", named="one token too many")
 def counted_from_one_sliced_from_zero(x):
     T = x.shape[1]
     return torch.stack([x[:, : t + 1].mean(dim=1) for t in range(1, T + 1)], dim=1)
@@ -243,19 +241,19 @@ def first_channel_only(x):
     return torch.stack([x[:, : t + 1, 0].mean(dim=1) for t in range(x.shape[1])], dim=1)
 
 
-@wrong("01.3", "the running sums go along dim=0, so they add up sequences, not tokens")
+@wrong("01.3", named="running sum over the batch, divided over time")
 def sums_along_the_sequences(x):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
     return x.cumsum(dim=0) / counts
 
 
-@wrong("01.3", "the counts begin at 0, so each sum is divided by one too few, and the first by 0")
+@wrong("01.3", named="counts from 0")
 def counts_begin_at_zero(x):
     counts = torch.arange(x.shape[1]).view(1, -1, 1)
     return x.cumsum(dim=1) / counts
 
 
-@wrong("01.3", "the counts (T,) lack an axis for the channels, so broadcasting lines T up with C")
+@wrong("01.3", named="counts along the channels")
 def counts_meet_the_channels(x):
     return x.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)
 
@@ -285,7 +283,7 @@ def not_swapped_back(x):
     return by_channel.cumsum(dim=-1) / torch.arange(1, x.shape[1] + 1)
 
 
-@wrong("01.3", "the result of div is not kept, so the sums are returned undivided")
+@wrong("01.3", named="not divided")
 def division_thrown_away(x):
     sums = torch.cumsum(x, dim=1)
     counts = torch.arange(1, x.shape[1] + 1).view(-1, 1)
@@ -305,14 +303,14 @@ def counts_summed_too(x):
     return x.cumsum(dim=1) / counts[None, :, None]
 
 
-@wrong("01.3", "the pooling counts the padding as tokens, so every sum is divided by T")
+@wrong("01.3", named="divided by T")
 def pooled_with_padding(x):
     T = x.shape[1]
     padded = F.pad(x.transpose(1, 2), (T - 1, 0))
     return F.avg_pool1d(padded, kernel_size=T, stride=1).transpose(1, 2)
 
 
-@wrong("01.3", "puts a 0 in front of the sums, so each output is without its own token")
+@wrong("01.3", named="the token forgets itself, and output 0 is 0")
 def sums_with_leading_zero(x):
     B, T, C = x.shape
     sums = torch.cat([torch.zeros(B, 1, C), x.cumsum(dim=1)], dim=1)[:, :T]
@@ -344,7 +342,7 @@ def one_long_list_of_outputs(x):
     return torch.stack(outputs)
 
 
-@wrong("01.1", "divides by the number of tokens that are not 0, so a token of 0 is not counted")
+@wrong("01.1", named="tokens of zeros not counted")
 def zeros_not_counted(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -383,19 +381,13 @@ def slice_on_the_first_axis(x):
     return out
 
 
-@wrong("01.2", "squeeze() at the end removes every axis of length 1, such as B when B = 1")
-def squeezed_to_be_safe(x):
-    means = [x[:, : t + 1].mean(dim=1, keepdim=True) for t in range(x.shape[1])]
-    return torch.cat(means, dim=1).squeeze()
-
-
 @wrong("01.2", "range(1, T) leaves out the last mean, so there are only T - 1 outputs")
 def last_mean_missing(x):
     T = x.shape[1]
     return torch.stack([x[:, :t].mean(dim=1) for t in range(1, T)], dim=1)
 
 
-@wrong("01.2", "divides every sum by T, not by the t + 1 tokens that are in it")
+@wrong("01.2", named="divided by T")
 def always_divided_by_all_tokens(x):
     T = x.shape[1]
     sums = [x[:, : t + 1].sum(dim=1) for t in range(T)]
@@ -409,7 +401,7 @@ def only_sequence_zero_returned(x):
     return tokens.cumsum(dim=0) / counts
 
 
-@wrong("01.3", "the running sums go along the last axis, the channels, instead of the tokens")
+@wrong("01.3", named="running sum over the channels, divided over time")
 def sums_along_the_channels(x):
     T = x.shape[1]
     return torch.cumsum(x, dim=-1) / torch.arange(1, T + 1).reshape(T, 1)
@@ -443,7 +435,7 @@ def means_written_into_x(x):
     return out
 
 
-@wrong("01.1", "returns inside the loop over sequences, so it computes only the first one")
+@wrong("01.1", named="returned after the first sequence")
 def returns_too_early(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -471,7 +463,7 @@ def divided_by_t(x):
     return out
 
 
-@wrong("01.1", "takes the mean without an axis, so it averages over the channels too")
+@wrong("01.1", named="channels mixed")
 def mean_over_everything_seen(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -504,7 +496,7 @@ def old_mean_not_shrunk(x):
     return out
 
 
-@wrong("01.2", "writes each mean to positions 0 to t, so it overwrites earlier outputs")
+@wrong("01.2", named="sees everything")
 def earlier_outputs_overwritten(x):
     out = torch.zeros_like(x)
     for t in range(x.shape[1]):
@@ -512,7 +504,7 @@ def earlier_outputs_overwritten(x):
     return out
 
 
-@wrong("01.2", "averages over the sequences as well as the tokens, so the batch is mixed")
+@wrong("01.2", named="sequences mixed")
 def averaged_over_the_batch_too(x):
     out = torch.zeros_like(x)
     for t in range(x.shape[1]):
@@ -548,7 +540,7 @@ def counts_of_sequences(x):
 # ------------------------------------------------------- a third set, opened last
 
 
-@wrong("01.1", "leaves token t out of its own mean (only output 0 has its own token)")
+@wrong("01.1", named="the token forgets itself, but for token 0")
 def mean_of_those_before(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -558,7 +550,7 @@ def mean_of_those_before(x):
     return out
 
 
-@wrong("01.1", "takes the mean without dim, so it also averages over the channels")
+@wrong("01.1", named="channels mixed")
 def mean_without_dim(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -567,7 +559,7 @@ def mean_without_dim(x):
     return out
 
 
-@wrong("01.1", "the return stands inside the outer loop, so only sequence 0 is computed")
+@wrong("01.1", named="returned after the first sequence")
 def return_too_early(x):
     B, T, _ = x.shape
     out = torch.zeros_like(x)
@@ -608,7 +600,7 @@ def two_channels_by_hand(x):
     return out
 
 
-@wrong("01.2", "averages over the sequences too, so all sequences get the same outputs")
+@wrong("01.2", named="sequences mixed")
 def sequences_averaged_too(x):
     out = torch.zeros_like(x)
     for t in range(x.shape[1]):
@@ -634,16 +626,6 @@ def update_with_too_large_a_step(x):
     return torch.stack(means, dim=1)
 
 
-@wrong(
-    "01.2", "removes every axis of length 1 at the end, also that of a single sequence or channel"
-)
-def squeezed_at_the_end(x):
-    means = []
-    for t in range(x.shape[1]):
-        means.append(x[:, : t + 1].mean(dim=1, keepdim=True))
-    return torch.cat(means, dim=1).squeeze()
-
-
 @wrong("01.3", "puts all sequences behind each other, so the sums run on from one to the next")
 def one_long_sequence(x):
     B, T, C = x.shape
@@ -651,7 +633,7 @@ def one_long_sequence(x):
     return sums / torch.arange(1, T + 1)[:, None]
 
 
-@wrong("01.3", "the running sums go over the sequences (axis 0) and not over the tokens")
+@wrong("01.3", named="running sum over the batch, divided over time")
 def running_over_the_batch(x):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
     return x.cumsum(dim=0) / counts
@@ -671,7 +653,7 @@ def loop_with_a_sum_carried_over(x):
     return out
 
 
-@wrong("01.1", "mean() without dim averages the channels, too")
+@wrong("01.1", named="channels mixed")
 def loop_with_mean_of_all_channels(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -698,7 +680,7 @@ def loop_of_the_size_of_the_toy(x):
     return out
 
 
-@wrong("01.1", "averages only the tokens before t, without token t itself (except at t = 0)")
+@wrong("01.1", named="the token forgets itself, but for token 0")
 def loop_over_the_strict_past(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -714,7 +696,7 @@ def one_loop_stacked_then_viewed(x):
     return torch.stack(means).view(x.shape)
 
 
-@wrong("01.2", "averages over the sequences of the batch as well as over the tokens")
+@wrong("01.2", named="sequences mixed")
 def one_loop_over_batch_and_tokens(x):
     out = torch.zeros_like(x)
     for t in range(x.shape[1]):
@@ -765,7 +747,7 @@ def running_sums_without_the_own_token(x):
     return before / torch.arange(1, x.shape[1] + 1)[:, None]
 
 
-@wrong("01.3", "pads the start with zeros and pools: every sum is divided by T, not by t + 1")
+@wrong("01.3", named="divided by T")
 def running_means_by_pooling(x):
     T = x.shape[1]
     padded = F.pad(x.transpose(1, 2), (T - 1, 0))
@@ -815,7 +797,7 @@ def at_most_eight_tokens(x):
     return out
 
 
-@wrong("01.1", "starts the loop over positions at 1, so output 0 stays 0")
+@wrong("01.1", named="position 0 left out")
 def first_output_skipped(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -832,7 +814,7 @@ def stacked_last_then_reshaped(x):
     return torch.stack(means, dim=-1).reshape(x.shape)
 
 
-@wrong("01.2", "averages over the sequences too, so the texts of the batch are mixed")
+@wrong("01.2", named="sequences mixed")
 def mean_over_batch_and_time(x):
     out = torch.zeros_like(x)
     for t in range(x.shape[1]):
@@ -840,7 +822,7 @@ def mean_over_batch_and_time(x):
     return out
 
 
-@wrong("01.2", "loops over len(x), which is the number of sequences, not of positions")
+@wrong("01.2", named="looped over B positions")
 def loop_over_len(x):
     out = torch.zeros_like(x)
     for t in range(len(x)):
@@ -897,7 +879,7 @@ def log_mean_exp(x):
 # One for each mistake that no answer above makes.
 
 
-@wrong("01.1", "adds up the tokens before t and divides by t")
+@wrong("01.1", named="the token forgets itself")
 def tokens_before_in_a_third_loop(x):
     B, T, C = x.shape
     out = torch.zeros_like(x)
@@ -910,7 +892,7 @@ def tokens_before_in_a_third_loop(x):
     return out
 
 
-@wrong("01.1", "gives each token a T-th of a share, however many tokens there are")
+@wrong("01.1", named="divided by T")
 def shares_of_one_in_T(x):
     T = x.shape[1]
     out = torch.zeros_like(x)
@@ -920,7 +902,7 @@ def shares_of_one_in_T(x):
     return out
 
 
-@wrong("01.1", "adds token t to the total after the output is written")
+@wrong("01.1", named="the token forgets itself, and output 0 is 0")
 def total_added_too_late(x):
     B, T, C = x.shape
     out = torch.zeros_like(x)
@@ -932,7 +914,7 @@ def total_added_too_late(x):
     return out
 
 
-@wrong("01.1", "adds token t to the output before it, and never divides")
+@wrong("01.1", named="not divided")
 def each_output_adds_to_the_last(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -942,7 +924,7 @@ def each_output_adds_to_the_last(x):
     return out
 
 
-@wrong("01.1", "takes the position for the number of tokens")
+@wrong("01.1", named="divided by t")
 def position_as_the_count(x):
     B, T, C = x.shape
     out = torch.zeros_like(x)
@@ -954,7 +936,7 @@ def position_as_the_count(x):
     return out
 
 
-@wrong("01.1", "adds up the tokens of all sequences and divides by how many")
+@wrong("01.1", named="sequences mixed")
 def tokens_of_every_sequence(x):
     B, T, _ = x.shape
     out = torch.zeros_like(x)
@@ -964,7 +946,7 @@ def tokens_of_every_sequence(x):
     return out
 
 
-@wrong("01.1", "adds up from the last token backwards")
+@wrong("01.1", named="future instead of past")
 def total_from_the_end(x):
     B, T, C = x.shape
     out = torch.zeros_like(x)
@@ -976,7 +958,7 @@ def total_from_the_end(x):
     return out
 
 
-@wrong("01.1", "takes the mean of the whole sequence at every position")
+@wrong("01.1", named="sees everything")
 def whole_sequence_each_time(x):
     out = torch.zeros_like(x)
     for b, sequence in enumerate(x):
@@ -985,7 +967,7 @@ def whole_sequence_each_time(x):
     return out
 
 
-@wrong("01.1", "returns within the inner loop")
+@wrong("01.1", named="returned after the first position")
 def returned_within_both_loops(x):
     out = torch.zeros_like(x)
     for b in range(x.shape[0]):
@@ -996,7 +978,7 @@ def returned_within_both_loops(x):
             return out
 
 
-@wrong("01.1", "takes every token whose neighbour on the left is seen")
+@wrong("01.1", named="one token too many")
 def next_token_seen(x):
     B, T, _ = x.shape
     out = torch.zeros_like(x)
@@ -1007,7 +989,7 @@ def next_token_seen(x):
     return out
 
 
-@wrong("01.2", "takes the first t tokens and divides by t")
+@wrong("01.2", named="the token forgets itself")
 def narrowed_to_t_tokens(x):
     out = torch.zeros_like(x)
     for t in range(x.shape[1]):
@@ -1015,7 +997,7 @@ def narrowed_to_t_tokens(x):
     return out
 
 
-@wrong("01.2", "adds up the sequences, not the tokens")
+@wrong("01.2", named="mean over the batch axis")
 def sequences_added_up(x):
     B, T, _ = x.shape
     out = torch.zeros_like(x)
@@ -1024,7 +1006,7 @@ def sequences_added_up(x):
     return out
 
 
-@wrong("01.2", "adds up the channels, not the tokens")
+@wrong("01.2", named="mean over the channels")
 def channels_added_up(x):
     _, T, C = x.shape
     out = torch.zeros_like(x)
@@ -1033,7 +1015,7 @@ def channels_added_up(x):
     return out
 
 
-@wrong("01.2", "forgets the colon of the batch in the slice")
+@wrong("01.2", named="sliced along the batch")
 def colon_of_the_batch_forgotten(x):
     out = torch.zeros_like(x)
     for t in range(x.shape[1]):
@@ -1042,7 +1024,7 @@ def colon_of_the_batch_forgotten(x):
     return out
 
 
-@wrong("01.2", "hands out the mean so far before the new token is in it, but for the first")
+@wrong("01.2", named="the token forgets itself, but for token 0")
 def mean_so_far_without_the_new_token(x):
     total, outputs = x[:, 0], [x[:, 0]]
     for t in range(1, x.shape[1]):
@@ -1051,7 +1033,7 @@ def mean_so_far_without_the_new_token(x):
     return torch.stack(outputs, dim=1)
 
 
-@wrong("01.2", "hands out the mean so far before the new token is in it, and 0 for the first")
+@wrong("01.2", named="the token forgets itself, and output 0 is 0")
 def mean_so_far_from_zeros(x):
     mean, outputs = torch.zeros_like(x[:, 0]), []
     for t in range(x.shape[1]):
@@ -1060,7 +1042,7 @@ def mean_so_far_from_zeros(x):
     return torch.stack(outputs, dim=1)
 
 
-@wrong("01.2", "counts a token only where one of its channels is not 0")
+@wrong("01.2", named="tokens of zeros not counted")
 def only_tokens_with_a_number_counted(x):
     out = torch.zeros_like(x)
     for t in range(x.shape[1]):
@@ -1069,7 +1051,7 @@ def only_tokens_with_a_number_counted(x):
     return out
 
 
-@wrong("01.2", "collects the running totals")
+@wrong("01.2", named="not divided")
 def running_totals_collected(x):
     total, totals = 0, []
     for token in x.unbind(dim=1):
@@ -1078,7 +1060,7 @@ def running_totals_collected(x):
     return torch.stack(totals, dim=1)
 
 
-@wrong("01.2", "returns within the loop")
+@wrong("01.2", named="returned after the first position")
 def returned_within_the_loop(x):
     out, total = torch.zeros_like(x), 0
     for t, token in enumerate(x.unbind(dim=1)):
@@ -1087,7 +1069,7 @@ def returned_within_the_loop(x):
         return out
 
 
-@wrong("01.2", "starts at position 1")
+@wrong("01.2", named="position 0 left out")
 def begun_at_position_one(x):
     out, total = torch.zeros_like(x), x[:, 0]
     for t in range(1, x.shape[1]):
@@ -1096,27 +1078,27 @@ def begun_at_position_one(x):
     return out
 
 
-@wrong("01.3", "multiplies with a triangle without its diagonal, but for the first cell")
+@wrong("01.3", named="the token forgets itself, but for token 0")
 def strict_triangle_with_a_first_cell(x):
     weights = torch.ones(x.shape[1], x.shape[1]).tril(-1)
     weights[0, 0] = 1
     return torch.einsum("ts,bsc->btc", weights / weights.sum(-1, keepdim=True), x)
 
 
-@wrong("01.3", "counts with a triangle the tokens that are not 0")
+@wrong("01.3", named="tokens of zeros not counted")
 def triangle_counts_what_is_not_zero(x):
     triangle = torch.ones(x.shape[1], x.shape[1]).tril()
     counted = (x.abs().amax(dim=-1, keepdim=True) > 0).float()
     return (triangle @ x) / (triangle @ counted)
 
 
-@wrong("01.3", "takes the batch for time, in the sums and in the counts")
+@wrong("01.3", named="running sum over the batch")
 def batch_taken_for_time(x):
     triangle = torch.ones(len(x), len(x)).tril()
     return torch.einsum("ab,btc->atc", triangle / triangle.sum(1, keepdim=True), x)
 
 
-@wrong("01.3", "takes the channels for time, in the sums and in the counts")
+@wrong("01.3", named="running sum over the channels")
 def channels_taken_for_time(x):
     triangle = torch.ones(x.shape[-1], x.shape[-1]).tril()
     return x @ (triangle / triangle.sum(1, keepdim=True)).T

@@ -7,7 +7,7 @@ import torch
 from tests.answers import wrong
 
 
-@wrong("02.1", "the row sums have lost their axis (no keepdim), so column j is divided by j + 1")
+@wrong("02.1", named="no keepdim")
 def row_sums_without_keepdim(x):
     T = x.shape[1]
     tril = torch.tril(torch.ones(T, T))
@@ -15,14 +15,14 @@ def row_sums_without_keepdim(x):
     return weights @ x
 
 
-@wrong("02.1", "divides by T before cutting off the future, so only the last row sums to 1")
+@wrong("02.1", named="divided by T")
 def divided_before_the_cut(x):
     T = x.shape[1]
     weights = torch.full((T, T), 1 / T)
     return torch.tril(weights) @ x
 
 
-@wrong("02.1", "the weights stand to the right of x, where they meet the channels: an error")
+@wrong("02.1", named="x @ weights")
 def weights_on_the_right(x):
     T = x.shape[1]
     W = torch.tril(torch.ones(T, T))
@@ -30,7 +30,7 @@ def weights_on_the_right(x):
     return x @ W
 
 
-@wrong("02.1", "multiplies from the right with W, not its transpose: output t uses later tokens")
+@wrong("02.1", named="weights transposed")
 def transposed_weights(x):
     T = x.shape[1]
     W = torch.tril(torch.ones(T, T))
@@ -53,7 +53,7 @@ def softmax_of_the_triangle(x):
     return weights @ x
 
 
-@wrong("02.1", "diagonal=1 keeps one diagonal too many, so each output also uses the next token")
+@wrong("02.1", named="one diagonal too many")
 def one_diagonal_too_many(x):
     T = x.shape[1]
     tril = torch.tril(torch.ones(T, T), diagonal=1)
@@ -108,7 +108,7 @@ def mm_with_a_batch(x):
     return torch.mm(W, x)
 
 
-@wrong("02.2", "reaches back width steps besides token t, so the window has width + 1 tokens")
+@wrong("02.2", named="one token too long")
 def window_one_too_wide(T, width):
     ones = torch.ones(T, T)
     window = torch.triu(torch.tril(ones), diagonal=-width)
@@ -123,13 +123,13 @@ def window_centred_on_t(T, width):
     return window / window.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.2", "divides every row by width, although the first rows have fewer tokens")
+@wrong("02.2", named="divided by the width")
 def always_divided_by_width(T, width):
     window = torch.tril(torch.ones(T, T)) - torch.tril(torch.ones(T, T), diagonal=-width)
     return window / width
 
 
-@wrong("02.2", "the row sums have lost their axis (no keepdim), so they divide the columns")
+@wrong("02.2", named="no keepdim")
 def window_sums_divide_columns(T, width):
     window = torch.ones(T, T).tril().triu(1 - width)
     return window / window.sum(dim=-1)
@@ -142,7 +142,7 @@ def first_tokens_for_everyone(T, width):
     return window / window.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.2", "cuts off only the tokens that are too old, so all later tokens are in the window")
+@wrong("02.2", named="future left in")
 def future_not_cut_off(T, width):
     i = torch.arange(T).unsqueeze(1)
     j = torch.arange(T).unsqueeze(0)
@@ -159,9 +159,7 @@ def blocks_instead_of_a_sliding_window(T, width):
     return same / same.sum(dim=-1, keepdim=True)
 
 
-@wrong(
-    "02.2", "the slice starts below 0 in the first rows, which counts from the end: they stay empty"
-)
+@wrong("02.2", named="first rows empty")
 def negative_start(T, width):
     weights = torch.zeros(T, T)
     for t in range(T):
@@ -219,7 +217,7 @@ def row_zero_counts_no_token(T, width):
     return weights
 
 
-@wrong("02.3", "the product runs from the first token on, so the oldest token gets the most weight")
+@wrong("02.3", named="counted from the start")
 def decays_from_the_start(T, decay):
     powers = torch.full((T, T), decay).cumprod(dim=1).tril()
     return powers / powers.sum(dim=-1, keepdim=True)
@@ -242,7 +240,7 @@ def decay_starts_one_step_late(T, decay):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.3", "uses the distance in both directions and cuts nothing off: later tokens get weight")
+@wrong("02.3", named="sees the future")
 def decay_in_both_directions(T, decay):
     position = torch.arange(T)
     distance = (position[:, None] - position[None, :]).abs()
@@ -250,7 +248,7 @@ def decay_in_both_directions(T, decay):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.3", "divides by the row sums first and cuts off the future afterwards: rows sum to less")
+@wrong("02.3", named="cut after normalising")
 def cut_after_dividing(T, decay):
     position = torch.arange(T)
     weights = decay ** (position[:, None] - position[None, :]).abs()
@@ -289,22 +287,11 @@ def exponential_moving_average(T, decay):
     return weights
 
 
-@wrong("02.3", "base and exponent are swapped: distance to the power of decay, which grows")
+@wrong("02.3", named="base and exponent exchanged")
 def distance_to_the_power_of_decay(T, decay):
     i = torch.arange(T, dtype=torch.float)
     weights = (i[:, None] - i[None, :]).clamp(min=0) ** decay
     weights = torch.tril(weights)
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong(
-    "02.3",
-    "the future has huge weights before it is multiplied by 0: for long texts inf * 0 is nan",
-)
-def infinite_future_times_zero(T, decay):
-    i = torch.arange(T).float()
-    weights = decay ** (i[:, None] - i[None, :])
-    weights = weights * torch.tril(torch.ones(T, T))
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
@@ -367,7 +354,7 @@ def matrix_over_the_batch(x):
     return torch.tensordot(W, x, dims=1)
 
 
-@wrong("02.2", "begins with the first full window, so the rows before it stay 0")
+@wrong("02.2", named="first rows empty")
 def only_full_windows(T, width):
     weights = torch.zeros(T, T)
     for t in range(width - 1, T):
@@ -441,13 +428,13 @@ def small_weights_dropped(T, decay):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("02.1", "divides every row of the triangle by T, not by the number of ones in the row")
+@wrong("02.1", named="divided by T")
 def triangle_divided_by_T(x):
     T = x.shape[1]
     return torch.tril(torch.ones(T, T)) / T @ x
 
 
-@wrong("02.1", "multiplies from the right with weights that it has not transposed")
+@wrong("02.1", named="weights transposed")
 def weights_from_the_right(x):
     T = x.shape[1]
     weights = torch.tril(torch.ones(T, T))
@@ -455,7 +442,7 @@ def weights_from_the_right(x):
     return (x.transpose(1, 2) @ weights).transpose(1, 2)
 
 
-@wrong("02.1", "takes the size of the weights from len(x), the number of sequences, not of tokens")
+@wrong("02.1", named="T taken from the batch axis")
 def size_from_len(x):
     n = len(x)
     weights = torch.tril(torch.ones(n, n))
@@ -479,7 +466,7 @@ def einsum_without_b(x):
     return torch.einsum("ts,bsc->tc", weights, x)
 
 
-@wrong("02.2", "ignores the sign of the distance, so the window reaches into the future")
+@wrong("02.2", named="window on both sides")
 def window_on_both_sides(T, width):
     position = torch.arange(T)
     distance = (position[:, None] - position[None, :]).abs()
@@ -495,7 +482,7 @@ def window_with_roll(T, width):
     return weights / width
 
 
-@wrong("02.2", "lets the start of a slice become negative, where it counts from the end")
+@wrong("02.2", named="first rows empty")
 def window_with_negative_start(T, width):
     weights = torch.zeros(T, T)
     for t in range(T):
@@ -521,7 +508,7 @@ def exponential_rate(T, decay):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.3", "divides by the sums of whole rows and cuts off the future only afterwards")
+@wrong("02.3", named="cut after normalising")
 def normalised_before_the_mask(T, decay):
     position = torch.arange(T)
     distance = (position[:, None] - position[None, :]).abs()
@@ -539,14 +526,7 @@ def moving_average_formula(T, decay):
     return weights
 
 
-@wrong("02.3", "raises decay to the power -s, which overflows to inf for many tokens")
-def negative_powers(T, decay):
-    row = torch.full((T,), float(decay)) ** -torch.arange(T)
-    weights = torch.tril(row.repeat(T, 1))
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "counts steps from token 0, not back from token t, so the oldest counts most")
+@wrong("02.3", named="counted from the start")
 def oldest_counts_most(T, decay):
     weights = torch.tril((decay ** torch.arange(T)).repeat(T, 1))
     return weights / weights.sum(dim=-1, keepdim=True)
@@ -555,7 +535,7 @@ def oldest_counts_most(T, decay):
 # ------------------------------------------------------- a third set, opened last
 
 
-@wrong("02.1", "the row sums lost their axis, so column s is divided by the sum of row s")
+@wrong("02.1", named="no keepdim")
 def row_sums_as_a_row(x):
     T = x.shape[1]
     ones = torch.tril(torch.ones(T, T))
@@ -571,13 +551,13 @@ def one_wide_matrix(x):
     return (weights @ x.reshape(T, B * C)).reshape(B, T, C)
 
 
-@wrong("02.1", "divides every row by T, which is the number of tokens of the last row only")
+@wrong("02.1", named="divided by T")
 def every_row_by_t(x):
     T = x.shape[1]
     return torch.tril(torch.ones(T, T)) @ x / T
 
 
-@wrong("02.1", "takes len(x), the number of sequences, for the number of tokens")
+@wrong("02.1", named="T taken from the batch axis")
 def as_many_tokens_as_sequences(x):
     T = len(x)
     ones = torch.ones(T, T).tril()
@@ -593,7 +573,7 @@ def at_most_eight_tokens(x):
     return weights[:T, :T] @ x
 
 
-@wrong("02.2", "gives every token 1 / width, also in the first rows, which have fewer tokens")
+@wrong("02.2", named="divided by the width")
 def always_one_in_width(T, width):
     ones = torch.ones(T, T)
     return (ones.tril() - ones.tril(diagonal=-width)) / width
@@ -615,7 +595,7 @@ def separate_blocks(T, width):
     return ones / ones.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.2", "the window reaches to both sides of t, so it holds later tokens too")
+@wrong("02.2", named="window on both sides")
 def window_around_the_token(T, width):
     place = torch.arange(T)
     near = ((place[:, None] - place[None, :]).abs() < width).float()
@@ -632,14 +612,7 @@ def first_rows_as_a_square(T, width):
     return weights
 
 
-@wrong("02.3", "makes the powers as decay**(-s), which overflow when there are many tokens")
-def powers_that_grow(T, decay):
-    powers = torch.tensor(1 / decay) ** torch.arange(T)
-    weights = torch.tril(powers.expand(T, T))
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "cuts off the distances and not the weights, so the future counts decay**0 = 1")
+@wrong("02.3", named="future counts fully")
 def triangle_of_distances(T, decay):
     place = torch.arange(T)
     steps = torch.tril(place[:, None] - place)
@@ -657,7 +630,7 @@ def moving_average(T, decay):
     return weights
 
 
-@wrong("02.3", "subtracts 1 - decay for every step back instead of multiplying by decay")
+@wrong("02.3", named="fades linearly")
 def subtract_at_every_step(T, decay):
     place = torch.arange(T)
     steps = place[:, None] - place
@@ -665,7 +638,7 @@ def subtract_at_every_step(T, decay):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.3", "divides by the row sums while the future is still in them, and masks afterwards")
+@wrong("02.3", named="cut after normalising")
 def triangle_last(T, decay):
     place = torch.arange(T)
     weights = decay ** (place[:, None] - place).abs()
@@ -699,7 +672,7 @@ def product_over_one_long_sequence(x):
     return (W @ x.reshape(B * T, C)).reshape(B, T, C)
 
 
-@wrong("02.1", "multiplies from the right without transposing the weights: the past is the future")
+@wrong("02.1", named="weights transposed")
 def product_from_the_right(x):
     T = x.shape[1]
     tril = torch.tril(torch.ones(T, T))
@@ -759,14 +732,6 @@ def decay_as_moving_average(T, decay):
     return W
 
 
-@wrong("02.3", "takes powers for the future, too: they overflow for long texts, and inf * 0 is nan")
-def decay_masked_by_multiplying(T, decay):
-    i = torch.arange(T, dtype=torch.float32)
-    powers = decay ** (i[:, None] - i[None, :])
-    W = powers * torch.tril(torch.ones(T, T))
-    return W / W.sum(dim=-1, keepdim=True)
-
-
 @wrong("02.3", "divides by the formula of the geometric sum, which is 0 / 0 for decay = 1")
 def decay_with_geometric_sum(T, decay):
     i = torch.arange(T)
@@ -783,7 +748,7 @@ def decay_in_equal_steps(T, decay):
     return W / W.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.3", "divides by the sums of the whole rows, before the future is removed")
+@wrong("02.3", named="cut after normalising")
 def decay_divided_before_the_mask(T, decay):
     i = torch.arange(T)
     powers = float(decay) ** (i[:, None] - i[None, :]).abs()
@@ -801,7 +766,7 @@ def tensordot_order(x):
     return torch.tensordot(weights, x, dims=([1], [1]))
 
 
-@wrong("02.1", "multiplies by the transposed weights, so each output reads itself and later tokens")
+@wrong("02.1", named="weights transposed")
 def transposed_in_einsum(x):
     tril = torch.tril(torch.ones(x.shape[1], x.shape[1], dtype=x.dtype))
     weights = tril / tril.sum(dim=-1, keepdim=True)
@@ -859,7 +824,7 @@ def window_wider_than_text(T, width):
     return weights
 
 
-@wrong("02.3", "gives token s decay**s, counted from the start, so the oldest token counts most")
+@wrong("02.3", named="counted from the start")
 def decay_from_the_start(T, decay):
     weights = torch.tril(torch.ones(T, T)) * decay ** torch.arange(T)
     return weights / weights.sum(dim=-1, keepdim=True)
@@ -875,14 +840,7 @@ def rate_instead_of_factor(T, decay):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.3", "uses growing powers (1 / decay)**s, which become infinite in a long text")
-def growing_powers(T, decay):
-    growing = (1 / decay) ** torch.arange(T, dtype=torch.float32)
-    weights = torch.ones(T, T).tril() * growing
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "subtracts the same amount per step (a straight line down to 0), does not multiply")
+@wrong("02.3", named="fades linearly")
 def linear_decay(T, decay):
     steps = torch.arange(T)
     back = (steps[:, None] - steps[None, :]).float()
@@ -893,58 +851,58 @@ def linear_decay(T, decay):
 # One for each mistake that no answer above makes.
 
 
-@wrong("02.1", "reverses the tokens, averages, and reverses again")
+@wrong("02.1", named="upper triangle")
 def averaged_from_the_end(x):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
     return (x.flip(1).cumsum(1) / counts).flip(1)
 
 
-@wrong("02.1", "has only 0 on the diagonal, so row 0 is 0/0")
+@wrong("02.1", named="diagonal left out")
 def running_sums_less_the_token(x):
     earlier = x.cumsum(dim=1) - x
     return earlier / torch.arange(x.shape[1])[:, None]
 
 
-@wrong("02.1", "divides token s by the number of outputs that use it")
+@wrong("02.1", named="columns normalised")
 def tokens_divided_by_their_readers(x):
     readers = torch.arange(x.shape[1], 0, -1)[:, None]
     return (x / readers).cumsum(dim=1)
 
 
-@wrong("02.1", "lists rows of ones and zeros, and multiplies")
+@wrong("02.1", named="not normalised")
 def rows_of_ones_and_zeros(x):
     T = x.shape[1]
     rows = torch.tensor([[1.0] * (t + 1) + [0.0] * (T - 1 - t) for t in range(T)])
     return rows @ x
 
 
-@wrong("02.1", "has the weight 1/T in every cell")
+@wrong("02.1", named="no triangle")
 def same_weight_in_every_cell(x):
     T = x.shape[1]
     return torch.einsum("ts,bsc->btc", torch.full((T, T), 1 / T), x)
 
 
-@wrong("02.1", "divides by the number of cells in the triangle")
+@wrong("02.1", named="divided by the sum of everything")
 def divided_by_the_cells_of_the_triangle(x):
     T = x.shape[1]
     return x.cumsum(dim=1) / (T * (T + 1) / 2)
 
 
-@wrong("02.1", "takes torch.mul for the matrix product")
+@wrong("02.1", named="* instead of @")
 def mul_for_matmul(x):
     t = torch.arange(x.shape[1])
     weights = torch.where(t[:, None] < t, 0.0, 1 / (t[:, None] + 1))
     return torch.mul(weights, x)
 
 
-@wrong("02.1", "takes the last axis for time")
+@wrong("02.1", named="T taken from the channel axis")
 def last_axis_taken_for_time(x):
     t = torch.arange(x.size(-1))
     weights = torch.where(t[:, None] < t, 0.0, 1 / (t[:, None] + 1))
     return torch.matmul(weights, x)
 
 
-@wrong("02.2", "takes the `width` tokens before token t")
+@wrong("02.2", named="itself left out")
 def window_before_the_token(T, width):
     weights = torch.zeros(T, T)
     for t in range(T):
@@ -952,7 +910,7 @@ def window_before_the_token(T, width):
     return weights / weights.sum(dim=1)[:, None]
 
 
-@wrong("02.2", "lets the window begin at token t")
+@wrong("02.2", named="window of the future")
 def window_begins_at_the_token(T, width):
     weights = torch.zeros(T, T)
     for t in range(T):
@@ -962,18 +920,18 @@ def window_begins_at_the_token(T, width):
     return weights
 
 
-@wrong("02.2", "never uses the width")
+@wrong("02.2", named="no window")
 def width_not_used(T, width):
     return torch.tensor([[1 / (t + 1) if s <= t else 0.0 for s in range(T)] for t in range(T)])
 
 
-@wrong("02.2", "writes a 1 for each token of the window")
+@wrong("02.2", named="not normalised")
 def ones_in_the_window(T, width):
     rows = [[float(s in range(t - width + 1, t + 1)) for s in range(T)] for t in range(T)]
     return torch.tensor(rows)
 
 
-@wrong("02.2", "divides by how many outputs use the token")
+@wrong("02.2", named="columns normalised")
 def divided_by_the_readers(T, width):
     weights = torch.zeros(T, T)
     for s in range(T):
@@ -983,7 +941,7 @@ def divided_by_the_readers(T, width):
     return weights
 
 
-@wrong("02.3", "multiplies the row before by decay and puts a 1 on the diagonal")
+@wrong("02.3", named="not normalised")
 def row_before_times_decay(T, decay):
     weights = torch.eye(T)
     for t in range(1, T):
@@ -991,7 +949,7 @@ def row_before_times_decay(T, decay):
     return weights
 
 
-@wrong("02.3", "divides each column by its own sum")
+@wrong("02.3", named="columns normalised")
 def columns_of_powers_divided(T, decay):
     columns = []
     for s in range(T):
@@ -1000,7 +958,7 @@ def columns_of_powers_divided(T, decay):
     return torch.stack(columns, dim=1)
 
 
-@wrong("02.3", "gives the token itself no weight, so row 0 is 0/0")
+@wrong("02.3", named="itself left out")
 def no_weight_for_the_token_itself(T, decay):
     rows = []
     for t in range(T):
@@ -1009,7 +967,7 @@ def no_weight_for_the_token_itself(T, decay):
     return torch.stack(rows)
 
 
-@wrong("02.3", "multiplies decay by the number of steps")
+@wrong("02.3", named="multiplied instead of a power")
 def steps_times_decay(T, decay):
     rows = []
     for t in range(T):
@@ -1018,7 +976,7 @@ def steps_times_decay(T, decay):
     return torch.stack(rows)
 
 
-@wrong("02.3", "divides by a number that grows by 1 - decay at each step back")
+@wrong("02.3", named="divided by the age")
 def divisor_grows_at_each_step(T, decay):
     weights = torch.zeros(T, T)
     for s in range(T):
@@ -1029,7 +987,7 @@ def divisor_grows_at_each_step(T, decay):
     return weights / weights.sum(dim=1)[:, None]
 
 
-@wrong("02.3", "divides column s by the sum of row s")
+@wrong("02.3", named="no keepdim")
 def columns_divided_by_row_sums(T, decay):
     weights = torch.zeros(T, T)
     sums = [sum(decay**age for age in range(t + 1)) for t in range(T)]
@@ -1039,7 +997,7 @@ def columns_divided_by_row_sums(T, decay):
     return weights
 
 
-@wrong("02.3", "raises decay to negative powers for the future")
+@wrong("02.3", named="future not cut off")
 def negative_powers_for_the_future(T, decay):
     rows = []
     for t in range(T):

@@ -11,62 +11,56 @@ from tests.answers import wrong
 # ------------------------------------------------------- 03.1 causal softmax for a batch
 
 
-@wrong("03.1", "fills the future with 0 before the softmax, so it keeps some weight")
+@wrong("03.1", named="future filled with 0, or multiplied by tril")
 def future_filled_with_zero(scores):
     mask = causal_mask(scores.shape[-1])
     return torch.softmax(scores.masked_fill(~mask, 0.0), dim=-1)
 
 
-@wrong("03.1", "masked_fill is not in place and its result is thrown away, so nothing is masked")
+@wrong("03.1", named="no mask")
 def masked_fill_not_kept(scores):
     mask = causal_mask(scores.shape[-1])
     scores.masked_fill(~mask, float("-inf"))
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("03.1", "masks after the softmax and does not divide by the row sums again")
+@wrong("03.1", named="masked after the softmax")
 def masked_after_softmax(scores):
     mask = causal_mask(scores.shape[-1])
     return torch.softmax(scores, dim=-1) * mask
 
 
-@wrong("03.1", "softmax over dim=1, which in a batch is the axis of the queries")
+@wrong("03.1", named="softmax over the queries (dim=1)")
 def softmax_over_queries(scores):
     mask = causal_mask(scores.shape[-1])
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=1)
 
 
-@wrong("03.1", "uses the mask in the wrong sense: the past is filled and the future stays")
+@wrong("03.1", named="past masked instead of future")
 def past_is_masked(scores):
     mask = causal_mask(scores.shape[-1])
     return torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)
 
 
-@wrong("03.1", "ignores the scores and returns equal shares of the past")
+@wrong("03.1", named="scores thrown away")
 def equal_shares(scores):
     tril = torch.tril(torch.ones_like(scores))
     return tril / tril.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.1", "hides the token itself as well, so token 0 has no key left and gives nan")
+@wrong("03.1", named="diagonal masked too")
 def diagonal_masked_too(scores):
     past = torch.ones_like(scores).tril(diagonal=-1)
     return torch.softmax(scores.masked_fill(past == 0, float("-inf")), dim=-1)
 
 
-@wrong("03.1", "adds the mask as ones and zeros to the scores, which only shifts them by 1")
+@wrong("03.1", named="mask added as 1 and 0")
 def mask_added_as_ones(scores):
     mask = causal_mask(scores.shape[-1])
     return torch.softmax(scores + mask.float(), dim=-1)
 
 
-@wrong("03.1", "takes the exponentials without subtracting, so high scores overflow to nan")
-def exponentials_overflow(scores):
-    exponentials = torch.exp(scores) * causal_mask(scores.shape[-1])
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
-@wrong("03.1", "lets each token attend to the next one too: the diagonal is off by one")
+@wrong("03.1", named="mask one too far")
 def sees_one_ahead(scores):
     may_attend = torch.tril(torch.ones_like(scores), diagonal=1).bool()
     return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=-1)
@@ -86,7 +80,7 @@ def scaled_by_root(scores):
     return torch.softmax(masked / math.sqrt(T), dim=-1)
 
 
-@wrong("03.1", "stops after the mask and returns the masked scores")
+@wrong("03.1", named="no softmax")
 def masked_scores_returned(scores):
     return scores.masked_fill(~causal_mask(scores.shape[-1]), float("-inf"))
 
@@ -100,13 +94,13 @@ def first_sequence_only(scores):
 # ------------------------------------------------------------------ 03.2 attend one back
 
 
-@wrong("03.2", "a score of 1 is too small: the other tokens keep much of the weight")
+@wrong("03.2", named="scores too gentle")
 def score_of_one(T):
     scores = torch.diag(torch.ones(T - 1), -1)
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("03.2", "no mask: token 0 has only equal scores and spreads its weight over all tokens")
+@wrong("03.2", named="future not masked")
 def token_zero_not_masked(T):
     scores = torch.zeros(T, T)
     for t in range(1, T):
@@ -120,7 +114,7 @@ def scores_without_softmax(T):
     return scores.masked_fill(~causal_mask(T), float("-inf"))
 
 
-@wrong("03.2", "gives row and column in the wrong order, so the high scores lie in the future")
+@wrong("03.2", named="row and column swapped")
 def row_and_column_mixed_up(T):
     scores = torch.zeros(T, T)
     for t in range(1, T):
@@ -128,7 +122,7 @@ def row_and_column_mixed_up(T):
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("03.2", "forbids every other key, also the own one of token 0, whose row is then nan")
+@wrong("03.2", named="token 0 has no key")
 def token_zero_has_no_key(T):
     scores = torch.full((T, T), float("-inf"))
     for t in range(1, T):
@@ -144,14 +138,14 @@ def last_token_left_out(T):
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("03.2", "softmax down the columns: the queries share each key instead")
+@wrong("03.2", named="softmax down the columns")
 def softmax_down_columns(T):
     scores = torch.diag(torch.full((T - 1,), 20.0), -1)
     scores[0, 0] = 20.0
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=0)
 
 
-@wrong("03.2", "roll wraps around and nothing is masked: token 0 attends to the last token")
+@wrong("03.2", named="row 0 wraps round")
 def rolled_identity(T):
     scores = 20 * torch.roll(torch.eye(T), shifts=-1, dims=1)
     return torch.softmax(scores, dim=-1)
@@ -165,7 +159,7 @@ def score_of_six(T):
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("03.2", "shifts by two, so each token attends to the one before the previous one")
+@wrong("03.2", named="looks two back")
 def looks_two_back(T):
     scores = torch.zeros(T, T)
     for t in range(T):
@@ -197,19 +191,19 @@ def hundred_overflows(T):
 # ------------------------------------------------------ 03.3 a softmax without overflow
 
 
-@wrong("03.3", "takes the exponentials as in the formula, so a score of 100 overflows")
+@wrong("03.3", named="overflow")
 def softmax_by_formula(scores):
     exponentials = torch.exp(scores)
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "subtracts the largest score of the whole tensor, so rows far below it are 0 / 0")
+@wrong("03.3", named="largest of the whole matrix")
 def one_maximum_for_all(scores):
     exponentials = torch.exp(scores - scores.max())
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "subtracts the smallest score of the row, so large differences still overflow")
+@wrong("03.3", named="less than the largest subtracted")
 def minimum_subtracted(scores):
     shifted = scores - scores.min(dim=-1, keepdim=True).values
     return shifted.exp() / shifted.exp().sum(dim=-1, keepdim=True)
@@ -221,7 +215,7 @@ def clamped_at_eighty(scores):
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "max with a dim gives values and indices, and the pair cannot be subtracted")
+@wrong("03.3", named="max without .values")
 def maximum_is_a_pair(scores):
     shifted = scores - torch.max(scores, dim=-1, keepdim=True)
     return torch.exp(shifted) / torch.exp(shifted).sum(dim=-1, keepdim=True)
@@ -233,7 +227,7 @@ def in_double_precision(scores):
     return (exponentials / exponentials.sum(dim=-1, keepdim=True)).float()
 
 
-@wrong("03.3", "without keepdim the sums of the rows are lined up with the columns")
+@wrong("03.3", named="no keepdim")
 def row_sums_without_keepdim(scores):
     exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
     return exponentials / exponentials.sum(dim=-1)
@@ -252,7 +246,7 @@ def nan_turned_into_zero(scores):
     return torch.nan_to_num(weights, nan=0.0)
 
 
-@wrong("03.3", "returns the exponentials and forgets to divide by their sum")
+@wrong("03.3", named="not divided")
 def not_divided(scores):
     return torch.exp(scores - scores.amax(dim=-1, keepdim=True))
 
@@ -263,7 +257,7 @@ def powers_of_two(scores):
     return powers / powers.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "divides by the sum of all rows together instead of each row by its own")
+@wrong("03.3", named="divided by the grand total")
 def one_sum_for_all(scores):
     exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
     return exponentials / exponentials.sum()
@@ -283,7 +277,7 @@ def one_added_to_the_sum(scores):
 # ------------------------------------------------------- written apart, and opened last
 
 
-@wrong("03.1", "multiplies the mask by minus infinity: 0 times infinity is nan")
+@wrong("03.1", named="0 times infinity")
 def mask_times_infinity(scores):
     mask = causal_mask(scores.shape[-1])
     return torch.softmax(scores + (~mask).float() * float("-inf"), dim=-1)
@@ -296,13 +290,13 @@ def filled_with_lowest_score(scores):
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1)
 
 
-@wrong("03.1", "builds the mask from the size of the batch instead of the number of tokens")
+@wrong("03.1", named="T taken from the batch axis")
 def mask_of_batch_size(scores):
     mask = causal_mask(scores.shape[0])
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
 
-@wrong("03.1", "subtracts the largest score of the future too, so the allowed ones underflow")
+@wrong("03.1", named="masked after the softmax, then divided")
 def maximum_includes_the_future(scores):
     exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
     exponentials = exponentials * causal_mask(scores.shape[-1])
@@ -312,7 +306,7 @@ def maximum_includes_the_future(scores):
 # ------------------------------------------------------------------ 03.2 attend one back
 
 
-@wrong("03.2", "puts the high scores on the diagonal, so each token attends to itself")
+@wrong("03.2", named="looks at itself")
 def looks_at_itself(T):
     scores = 20 * torch.eye(T)
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
@@ -345,7 +339,7 @@ def three_tokens_only(T):
 # ------------------------------------------------------ 03.3 a softmax without overflow
 
 
-@wrong("03.3", "divides by the largest score instead of subtracting it, which changes the weights")
+@wrong("03.3", named="divided by the largest instead of subtracted")
 def divided_by_maximum(scores):
     exponentials = torch.exp(scores / scores.max(dim=-1, keepdim=True).values)
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
@@ -357,7 +351,7 @@ def subtracted_above_only(scores):
     return top / torch.exp(scores).sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "finds the largest score of each column (axis 0) instead of each row")
+@wrong("03.3", named="largest of each column")
 def maximum_of_columns(scores):
     exponentials = torch.exp(scores - scores.max(dim=0).values)
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
@@ -372,7 +366,7 @@ def logarithm_of_infinity(scores):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("03.1", "multiplies minus infinity by a mask of 0 and 1, and 0 * inf is nan")
+@wrong("03.1", named="0 times infinity")
 def zero_times_infinity(scores):
     T = scores.shape[-1]
     allowed = torch.tril(torch.ones(T, T))
@@ -410,7 +404,7 @@ def six_above_the_others(T):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("03.2", "leaves out the mask, so token 0 attends to all tokens alike, also to later ones")
+@wrong("03.2", named="future not masked")
 def without_the_mask(T):
     scores = torch.zeros(T, T)
     for t in range(1, T):
@@ -426,26 +420,26 @@ def integer_scores(T):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("03.2", "masks the token itself as well, so token 0 may attend to no key")
+@wrong("03.2", named="token 0 has no key")
 def own_token_masked(T):
     scores = 20 * torch.eye(T).roll(-1, dims=1)
     earlier = torch.tril(torch.ones(T, T), diagonal=-1).bool()
     return torch.softmax(scores.masked_fill(~earlier, float("-inf")), dim=-1)
 
 
-@wrong("03.2", "lets the score rise with the position of the key, so each token picks itself")
+@wrong("03.2", named="looks at itself")
 def later_keys_score_higher(T):
     scores = 20.0 * torch.arange(T).repeat(T, 1)
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("03.3", "subtracts the mean of each row, not its largest score")
+@wrong("03.3", named="less than the largest subtracted")
 def mean_subtracted(scores):
     exponentials = torch.exp(scores - scores.mean(dim=-1, keepdim=True))
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "divides by the largest score of each row instead of subtracting it")
+@wrong("03.3", named="divided by the largest instead of subtracted")
 def divided_by_the_largest(scores):
     exponentials = torch.exp(scores / scores.amax(dim=-1, keepdim=True))
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
@@ -464,7 +458,7 @@ def largest_absolute_value_subtracted(scores):
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "forgets .values: max with a dim gives a pair (values, indices)")
+@wrong("03.3", named="max without .values")
 def pair_of_max_subtracted(scores):
     largest = scores.max(dim=-1, keepdim=True)
     exponentials = torch.exp(scores - largest)
@@ -480,7 +474,7 @@ def filled_with_minus_hundred(scores):
     return torch.softmax(scores.masked_fill(future, -100.0), dim=-1)
 
 
-@wrong("03.1", "throws the masked scores away: masked_fill returns a new tensor, which is not kept")
+@wrong("03.1", named="no mask")
 def mask_not_kept(scores):
     T = scores.shape[-1]
     scores.masked_fill(~causal_mask(T), float("-inf"))
@@ -494,7 +488,7 @@ def zero_means_future(scores):
     return torch.softmax(masked, dim=-1)
 
 
-@wrong("03.1", "the mask begins one diagonal too high, so each token may attend to the next one")
+@wrong("03.1", named="mask one too far")
 def one_token_ahead(scores):
     T = scores.shape[-1]
     future = torch.ones(T, T).triu(diagonal=2).bool()
@@ -523,27 +517,17 @@ def all_before_it(T):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("03.2", "puts the high scores above the diagonal, on the next token, where the mask is")
+@wrong("03.2", named="row and column swapped")
 def high_score_for_the_next(T):
     scores = torch.diag(torch.full((T - 1,), 20.0), diagonal=1)
     scores = scores.masked_fill(~causal_mask(T), float("-inf"))
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("03.2", "the shifted diagonal wraps round and no mask is used: token 0 attends to the last")
+@wrong("03.2", named="row 0 wraps round")
 def rolled_without_mask(T):
     scores = 20 * torch.eye(T).roll(-1, dims=1)
     return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.2", "sets the score of row 1 by hand, and with T = 1 there is no row 1")
-def first_two_rows_by_hand(T):
-    scores = torch.zeros(T, T)
-    scores[0, 0] = 20.0
-    scores[1, 0] = 20.0
-    for t in range(2, T):
-        scores[t, t - 1] = 20.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
 @wrong("03.2", "returns the masked scores; the softmax is missing")
@@ -574,7 +558,7 @@ def largest_size_subtracted(scores):
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "divides by the sum of all exponentials of the tensor, not by that of each row")
+@wrong("03.3", named="divided by the grand total")
 def one_sum_for_all_rows(scores):
     exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
     return exponentials / exponentials.sum()
@@ -583,14 +567,14 @@ def one_sum_for_all_rows(scores):
 # ------------------------------------------------------- a fourth set, opened last
 
 
-@wrong("03.1", "multiplies -inf by a matrix of 0 and 1: 0 times -inf is nan")
+@wrong("03.1", named="0 times infinity")
 def causal_softmax_with_added_mask(scores):
     T = scores.shape[-1]
     future = 1.0 - torch.tril(torch.ones(T, T))
     return torch.softmax(scores + future * float("-inf"), dim=-1)
 
 
-@wrong("03.1", "the size of the mask is len(scores), the number of sequences, not of tokens")
+@wrong("03.1", named="T taken from the batch axis")
 def causal_softmax_with_mask_of_batch_size(scores):
     may_attend = causal_mask(len(scores))
     return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=-1)
@@ -611,7 +595,7 @@ def causal_softmax_of_scaled_scores(scores):
     return F.softmax(masked, dim=-1)
 
 
-@wrong("03.1", "subtracts the row's maximum before masking: a far higher future score leaves 0 / 0")
+@wrong("03.1", named="masked after the softmax, then divided")
 def causal_softmax_with_maximum_of_the_future(scores):
     T = scores.shape[-1]
     exps = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
@@ -661,13 +645,13 @@ def one_back_and_itself(T):
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("03.3", "divides the scores by the largest instead of subtracting it")
+@wrong("03.3", named="divided by the largest instead of subtracted")
 def softmax_divided_by_the_maximum(scores):
     exps = torch.exp(scores / scores.amax(dim=-1, keepdim=True))
     return exps / exps.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "subtracts the mean of the row, so a score far above the mean still overflows")
+@wrong("03.3", named="less than the largest subtracted")
 def softmax_minus_the_mean(scores):
     exps = torch.exp(scores - scores.mean(dim=-1, keepdim=True))
     return exps / exps.sum(dim=-1, keepdim=True)
@@ -729,7 +713,7 @@ def eight_above(T):
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("03.2", "puts the high scores above the diagonal, where they are masked: the rest is equal")
+@wrong("03.2", named="row and column swapped")
 def high_scores_above_diagonal(T):
     scores = torch.diag(torch.full((max(T - 1, 0),), 20.0), diagonal=1)[:T, :T]
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
@@ -773,13 +757,13 @@ def cut_at_80(scores):
 # One for each mistake that no answer above makes.
 
 
-@wrong("03.1", "divides the exponentials by their sum over the sequences")
+@wrong("03.1", named="softmax over the batch (dim=0)")
 def sequences_share_one(scores):
     e = torch.exp(scores).tril()
     return e / sum(e)
 
 
-@wrong("03.1", "takes the exponential of the weights and divides again")
+@wrong("03.1", named="a second softmax")
 def weights_as_new_scores(scores):
     masked = torch.where(causal_mask(scores.shape[-1]), scores, -torch.inf)
     e = torch.exp(masked - masked.amax(-1, keepdim=True))
@@ -787,45 +771,45 @@ def weights_as_new_scores(scores):
     return again / again.sum(-1, keepdim=True)
 
 
-@wrong("03.1", "divides by the sum of the whole batch")
+@wrong("03.1", named="divided by the sum of everything")
 def whole_batch_shares_one(scores):
     e = torch.exp(scores).tril()
     return e / e.sum()
 
 
-@wrong("03.1", "masks from the diagonal on, with a large number for infinity")
+@wrong("03.1", named="diagonal masked with -1e9")
 def large_number_from_the_diagonal_on(scores):
     t = torch.arange(scores.shape[-1])
     low = torch.where(t[:, None] > t, scores, -1e9)
     return F.softmax(low, dim=-1)
 
 
-@wrong("03.1", "keeps the exponentials above the diagonal")
+@wrong("03.1", named="upper triangle kept")
 def exponentials_above_the_diagonal(scores):
     e = torch.exp(scores).triu()
     return e / torch.einsum("bts->bt", e)[..., None]
 
 
-@wrong("03.1", "fills with -10")
+@wrong("03.1", named="filled with -10")
 def minus_ten_for_infinity(scores):
     e = torch.where(causal_mask(scores.shape[-1]), scores.exp(), math.exp(-10))
     return e / e.sum(-1, keepdim=True)
 
 
-@wrong("03.1", "fills with -1")
+@wrong("03.1", named="filled with -1")
 def minus_one_for_infinity(scores):
     e = torch.where(causal_mask(scores.shape[-1]), scores.exp(), math.exp(-1))
     return e / e.sum(-1, keepdim=True)
 
 
-@wrong("03.1", "adds infinity to the scores of the future")
+@wrong("03.1", named="filled with plus infinity")
 def infinity_added(scores):
     T = scores.shape[-1]
     infinity = torch.tensor([[math.inf if s > t else 0.0 for s in range(T)] for t in range(T)])
     return F.softmax(scores + infinity, dim=-1)
 
 
-@wrong("03.2", "raises the score of the next token, or of the last one")
+@wrong("03.2", named="looks forward")
 def next_token_raised(T):
     rows = []
     for t in range(T):
@@ -834,7 +818,7 @@ def next_token_raised(T):
     return torch.stack(rows)
 
 
-@wrong("03.2", "has a lead of 5")
+@wrong("03.2", named="scores still too gentle")
 def lead_of_five(T):
     e = torch.ones(T, T).tril()
     for t in range(1, T):
@@ -842,19 +826,19 @@ def lead_of_five(T):
     return e / e.sum(dim=1)[:, None]
 
 
-@wrong("03.2", "writes the high score into column t of the row before, for t = 0 into the last row")
+@wrong("03.2", named="row and column swapped, from t = 0 on")
 def column_t_of_the_row_before(T):
     scores = 20.0 * torch.eye(T).roll(-1, 0)
     e = torch.exp(scores).tril()
     return e / e.sum(dim=1)[:, None]
 
 
-@wrong("03.3", "divides by the sums of the columns")
+@wrong("03.3", named="divided down the columns")
 def sums_of_the_columns(scores):
     e = torch.exp(scores - scores.amax(-1, keepdim=True)).transpose(-2, -1)
     return (e / e.sum(-1, keepdim=True)).transpose(-2, -1)
 
 
-@wrong("03.3", "hands it to the layer nn.Softmax")
+@wrong("03.3", named="torch's softmax")
 def softmax_as_a_layer(scores):
     return torch.nn.Softmax(dim=-1)(scores)

@@ -14,19 +14,19 @@ from tests.answers import wrong
 query = sentence()[1] @ torch.rand(3, 2, generator=torch.Generator().manual_seed(123))
 
 
-@wrong("04.1", "takes the dot product of the tokens themselves, without the two matrices")
+@wrong("04.1", named="the tokens themselves")
 def tokens_instead_of_query_and_key(x, W_query, W_key, i, j):
     return x[i] @ x[j]
 
 
-@wrong("04.1", "swaps the two places: makes the query of token j and the key of token i")
+@wrong("04.1", named="query and key swapped")
 def query_of_j_and_key_of_i(x, W_query, W_key, i, j):
     queries = x @ W_query
     keys = x @ W_key
     return queries[j] @ keys[i]
 
 
-@wrong("04.1", "divides by the root of the head size, but the plain dot product is asked for")
+@wrong("04.1", named="scaled already")
 def already_scaled(x, W_query, W_key, i, j):
     d = W_query.shape[1]
     q = x[i] @ W_query
@@ -34,25 +34,25 @@ def already_scaled(x, W_query, W_key, i, j):
     return q @ k / d**0.5
 
 
-@wrong("04.1", "multiplies query and key channel by channel but does not add up the products")
+@wrong("04.1", named="products not added")
 def products_not_added(x, W_query, W_key, i, j):
     return (x[i] @ W_query) * (x[j] @ W_key)
 
 
-@wrong("04.1", "makes the key with W_query too, so W_key is not used")
+@wrong("04.1", named="one matrix for both")
 def one_matrix_for_both(x, W_query, W_key, i, j):
     projected = x @ W_query
     return projected[i] @ projected[j]
 
 
-@wrong("04.1", "returns the scores of query i for all keys instead of picking key j")
+@wrong("04.1", named="a whole row")
 def whole_row_of_scores(x, W_query, W_key, i, j):
     query = x[i] @ W_query
     keys = x @ W_key
     return query @ keys.T
 
 
-@wrong("04.1", "applies a softmax, so it returns the weight of key j and not its score")
+@wrong("04.1", named="softmax already taken")
 def weight_instead_of_score(x, W_query, W_key, i, j):
     scores = (x @ W_query) @ (x @ W_key).T
     return torch.softmax(scores, dim=-1)[i, j]
@@ -103,12 +103,12 @@ def last_channel_missing(x, W_query, W_key, i, j):
     return total
 
 
-@wrong("04.2", "returns the weight as it is stored, (d, C), without transposing it")
+@wrong("04.2", named="not transposed")
 def weight_as_stored(layer):
     return layer.weight
 
 
-@wrong("04.2", "reshapes the weight to (C, d) instead of transposing it: entries are mixed up")
+@wrong("04.2", named="reshaped instead of transposed")
 def reshaped_not_transposed(layer):
     d, C = layer.weight.shape
     return layer.weight.reshape(C, d)
@@ -182,14 +182,14 @@ def list_of_parameters(layer):
     return list(layer.parameters())
 
 
-@wrong("04.3", "leaves out the causal mask, so tokens attend to later ones")
+@wrong("04.3", named="no mask")
 def no_mask(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
     return weights @ v
 
 
-@wrong("04.3", "does not divide the scores by √head_size")
+@wrong("04.3", named="no scale")
 def not_divided(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.mT
@@ -197,7 +197,7 @@ def not_divided(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "divides by the root of the length of a value instead of that of a query")
+@wrong("04.3", named="divided by √ of the value's length")
 def divided_by_root_of_value_size(x, W_query, W_key, W_value):
     T = x.shape[1]
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -206,7 +206,7 @@ def divided_by_root_of_value_size(x, W_query, W_key, W_value):
     return F.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "averages the tokens x instead of their values")
+@wrong("04.3", named="x is mixed instead of v")
 def tokens_averaged(x, W_query, W_key, W_value):
     q, k = x @ W_query, x @ W_key
     scores = q @ k.mT / q.shape[-1] ** 0.5
@@ -219,7 +219,7 @@ def output_and_weights(x, W_query, W_key, W_value):
     return attention(x @ W_query, x @ W_key, x @ W_value, causal_mask(x.shape[1]))
 
 
-@wrong("04.3", "mask the wrong way round: fills where attending is allowed")
+@wrong("04.3", named="mask the wrong way round")
 def mask_the_wrong_way_round(x, W_query, W_key, W_value):
     T = x.shape[1]
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -228,7 +228,7 @@ def mask_the_wrong_way_round(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "adds the mask times -inf, and 0 times infinity is nan")
+@wrong("04.3", named="0 times infinity")
 def mask_times_infinity_added(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.mT / q.shape[-1] ** 0.5
@@ -244,7 +244,7 @@ def mask_as_large_as_the_batch(x, W_query, W_key, W_value):
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1) @ v
 
 
-@wrong("04.3", "lays the sequences end to end, so tokens attend to the sequences before theirs")
+@wrong("04.3", named="all sequences in one")
 def sequences_end_to_end(x, W_query, W_key, W_value):
     B, T, C = x.shape
     flat = x.reshape(B * T, C)
@@ -254,7 +254,7 @@ def sequences_end_to_end(x, W_query, W_key, W_value):
     return (weights @ v).reshape(B, T, -1)
 
 
-@wrong("04.3", "swaps W_query and W_key, so the scores are transposed")
+@wrong("04.3", named="queries and keys swapped")
 def query_and_key_swapped(x, W_query, W_key, W_value):
     k, q, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.mT / q.shape[-1] ** 0.5
@@ -273,7 +273,7 @@ def room_only_for_head_size(x, W_query, W_key, W_value):
     return out
 
 
-@wrong("04.3", "masks by setting weights to 0 after the softmax, so the rows no longer sum to 1")
+@wrong("04.3", named="masked after the softmax")
 def masked_after_the_softmax(x, W_query, W_key, W_value):
     T = x.shape[1]
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -298,7 +298,7 @@ def only_the_best_key(x, W_query, W_key, W_value):
     return F.one_hot(best, x.shape[1]).float() @ v
 
 
-@wrong("04.3", "uses .T, which on a batch reverses all three axes and not only the last two")
+@wrong("04.3", named="batch and time exchanged by .T")
 def all_axes_of_the_keys_reversed(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.T / q.shape[-1] ** 0.5
@@ -309,7 +309,7 @@ def all_axes_of_the_keys_reversed(x, W_query, W_key, W_value):
 # ------------------------------------------------------- written apart, and opened last
 
 
-@wrong("04.1", "counts the tokens from 1 instead of 0")
+@wrong("04.1", named="both counted from 1")
 def counted_from_one(x, W_query, W_key, i, j):
     q = x[i - 1] @ W_query
     k = x[j - 1] @ W_key
@@ -334,7 +334,7 @@ def later_keys_masked(x, W_query, W_key, i, j):
     return scores[i, j]
 
 
-@wrong("04.2", "inverts the matrix (pseudoinverse) instead of transposing it")
+@wrong("04.2", named="inverted")
 def pseudoinverse(layer):
     return torch.linalg.pinv(layer.weight)
 
@@ -355,7 +355,7 @@ def rounded_to_two_decimals(layer):
     return torch.round(layer.weight.T, decimals=2)
 
 
-@wrong("04.3", "takes the softmax along the queries, so the columns sum to 1 and not the rows")
+@wrong("04.3", named="softmax over the queries")
 def softmax_down_the_columns(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.mT / W_query.shape[1] ** 0.5
@@ -364,7 +364,7 @@ def softmax_down_the_columns(x, W_query, W_key, W_value):
     return weights @ v
 
 
-@wrong("04.3", "reshapes the keys to (B, d, T) instead of transposing: entries are mixed up")
+@wrong("04.3", named="keys reshaped instead of transposed")
 def keys_reshaped(x, W_query, W_key, W_value):
     B, T, _ = x.shape
     d = W_query.shape[1]
@@ -374,7 +374,7 @@ def keys_reshaped(x, W_query, W_key, W_value):
     return torch.bmm(torch.softmax(scores, dim=-1), v)
 
 
-@wrong("04.3", "the loop lets token t see tokens 0 to t - 1 but not itself, and output 0 stays 0")
+@wrong("04.3", named="tokens do not attend to themselves")
 def token_itself_left_out(x, W_query, W_key, W_value):
     B, T, _ = x.shape
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -385,7 +385,7 @@ def token_itself_left_out(x, W_query, W_key, W_value):
     return out
 
 
-@wrong("04.3", "divides by √T: takes axis 1 of the queries for head_size")
+@wrong("04.3", named="divided by √T")
 def divided_by_root_of_length(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     head_size = q.shape[1]
@@ -405,7 +405,7 @@ def filled_with_zero_and_divided_by_d(x, W_query, W_key, W_value):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("04.1", "makes the key with W_query too (a copied line), so W_key is never used")
+@wrong("04.1", named="one matrix for both")
 def query_matrix_for_both(x, W_query, W_key, i, j):
     query = x[i] @ W_query
     key = x[j] @ W_query
@@ -442,7 +442,7 @@ def weight_of_the_pair(x, W_query, W_key, i, j):
 # 04.2: plain_matrix(layer)
 
 
-@wrong("04.2", "reshapes the weight to (C, d) instead of transposing it, so its entries get mixed")
+@wrong("04.2", named="reshaped instead of transposed")
 def reshaped_to_fit(layer):
     d, C = layer.weight.shape
     return layer.weight.reshape(C, d)
@@ -468,7 +468,7 @@ def weight_of_a_new_layer(layer):
 # 04.3: head(x, W_query, W_key, W_value)
 
 
-@wrong("04.3", "fills the future with -1e-9 (almost 0) where -1e9 was meant, so it keeps weight")
+@wrong("04.3", named="future filled with 0")
 def tiny_negative_fill(x, W_query, W_key, W_value):
     _B, T, _C = x.shape
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -478,7 +478,7 @@ def tiny_negative_fill(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "divides the scores by the root of the length of a value, not of a query")
+@wrong("04.3", named="divided by √ of the value's length")
 def root_of_value_size(x, W_query, W_key, W_value):
     T = x.shape[1]
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -501,7 +501,7 @@ def dropout_left_in(x, W_query, W_key, W_value):
     return wei @ v
 
 
-@wrong("04.3", "lays the sequences end to end as one text, so each attends to those before it")
+@wrong("04.3", named="all sequences in one")
 def one_long_sequence(x, W_query, W_key, W_value):
     B, T, C = x.shape
     flat = x.reshape(B * T, C)
@@ -545,7 +545,7 @@ def cosine_of_query_and_key(x, W_query, W_key, i, j):
     return F.cosine_similarity(q, k, dim=0)
 
 
-@wrong("04.2", "reshapes the stored numbers to (C, d) and does not transpose them")
+@wrong("04.2", named="reshaped instead of transposed")
 def reshaped_weight(layer):
     return layer.weight.reshape(layer.in_features, layer.out_features)
 
@@ -558,7 +558,7 @@ def longer_axis_first(layer):
     return W
 
 
-@wrong("04.2", "inverts the matrix, where it should be transposed")
+@wrong("04.2", named="inverted")
 def inverse_of_the_weight(layer):
     return torch.linalg.pinv(layer.weight)
 
@@ -568,7 +568,7 @@ def identity_of_32_channels(layer):
     return layer(torch.eye(32))
 
 
-@wrong("04.3", "divides by the root of the number of channels of a value, not of a query")
+@wrong("04.3", named="divided by √ of the value's length")
 def scaled_by_the_value_size(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     head_size = v.shape[-1]
@@ -585,7 +585,7 @@ def one_pattern_for_the_batch(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "d ** 1 / 2 is d / 2, so the scores are not divided by the root of d")
+@wrong("04.3", named="divided by d / 2")
 def root_without_brackets(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     d = q.shape[-1]
@@ -596,7 +596,7 @@ def root_without_brackets(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "masks a token's own key too, and sets the nan of the first row to 0")
+@wrong("04.3", named="tokens do not attend to themselves")
 def only_earlier_tokens(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     T = x.shape[1]
@@ -606,7 +606,7 @@ def only_earlier_tokens(x, W_query, W_key, W_value):
     return torch.nan_to_num(weights) @ v
 
 
-@wrong("04.3", "fills the future with -1e-9, which is almost 0, where -1e9 was meant")
+@wrong("04.3", named="future filled with 0")
 def tiny_negative_number(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.mT / W_query.shape[1] ** 0.5
@@ -635,26 +635,26 @@ def score_by_cosine(x, W_query, W_key, i, j):
     return F.cosine_similarity(q[i], k[j], dim=0)
 
 
-@wrong("04.1", "copied the line of the query and left W_query in it, so the key is made by W_query")
+@wrong("04.1", named="one matrix for both")
 def score_with_one_matrix(x, W_query, W_key, i, j):
     query = x[i] @ W_query
     key = x[j] @ W_query
     return query @ key
 
 
-@wrong("04.1", "counts the queries from 1 as the article does, so it takes the token before i")
+@wrong("04.1", named="the query is counted from 1")
 def score_with_queries_from_one(x, W_query, W_key, i, j):
     query = x[i - 1] @ W_query
     key = x[j] @ W_key
     return torch.dot(query, key)
 
 
-@wrong("04.2", "reshapes the weight to (C, d) instead of transposing it, so entries are mixed up")
+@wrong("04.2", named="reshaped instead of transposed")
 def matrix_by_reshape(layer):
     return layer.weight.reshape(layer.in_features, layer.out_features)
 
 
-@wrong("04.2", "takes the pseudo-inverse, which undoes the layer, instead of the transpose")
+@wrong("04.2", named="inverted")
 def matrix_by_inverse(layer):
     return torch.linalg.pinv(layer.weight)
 
@@ -686,7 +686,7 @@ def head_that_masks_all_zeros(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "divides by the root of the length of a value instead of that of a query")
+@wrong("04.3", named="divided by √ of the value's length")
 def head_divided_by_value_size(x, W_query, W_key, W_value):
     T = x.shape[1]
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -696,13 +696,13 @@ def head_divided_by_value_size(x, W_query, W_key, W_value):
     return torch.softmax(scores.masked_fill(~allowed, float("-inf")), dim=-1) @ v
 
 
-@wrong("04.3", "divides the queries by the root before PyTorch's function, which divides once more")
+@wrong("04.3", named="divided by head_size, not √head_size")
 def head_scaled_twice(x, W_query, W_key, W_value):
     q = x @ W_query / W_query.shape[1] ** 0.5
     return F.scaled_dot_product_attention(q, x @ W_key, x @ W_value, is_causal=True)
 
 
-@wrong("04.3", "lays all sequences behind one another, so a token attends to earlier sequences too")
+@wrong("04.3", named="all sequences in one")
 def head_over_the_whole_batch(x, W_query, W_key, W_value):
     B, T, C = x.shape
     tokens = x.reshape(B * T, C)
@@ -713,7 +713,7 @@ def head_over_the_whole_batch(x, W_query, W_key, W_value):
     return (weights @ v).reshape(B, T, -1)
 
 
-@wrong("04.3", "masks the diagonal as well, so a token does not attend to itself")
+@wrong("04.3", named="tokens do not attend to themselves")
 def head_without_itself(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.mT / q.shape[-1] ** 0.5
@@ -725,7 +725,7 @@ def head_without_itself(x, W_query, W_key, W_value):
 # ------------------------------------------------------- a fifth set, opened last
 
 
-@wrong("04.1", "counts i and j from 1, so it reads the tokens before them")
+@wrong("04.1", named="both counted from 1")
 def score_counted_from_one(x, W_query, W_key, i, j):
     return (x[i - 1] @ W_query) @ (x[j - 1] @ W_key)
 
@@ -767,12 +767,12 @@ def matrix_changes_layer(layer):
     return layer.weight
 
 
-@wrong("04.2", "returns the inverse of the stored matrix instead of its transpose")
+@wrong("04.2", named="inverted")
 def matrix_inverse(layer):
     return torch.linalg.pinv(layer.weight)
 
 
-@wrong("04.3", "divides by the root of the length of a value, not of a query")
+@wrong("04.3", named="divided by √ of the value's length")
 def head_scaled_by_value_size(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     scores = q @ k.mT / math.sqrt(v.shape[-1])
@@ -806,16 +806,7 @@ def head_squeezed(x, W_query, W_key, W_value):
     return (scores.softmax(-1) @ v).squeeze()
 
 
-@wrong("04.3", "takes exp of the bare scores in its own softmax: overflows if they are large")
-def head_bare_exp(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    T = x.shape[1]
-    e = torch.exp(q @ k.mT / q.shape[-1] ** 0.5)
-    e = e.masked_fill(torch.ones(T, T).triu(1).bool(), 0.0)
-    return (e / e.sum(dim=-1, keepdim=True)) @ v
-
-
-@wrong("04.3", "tells PyTorch's function a scale of 1, so the scores are not divided")
+@wrong("04.3", named="no scale")
 def head_sdpa_scale_one(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
@@ -824,18 +815,18 @@ def head_sdpa_scale_one(x, W_query, W_key, W_value):
 # One for each mistake that no answer above makes.
 
 
-@wrong("04.1", "takes the key of token j - 1")
+@wrong("04.1", named="the key is counted from 1")
 def score_with_the_key_before(x, W_query, W_key, i, j):
     return sum(a * b for a, b in zip(x[i] @ W_query, x[j - 1] @ W_key, strict=True))
 
 
-@wrong("04.1", "makes the query with W_key")
+@wrong("04.1", named="W_key for both")
 def score_of_two_keys(x, W_query, W_key, i, j):
     keys = x @ W_key
     return torch.einsum("d,d->", keys[i], keys[j])
 
 
-@wrong("04.1", "divides by √2, as in the example")
+@wrong("04.1", named="divided by √2")
 def score_over_root_two(x, W_query, W_key, i, j):
     return ((x[i] @ W_query) * (x[j] @ W_key)).sum() / math.sqrt(2)
 
@@ -850,19 +841,19 @@ def divided(e):
     return e / e.sum(dim=-1, keepdim=True)
 
 
-@wrong("04.3", "averages the values of tokens 0 to t evenly")
+@wrong("04.3", named="scores thrown away")
 def head_running_means_of_the_values(x, W_query, W_key, W_value):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
     return (x @ W_value).cumsum(dim=1) / counts
 
 
-@wrong("04.3", "lets token t attend to tokens 0 to t - 1 only")
+@wrong("04.3", named="diagonal masked too")
 def head_row_zero_empty(x, W_query, W_key, W_value):
     e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril(-1)
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "lets token t attend to tokens 0 to t - 1 only, and masks with a large number")
+@wrong("04.3", named="diagonal masked with -1e9")
 def head_row_zero_even(x, W_query, W_key, W_value):
     scores = all_scores(x, W_query, W_key) / W_key.shape[1] ** 0.5
     t = torch.arange(x.shape[1])
@@ -870,58 +861,58 @@ def head_row_zero_even(x, W_query, W_key, W_value):
     return F.softmax(scores, dim=-1) @ (x @ W_value)
 
 
-@wrong("04.3", "keeps the future and the diagonal")
+@wrong("04.3", named="upper triangle kept")
 def head_keeps_triu(x, W_query, W_key, W_value):
     e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().triu()
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "lets token t attend to tokens 0 to t + 1")
+@wrong("04.3", named="mask one too far")
 def head_sees_the_next_token(x, W_query, W_key, W_value):
     e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril(1)
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "multiplies the scores by the root")
+@wrong("04.3", named="multiplied by √head_size")
 def head_times_the_root(x, W_query, W_key, W_value):
     scores = all_scores(x, W_query, W_key) * math.sqrt(W_query.shape[1])
     scores = torch.where(causal_mask(x.shape[1]), scores, -torch.inf)
     return torch.einsum("bts,bsd->btd", F.softmax(scores, dim=-1), x @ W_value)
 
 
-@wrong("04.3", "mixes the keys")
+@wrong("04.3", named="keys used as values")
 def head_mixes_the_keys(x, W_query, W_key, W_value):
     keys = x @ W_key
     return F.scaled_dot_product_attention(x @ W_query, keys, keys, is_causal=True)
 
 
-@wrong("04.3", "sums over the queries of the weights, not over the keys")
+@wrong("04.3", named="weights transposed")
 def head_sums_over_the_queries(x, W_query, W_key, W_value):
     e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
     return torch.einsum("bts,btd->bsd", divided(e), x @ W_value)
 
 
-@wrong("04.3", "multiplies queries and keys as they are")
+@wrong("04.3", named="keys not transposed")
 def head_without_a_transpose(x, W_query, W_key, W_value):
     scores = torch.bmm(x @ W_query, x @ W_key) / W_query.shape[1] ** 0.5
     scores = scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf)
     return F.softmax(scores, dim=-1) @ (x @ W_value)
 
 
-@wrong("04.3", "multiplies with the weights on the right")
+@wrong("04.3", named="values times weights")
 def head_weights_on_the_right(x, W_query, W_key, W_value):
     e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
     return torch.bmm(x @ W_value, divided(e))
 
 
-@wrong("04.3", "divides by the length and then by 2")
+@wrong("04.3", named="divided by 2 d")
 def head_over_twice_the_length(x, W_query, W_key, W_value):
     d = W_query.shape[1]
     e = torch.exp(all_scores(x, W_query, W_key) / d / 2).tril()
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "adds infinity to the scores of the future")
+@wrong("04.3", named="filled with plus infinity")
 def head_with_infinity_added(x, W_query, W_key, W_value):
     T = x.shape[1]
     infinity = torch.tensor([[math.inf if s > t else 0.0 for s in range(T)] for t in range(T)])
@@ -929,68 +920,68 @@ def head_with_infinity_added(x, W_query, W_key, W_value):
     return F.softmax(scores + infinity, dim=-1) @ (x @ W_value)
 
 
-@wrong("04.3", "makes the keys with the matrix of the queries")
+@wrong("04.3", named="keys made with W_query")
 def head_of_two_queries(x, W_query, W_key, W_value):
     q = x @ W_query
     return F.scaled_dot_product_attention(q, q, x @ W_value, is_causal=True)
 
 
-@wrong("04.3", "makes the queries with the matrix of the keys")
+@wrong("04.3", named="queries made with W_key")
 def head_of_two_keys(x, W_query, W_key, W_value):
     k = x @ W_key
     return F.scaled_dot_product_attention(k, k, x @ W_value, is_causal=True)
 
 
-@wrong("04.3", "divides the finished output by the root")
+@wrong("04.3", named="scaled after the softmax")
 def head_output_over_the_root(x, W_query, W_key, W_value):
     e = torch.exp(all_scores(x, W_query, W_key)).tril()
     return divided(e) @ (x @ W_value) / W_query.shape[1] ** 0.5
 
 
-@wrong("04.3", "takes the exponential of the weights and divides again")
+@wrong("04.3", named="a second softmax")
 def head_with_two_exponentials(x, W_query, W_key, W_value):
     e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
     return divided(divided(e).exp()) @ (x @ W_value)
 
 
-@wrong("04.3", "adds a triangle of ones to the scores")
+@wrong("04.3", named="mask added as 1 and 0")
 def head_with_ones_added(x, W_query, W_key, W_value):
     scores = all_scores(x, W_query, W_key) / W_query.shape[1] ** 0.5
     e = scores.exp() * torch.ones_like(scores).tril().exp()
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "fills with -1")
+@wrong("04.3", named="filled with -1")
 def head_with_minus_one(x, W_query, W_key, W_value):
     scores = all_scores(x, W_query, W_key) / W_query.shape[1] ** 0.5
     e = torch.where(causal_mask(x.shape[1]), scores, -1.0).exp()
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "stops at the weights")
+@wrong("04.3", named="weights returned")
 def head_stops_at_the_weights(x, W_query, W_key, W_value):
     return divided(all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril())
 
 
-@wrong("04.3", "divides by the root of 2")
+@wrong("04.3", named="divided by √2 always")
 def head_for_queries_of_two(x, W_query, W_key, W_value):
     e = torch.exp(all_scores(x, W_query, W_key) / math.sqrt(2)).tril()
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "divides by the root of the length of a token")
+@wrong("04.3", named="divided by √C")
 def head_over_root_of_channels(x, W_query, W_key, W_value):
     e = torch.exp(all_scores(x, W_query, W_key) / math.sqrt(x.size(-1))).tril()
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "divides by 4")
+@wrong("04.3", named="divided by √16 always")
 def head_over_four(x, W_query, W_key, W_value):
     e = torch.exp(all_scores(x, W_query, W_key) / 4).tril()
     return divided(e) @ (x @ W_value)
 
 
-@wrong("04.3", "mixes the values with the masked scores")
+@wrong("04.3", named="no softmax")
 def head_with_scores_for_weights(x, W_query, W_key, W_value):
     scores = all_scores(x, W_query, W_key) / W_query.shape[1] ** 0.5
     scores = torch.where(causal_mask(x.shape[1]), scores, -torch.inf)
@@ -998,7 +989,7 @@ def head_with_scores_for_weights(x, W_query, W_key, W_value):
     return (scores[..., None] * v[:, None]).sum(dim=2)
 
 
-@wrong("04.3", "divides by the sum over the sequences")
+@wrong("04.3", named="softmax over the batch")
 def head_with_shares_of_sequences(x, W_query, W_key, W_value):
     e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
     return (e / sum(e)) @ (x @ W_value)

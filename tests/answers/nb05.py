@@ -9,13 +9,13 @@ from helpers.attention import attention, causal_mask
 from tests.answers import wrong
 
 
-@wrong("05.1", "ignores scaled and never divides")
+@wrong("05.1", named="never scaled")
 def never_scaled(q, k, scaled):
     scores = q @ k.mT
     return scores.var()
 
 
-@wrong("05.1", "divides the variance by √d instead of the scores, so it is too large by √d")
+@wrong("05.1", named="the variance was divided, not the scores")
 def variance_divided_by_root(q, k, scaled):
     variance = (q @ k.mT).var()
     if scaled:
@@ -23,7 +23,7 @@ def variance_divided_by_root(q, k, scaled):
     return variance
 
 
-@wrong("05.1", "reads scaled the wrong way round: divides when it is false")
+@wrong("05.1", named="scaled the other way round")
 def scaled_when_not_asked(q, k, scaled):
     scores = q @ k.transpose(-2, -1)
     if not scaled:
@@ -31,7 +31,7 @@ def scaled_when_not_asked(q, k, scaled):
     return scores.var()
 
 
-@wrong("05.1", "returns the standard deviation, without squaring it")
+@wrong("05.1", named="standard deviation")
 def standard_deviation(q, k, scaled):
     scores = q @ k.mT
     if scaled:
@@ -55,7 +55,7 @@ def mean_of_the_rows_variances(q, k, scaled):
     return scores.var(dim=-1).mean()
 
 
-@wrong("05.1", "divides the scores by d and not by its root")
+@wrong("05.1", named="divided by d")
 def divided_by_d(q, k, scaled):
     d = q.shape[-1]
     scores = q @ k.mT
@@ -76,7 +76,7 @@ def theory_instead_of_measuring(q, k, scaled):
     return torch.tensor(1.0 if scaled else float(d))
 
 
-@wrong("05.1", "writes d ** 1 / 2, which is half of d and not its root")
+@wrong("05.1", named="divided by d / 2")
 def half_of_d(q, k, scaled):
     scores = q @ k.mT
     divisor = q.shape[-1] ** 1 / 2
@@ -85,7 +85,7 @@ def half_of_d(q, k, scaled):
     return scores.var()
 
 
-@wrong("05.1", "takes √T for √d: axis 1 counts the tokens")
+@wrong("05.1", named="divided by √T")
 def root_of_the_number_of_tokens(q, k, scaled):
     scores = q @ k.mT
     if scaled:
@@ -117,41 +117,41 @@ def only_allowed_scores(q, k, scaled):
     return scores[:, causal_mask(q.shape[1])].var()
 
 
-@wrong("05.2", "divides by √T, the number of tokens, instead of √d")
+@wrong("05.2", named="divided by √T")
 def divided_by_root_of_tokens(q, k):
     T = q.shape[1]
     scores = q @ k.mT / T**0.5
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("05.2", "divides by d instead of its root, so the rows become more even as d grows")
+@wrong("05.2", named="divided by d")
 def divided_by_d_itself(q, k):
     T, d = q.shape[1:]
     scores = q @ k.mT / d
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("05.2", "divides the weights after the softmax instead of the scores before it")
+@wrong("05.2", named="scaled after the softmax")
 def weights_divided_after_softmax(q, k):
     scores = (q @ k.mT).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
     weights = torch.softmax(scores, dim=-1)
     return weights / q.shape[-1] ** 0.5
 
 
-@wrong("05.2", "divides by 4 as in the notebook, which is right for 16 channels only")
+@wrong("05.2", named="divided by √16 always")
 def divisor_of_sixteen_channels(q, k):
     T = q.shape[1]
     scores = q @ k.mT / 16**0.5
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("05.2", "leaves out the causal mask")
+@wrong("05.2", named="no mask")
 def without_the_mask(q, k):
     d = q.size(-1)
     return F.softmax(q @ k.transpose(-2, -1) / math.sqrt(d), dim=-1)
 
 
-@wrong("05.2", "divides by d ** -0.5, which multiplies the scores by √d")
+@wrong("05.2", named="multiplied by √d")
 def divided_by_one_over_root(q, k):
     _, T, d = q.shape
     scores = q @ k.mT / d**-0.5
@@ -215,43 +215,37 @@ def averaged_over_the_batch(q, k):
     return weights.mean(dim=0)
 
 
-@wrong("05.2", "masks with 0 instead of -inf before the softmax, so later tokens keep some weight")
+@wrong("05.2", named="future filled with 0")
 def masked_scores_set_to_zero(q, k):
     d = q.shape[-1]
     scores = torch.tril(q @ k.mT / d**0.5)
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.3", "multiplies by the temperature instead of dividing")
+@wrong("05.3", named="multiplied")
 def multiplied_by_temperature(scores, temperature):
     return torch.softmax(scores * temperature, dim=-1)
 
 
-@wrong("05.3", "divides the weights after the softmax, so they no longer sum to 1")
+@wrong("05.3", named="divided afterwards")
 def weights_divided_by_temperature(scores, temperature):
     return torch.softmax(scores, dim=-1) / temperature
 
 
-@wrong("05.3", "divides by the root of the temperature, as with √d")
+@wrong("05.3", named="divided by √temperature")
 def root_of_temperature(scores, temperature):
     return F.softmax(scores / temperature**0.5, dim=-1)
 
 
-@wrong("05.3", "ignores the temperature")
+@wrong("05.3", named="temperature not used")
 def temperature_ignored(scores, temperature):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.3", "divides the exponentials by their sum over the whole tensor and not over each row")
+@wrong("05.3", named="divided by the sum of everything")
 def one_sum_for_all_rows(scores, temperature):
     e = torch.exp(scores / temperature)
     return e / e.sum()
-
-
-@wrong("05.3", "takes exponentials of the scores as they are, which overflow at a low temperature")
-def overflow_at_low_temperature(scores, temperature):
-    e = torch.exp(scores / temperature)
-    return e / e.sum(dim=-1, keepdim=True)
 
 
 @wrong("05.3", "divides the scores in place, so the caller's scores are changed")
@@ -295,7 +289,7 @@ def temperature_at_most_one(scores, temperature):
     return torch.softmax(scores / min(temperature, 1.0), dim=-1)
 
 
-@wrong("05.3", "subtracts the temperature from the scores instead of dividing by it")
+@wrong("05.3", named="temperature not used")
 def temperature_subtracted(scores, temperature):
     return torch.softmax(scores - temperature, dim=-1)
 
@@ -310,7 +304,7 @@ def powers_of_two(scores, temperature):
 # ------------------------------------------------------- written apart, and opened last
 
 
-@wrong("05.1", "takes only query t with key t, instead of every query with every key")
+@wrong("05.1", named="only a token with itself")
 def matching_pairs_only(q, k, scaled):
     dots = (q * k).sum(dim=-1)
     if scaled:
@@ -350,7 +344,7 @@ def divided_by_measured_spread(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.2", "divides both q and k by √d, so the scores are divided by d")
+@wrong("05.2", named="divided by d")
 def both_divided_by_root(q, k):
     _, T, d = q.shape
     q = q / d**0.5
@@ -359,7 +353,7 @@ def both_divided_by_root(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.2", "the mask lets each token see one token too many, the next one")
+@wrong("05.2", named="mask one too far")
 def next_token_visible(q, k):
     _, T, d = q.shape
     scores = q @ k.mT / d**0.5
@@ -367,14 +361,7 @@ def next_token_visible(q, k):
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
 
-@wrong("05.2", "takes the exponentials directly, which overflow for large scores")
-def exponentials_overflow(q, k):
-    _, T, d = q.shape
-    exps = torch.exp(q @ k.mT / d**0.5) * causal_mask(T)
-    return exps / exps.sum(dim=-1, keepdim=True)
-
-
-@wrong("05.3", "takes the softmax along the first axis, which is right only for a single row")
+@wrong("05.3", named="along the first axis")
 def softmax_along_the_first_axis(scores, temperature):
     return torch.softmax(scores / temperature, dim=0)
 
@@ -399,7 +386,7 @@ def no_exponential(scores, temperature):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("05.1", "pairs each query only with the key at its own position, as in the cell with `dots`")
+@wrong("05.1", named="only a token with itself")
 def own_position_only(q, k, scaled):
     dots = (q * k).sum(dim=-1)
     if scaled:
@@ -432,7 +419,7 @@ def across_sequences(q, k, scaled):
     return scores.var()
 
 
-@wrong("05.1", "divides the variance by √d, where the scores should be divided before it is taken")
+@wrong("05.1", named="the variance was divided, not the scores")
 def root_divides_the_variance(q, k, scaled):
     variance = (q @ k.transpose(1, 2)).var()
     if scaled:
@@ -467,7 +454,7 @@ def whole_number_root(q, k):
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
 
-@wrong("05.2", "divides the weights after the softmax; making rows sum to 1 again undoes this")
+@wrong("05.2", named="not scaled")
 def division_that_cancels(q, k):
     T, d = q.shape[1:]
     scores = (q @ k.mT).masked_fill(~causal_mask(T), float("-inf"))
@@ -475,7 +462,7 @@ def division_that_cancels(q, k):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong("05.2", "divides the queries by √d and the keys by √d too, so the scores are divided by d")
+@wrong("05.2", named="divided by d")
 def both_divided(q, k):
     root = q.shape[-1] ** 0.5
     scores = (q / root) @ (k / root).mT
@@ -486,16 +473,10 @@ def both_divided(q, k):
 # 05.3: soften(scores, temperature)
 
 
-@wrong("05.3", "raises the weights to the power temperature; the power should be 1 / temperature")
+@wrong("05.3", named="multiplied")
 def power_not_inverted(scores, temperature):
     weights = torch.softmax(scores, dim=-1) ** temperature
     return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("05.3", "takes exp of scores as large as they come, which overflows to inf and gives nan")
-def exponential_overflows(scores, temperature):
-    e = torch.exp(scores / temperature)
-    return e / e.sum(dim=-1, keepdim=True)
 
 
 @wrong("05.3", "divides in place, so the scores of the caller are changed as well")
@@ -504,7 +485,7 @@ def divides_in_place(scores, temperature):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.3", "divides the exponentials, not the scores, so the temperature cancels out")
+@wrong("05.3", named="temperature not used")
 def temperature_outside_the_exponent(scores, temperature):
     e = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) / temperature
     return e / e.sum(dim=-1, keepdim=True)
@@ -513,7 +494,7 @@ def temperature_outside_the_exponent(scores, temperature):
 # ------------------------------------------------------- a third set, opened last
 
 
-@wrong("05.1", "compares query t with key t only, not each query with all keys")
+@wrong("05.1", named="only a token with itself")
 def one_key_for_each_query(q, k, scaled):
     dots = (q * k).sum(dim=-1)
     if scaled:
@@ -521,7 +502,7 @@ def one_key_for_each_query(q, k, scaled):
     return dots.var()
 
 
-@wrong("05.1", "divides the variance by the root of d, where the scores should be divided")
+@wrong("05.1", named="the variance was divided, not the scores")
 def variance_divided_afterwards(q, k, scaled):
     variance = (q @ k.mT).var()
     return variance / q.shape[-1] ** 0.5 if scaled else variance
@@ -536,7 +517,7 @@ def keys_of_all_sequences(q, k, scaled):
     return scores.var()
 
 
-@wrong("05.1", "divides by the root of T, the number of tokens")
+@wrong("05.1", named="divided by √T")
 def root_of_the_token_count(q, k, scaled):
     scores = q @ k.mT
     if scaled:
@@ -560,7 +541,7 @@ def divided_by_the_measured_spread(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.2", "divides the weights, after the softmax, and not the scores")
+@wrong("05.2", named="scaled after the softmax")
 def divided_after_the_softmax(q, k):
     scores = q @ k.mT
     masked = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
@@ -585,12 +566,6 @@ def zero_means_masked(q, k):
 def temperature_at_least_a_tenth(scores, temperature):
     temperature = max(temperature, 0.1)  # no division by zero
     return torch.softmax(scores / temperature, dim=-1)
-
-
-@wrong("05.3", "does not subtract the maximum, so exponentials of large numbers overflow")
-def exponentials_that_overflow(scores, temperature):
-    e = torch.exp(scores / temperature)
-    return e / e.sum(dim=-1, keepdim=True)
 
 
 @wrong("05.3", "treats the scores as probabilities and takes their logarithm first")
@@ -624,7 +599,7 @@ def variance_row_by_row(q, k, scaled):
     return scores.var(dim=-1).mean()
 
 
-@wrong("05.1", "pairs each query only with the key of the same token, as in the example with dots")
+@wrong("05.1", named="only a token with itself")
 def variance_of_matching_pairs(q, k, scaled):
     dots = (q * k).sum(dim=-1)
     if scaled:
@@ -639,7 +614,7 @@ def variance_and_mean(q, k, scaled):
     return torch.var_mean(scores)
 
 
-@wrong("05.2", "writes d ** 1/2, which Python reads as (d ** 1) / 2, so it divides by half of d")
+@wrong("05.2", named="divided by d / 2")
 def weights_divided_by_half_of_d(q, k):
     T, d = q.shape[1:]
     scores = q @ k.mT / (d**1 / 2)
@@ -655,14 +630,14 @@ def weights_of_standardised_scores(q, k):
     return torch.softmax(masked, dim=-1)
 
 
-@wrong("05.2", "divides after the softmax and makes rows sum to 1 again, so the division cancels")
+@wrong("05.2", named="not scaled")
 def weights_divided_and_renormalised(q, k):
     masked = (q @ k.mT).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
     weights = torch.softmax(masked, dim=-1) / q.shape[-1] ** 0.5
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong("05.2", "multiplies a mask of 0 and 1 by minus infinity, and 0 times infinity is nan")
+@wrong("05.2", named="0 times infinity")
 def weights_with_infinity_times_zero(q, k):
     T, d = q.shape[-2:]
     scores = q @ k.mT / d**0.5
@@ -689,7 +664,7 @@ def soften_without_naming_the_axis(scores, temperature):
     return F.softmax(scores / temperature)
 
 
-@wrong("05.3", "divides by the root of the temperature, as with head_size")
+@wrong("05.3", named="divided by √temperature")
 def soften_by_the_root(scores, temperature):
     return torch.softmax(scores / temperature**0.5, dim=-1)
 
@@ -739,7 +714,7 @@ def variance_by_formula(q, k, scaled):
     return d * q.var() * k.var()
 
 
-@wrong("05.1", "divides by 4, the root of 16, whatever d is")
+@wrong("05.1", named="divided by √16 always")
 def variance_fixed_to_sixteen(q, k, scaled):
     scores = q @ k.mT
     return (scores / 4).var() if scaled else scores.var()
@@ -762,7 +737,7 @@ def weights_standardised(q, k):
     return scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
 
 
-@wrong("05.2", "divides after the softmax and normalises again, so the division is lost")
+@wrong("05.2", named="not scaled")
 def weights_divided_then_normalised(q, k):
     T, d = q.shape[1:]
     mask = torch.tril(torch.ones(T, T)).bool()
@@ -770,7 +745,7 @@ def weights_divided_then_normalised(q, k):
     return w / w.sum(dim=-1, keepdim=True)
 
 
-@wrong("05.2", "scales the queries and the keys by the root of d each, so it divides by d")
+@wrong("05.2", named="divided by d")
 def weights_scaled_twice(q, k):
     T, d = q.shape[1:]
     q, k = q * d**-0.5, k * d**-0.5
@@ -802,12 +777,12 @@ def soften_clamped(scores, temperature):
     return torch.softmax(scores / max(temperature, 0.1), dim=-1)
 
 
-@wrong("05.3", "divides by the root of the temperature")
+@wrong("05.3", named="divided by √temperature")
 def soften_root(scores, temperature):
     return torch.softmax(scores / temperature**0.5, dim=-1)
 
 
-@wrong("05.3", "takes the softmax along the first axis, which is the last only for one row")
+@wrong("05.3", named="along the first axis")
 def soften_first_axis(scores, temperature):
     return F.softmax(scores / temperature, 0)
 
@@ -828,12 +803,12 @@ def soften_no_exp(scores, temperature):
 # One for each mistake that no answer above makes.
 
 
-@wrong("05.1", "never looks at scaled, and divides")
+@wrong("05.1", named="always scaled")
 def scaled_whatever_is_asked(q, k, scaled):
     return (torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))).var()
 
 
-@wrong("05.1", "divides by d and then by 2")
+@wrong("05.1", named="divided by 2 d")
 def variance_over_twice_d(q, k, scaled):
     scores = torch.einsum("btd,bsd->bts", q, k)
     if scaled:
@@ -841,13 +816,13 @@ def variance_over_twice_d(q, k, scaled):
     return scores.var()
 
 
-@wrong("05.1", "multiplies by the root")
+@wrong("05.1", named="multiplied by √d")
 def variance_times_the_root(q, k, scaled):
     scores = torch.einsum("btd,bsd->bts", q, k)
     return (scores * math.sqrt(q.size(-1)) if scaled else scores).var()
 
 
-@wrong("05.1", "leaves the products of a score unadded")
+@wrong("05.1", named="products instead of scores")
 def variance_of_single_products(q, k, scaled):
     products = q * k
     if scaled:
@@ -860,37 +835,37 @@ def divided(e):
     return e / e.sum(dim=-1, keepdim=True)
 
 
-@wrong("05.2", "divides by d and then by 2")
+@wrong("05.2", named="divided by 2 d")
 def weights_over_twice_d(q, k):
     scores = torch.einsum("btd,bsd->bts", q, k)
     return divided(torch.exp(scores / q.size(-1) / 2).tril())
 
 
-@wrong("05.2", "divides by the root of the number of sequences")
+@wrong("05.2", named="divided by √B")
 def weights_over_root_of_batch(q, k):
     scores = torch.einsum("btd,bsd->bts", q, k)
     return divided(torch.exp(scores / math.sqrt(len(q))).tril())
 
 
-@wrong("05.2", "divides the exponentials by the sums of their columns")
+@wrong("05.2", named="softmax over the queries")
 def weights_whose_columns_sum_to_one(q, k):
     e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))).tril()
     return e / torch.einsum("bts->bs", e)[:, None]
 
 
-@wrong("05.2", "sets the future to 0 after the division")
+@wrong("05.2", named="masked after the softmax")
 def weights_cut_at_the_end(q, k):
     e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1)))
     return divided(e).tril()
 
 
-@wrong("05.2", "lets token t attend to tokens 0 to t - 1 only")
+@wrong("05.2", named="diagonal masked too")
 def weights_with_an_empty_row(q, k):
     e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1)))
     return divided(e.tril(-1))
 
 
-@wrong("05.2", "lets token t attend to tokens 0 to t - 1 only, and masks with a large number")
+@wrong("05.2", named="diagonal masked with -1e9")
 def weights_with_an_even_first_row(q, k):
     scores = torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))
     t = torch.arange(q.shape[1])
@@ -898,25 +873,25 @@ def weights_with_an_even_first_row(q, k):
     return F.softmax(scores, dim=-1)
 
 
-@wrong("05.2", "keeps the future and the diagonal")
+@wrong("05.2", named="upper triangle kept")
 def weights_of_triu(q, k):
     e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1)))
     return divided(e.triu())
 
 
-@wrong("05.2", "keeps the future only")
+@wrong("05.2", named="mask the wrong way round")
 def weights_of_the_future_only(q, k):
     e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1)))
     return divided(e.triu(1))
 
 
-@wrong("05.2", "lets each key ask the queries")
+@wrong("05.2", named="queries and keys swapped")
 def weights_of_keys_that_ask(q, k):
     e = torch.exp(torch.einsum("bsd,btd->bts", q, k) / math.sqrt(q.size(-1)))
     return divided(e.tril())
 
 
-@wrong("05.3", "divides by the sum over axis 1")
+@wrong("05.3", named="along dim=1")
 def soften_axis_one(scores, temperature):
     e = torch.exp((scores - scores.max()) / temperature)
     return e / e.sum(1, keepdim=True)

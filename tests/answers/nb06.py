@@ -12,23 +12,23 @@ def cut(z, n_head):  # from the notebook
     return z.view(*z.shape[:2], n_head, -1)  # (B, T, n_head, head_size)
 
 
-@wrong("06.1", "torch.hstack joins along axis 1, the tokens, and not along the channels")
+@wrong("06.1", named="along the time axis")
 def stacked_like_numpy(heads, x):
     return torch.hstack([head(x) for head in heads])
 
 
-@wrong("06.1", "stacks the outputs along a new last axis instead of concatenating the channels")
+@wrong("06.1", named="stacked on a new last axis")
 def stacked_on_a_new_axis(heads, x):
     return torch.stack([head(x) for head in heads], dim=-1)
 
 
-@wrong("06.1", "puts channel 0 of all heads first, then channel 1 of all heads, and so on")
+@wrong("06.1", named="channels of the heads shuffled together")
 def heads_interleaved(heads, x):
     outputs = torch.stack([head(x) for head in heads], dim=-1)
     return outputs.flatten(start_dim=-2)
 
 
-@wrong("06.1", "adds the outputs of the heads instead of putting them side by side")
+@wrong("06.1", named="added")
 def heads_added(heads, x):
     out = 0
     for head in heads:
@@ -36,7 +36,7 @@ def heads_added(heads, x):
     return out
 
 
-@wrong("06.1", "puts each new output in front of the others, so the last head comes first")
+@wrong("06.1", named="last head first")
 def last_head_first(heads, x):
     out = heads[0](x)
     for head in heads[1:]:
@@ -44,7 +44,7 @@ def last_head_first(heads, x):
     return out
 
 
-@wrong("06.1", "torch.cat without dim joins along axis 0, the batch")
+@wrong("06.1", named="along the batch axis")
 def joined_along_the_batch(heads, x):
     return torch.cat([head(x) for head in heads])
 
@@ -54,7 +54,7 @@ def a_list_of_outputs(heads, x):
     return [head(x) for head in heads]
 
 
-@wrong("06.1", "the axis of heads stands before the tokens when view joins, so tokens are mixed")
+@wrong("06.1", named="stacked on axis 1, then reshaped")
 def viewed_with_heads_before_tokens(heads, x):
     B, T, _ = x.shape
     outputs = torch.stack([head(x) for head in heads], dim=1)  # (B, n_head, T, head_size)
@@ -70,13 +70,13 @@ def slots_of_the_size_of_x(heads, x):
     return out
 
 
-@wrong("06.1", "calls head 0 again and again instead of every head once")
+@wrong("06.1", named="the same head each time")
 def the_first_head_repeated(heads, x):
     head = heads[0]
     return torch.cat([head(x) for _ in heads], dim=-1)
 
 
-@wrong("06.1", "each head reads the output of the head before it instead of x")
+@wrong("06.1", named="each head reads the head before it")
 def heads_in_a_chain(heads, x):
     outputs = []
     for head in heads:
@@ -111,7 +111,7 @@ def x_in_front(heads, x):
     return torch.cat([x, *(head(x) for head in heads)], dim=-1)
 
 
-@wrong("06.2", "splits by view alone, without the transpose, so a head gets pieces of a few tokens")
+@wrong("06.2", named="split by view, without transpose")
 def split_by_view_alone(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, n_head, T, C // n_head) for z in (q, k, v))
@@ -120,7 +120,7 @@ def split_by_view_alone(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "divides the scores by √C, the channels of all heads, instead of √head_size")
+@wrong("06.2", named="divided by √C")
 def divided_by_root_c(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -129,7 +129,7 @@ def divided_by_root_c(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "forgets the causal mask, so tokens attend to later ones")
+@wrong("06.2", named="no mask")
 def no_mask_at_all(q, k, v, n_head):
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
     weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
@@ -137,7 +137,7 @@ def no_mask_at_all(q, k, v, n_head):
     return out.transpose(1, 2).flatten(2)
 
 
-@wrong("06.2", "merges by reshape alone, without transposing heads and tokens back")
+@wrong("06.2", named="merged by view, without transpose")
 def merged_without_transpose(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -146,7 +146,7 @@ def merged_without_transpose(q, k, v, n_head):
     return (weights @ v).reshape(B, T, C)
 
 
-@wrong("06.2", "softmax runs over the queries (dim=-2), not over the keys")
+@wrong("06.2", named="softmax over the queries")
 def softmax_over_queries(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -155,7 +155,7 @@ def softmax_over_queries(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "fills where the mask is True, so the past is hidden and the future is not")
+@wrong("06.2", named="mask the wrong way round")
 def mask_the_wrong_way_round(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -164,7 +164,7 @@ def mask_the_wrong_way_round(q, k, v, n_head):
     return (torch.softmax(scores, dim=-1) @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "neither the split nor the merge transposes, so a head sees only a few tokens")
+@wrong("06.2", named="split and merged by view")
 def view_both_times(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.reshape(B, n_head, T, -1) for z in (q, k, v))
@@ -173,7 +173,7 @@ def view_both_times(q, k, v, n_head):
     return (scores.softmax(-1) @ v).reshape(B, T, C)
 
 
-@wrong("06.2", "tokens stay before heads, so the heads of one token attend to each other")
+@wrong("06.2", named="no transpose")
 def heads_attend_to_heads(q, k, v, n_head):
     q, k, v = (cut(z, n_head) for z in (q, k, v))  # (B, T, n_head, head_size)
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (B, T, n_head, n_head)
@@ -181,12 +181,12 @@ def heads_attend_to_heads(q, k, v, n_head):
     return (weights @ v).flatten(2)
 
 
-@wrong("06.2", "ignores n_head: one head attends with all C channels")
+@wrong("06.2", named="one large head")
 def one_big_head(q, k, v, n_head):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-@wrong("06.2", "divides the scores by head_size itself, without the root")
+@wrong("06.2", named="divided by head_size, not √head_size")
 def divided_by_head_size(q, k, v, n_head):
     B, T, C = q.shape
     head_size = C // n_head
@@ -196,7 +196,7 @@ def divided_by_head_size(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "averages the keys with the weights, not the values")
+@wrong("06.2", named="keys used as values")
 def weights_times_keys(q, k, v, n_head):
     B, T, C = q.shape
     q, k = cut(q, n_head).transpose(1, 2), cut(k, n_head).transpose(1, 2)
@@ -214,7 +214,7 @@ def merged_with_view(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).view(B, T, C)
 
 
-@wrong("06.2", "computes k times q transposed, so queries and keys have changed places")
+@wrong("06.2", named="queries and keys swapped")
 def keys_ask_queries(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -223,7 +223,7 @@ def keys_ask_queries(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "multiplies the scores by the mask: a score of 0 still gets weight in the softmax")
+@wrong("06.2", named="future filled with 0")
 def future_scores_set_to_zero(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -231,16 +231,7 @@ def future_scores_set_to_zero(q, k, v, n_head):
     return (torch.softmax(scores, dim=-1) @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "writes softmax as exp / sum without subtracting the maximum: large scores give nan")
-def exp_that_overflows(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
-    powers = torch.exp(q @ k.mT / (C // n_head) ** 0.5) * causal_mask(T)
-    weights = powers / powers.sum(dim=-1, keepdim=True)
-    return (weights @ v).transpose(1, 2).reshape(B, T, C)
-
-
-@wrong("06.2", "does not divide the scores by √head_size")
+@wrong("06.2", named="no scale")
 def scores_not_divided(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -249,7 +240,7 @@ def scores_not_divided(q, k, v, n_head):
     return torch.einsum("bhqk,bhkd->bqhd", weights, v).reshape(B, T, C)
 
 
-@wrong("06.2", "averages the heads instead of putting their outputs side by side")
+@wrong("06.2", named="heads averaged")
 def averaged_over_heads(q, k, v, n_head):
     T = q.shape[1]
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -258,7 +249,7 @@ def averaged_over_heads(q, k, v, n_head):
     return (weights @ v).mean(dim=1)
 
 
-@wrong("06.2", "k.transpose(1, 2) swaps heads and tokens of the keys, not their last two axes")
+@wrong("06.2", named="keys transposed on other axes")
 def keys_transposed_on_the_wrong_axes(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -267,23 +258,23 @@ def keys_transposed_on_the_wrong_axes(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.3", "takes every third row, as if query, key and value rows alternated")
+@wrong("06.3", named="every third row")
 def every_third_row(fused):
     return fused[0::3], fused[1::3], fused[2::3]
 
 
-@wrong("06.3", "counts from the end, so the order is value, key, query")
+@wrong("06.3", named="value first, query last")
 def cut_from_the_end(fused):
     C = fused.shape[1]
     return fused[-C:], fused[-2 * C : -C], fused[: -2 * C]
 
 
-@wrong("06.3", "split(3) makes pieces of three rows, not three pieces")
+@wrong("06.3", named="pieces of three rows")
 def pieces_of_three_rows(fused):
     return fused.split(3)
 
 
-@wrong("06.3", "cuts the columns into three, not the rows")
+@wrong("06.3", named="cut along the columns")
 def columns_cut(fused):
     return torch.chunk(fused, 3, dim=1)
 
@@ -344,13 +335,13 @@ def cut_at_rows_1_and_2(fused):
     return torch.tensor_split(fused, (1, 2))
 
 
-@wrong("06.3", "names the second piece value and the third key, so the order is query, value, key")
+@wrong("06.3", named="key and value exchanged")
 def key_and_value_swapped(fused):
     query, value, key = fused.chunk(3, dim=0)
     return query, key, value
 
 
-@wrong("06.3", "transposes first and then reshapes, so rows and columns are mixed")
+@wrong("06.3", named="transposed first, then cut")
 def reshaped_after_transpose(fused):
     C = fused.shape[1]
     query, key, value = fused.T.reshape(3, C, C)
@@ -360,7 +351,7 @@ def reshaped_after_transpose(fused):
 # ------------------------------------------------------- written apart, and opened last
 
 
-@wrong("06.1", "return stands inside the loop, so only the output of head 0 comes back")
+@wrong("06.1", named="the first head only")
 def returns_in_the_loop(heads, x):
     outputs = []
     for head in heads:
@@ -391,7 +382,7 @@ def first_sequence_for_all(heads, x):
     return out.expand(x.shape[0], -1, -1)
 
 
-@wrong("06.2", "head h takes every n_head-th channel instead of a slice of neighbouring channels")
+@wrong("06.2", named="channels interleaved by split and merge")
 def every_nth_channel(q, k, v, n_head):
     B, T, C = q.shape
     size = C // n_head
@@ -401,7 +392,7 @@ def every_nth_channel(q, k, v, n_head):
     return out.permute(0, 2, 3, 1).reshape(B, T, C)
 
 
-@wrong("06.2", "zeroes later tokens after the softmax, so the rows no longer sum to 1")
+@wrong("06.2", named="masked after the softmax")
 def masked_after_the_softmax(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -421,7 +412,7 @@ def weights_of_head_0_for_all(q, k, v, n_head):
     return torch.cat(outputs, dim=-1)
 
 
-@wrong("06.2", "masks the token itself, too, so token 0 has nothing to attend to")
+@wrong("06.2", named="diagonal masked too")
 def may_not_attend_to_itself(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
@@ -431,7 +422,7 @@ def may_not_attend_to_itself(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "takes n_head for head_size, so it makes C / n_head heads of n_head channels")
+@wrong("06.2", named="n_head and head_size swapped")
 def n_head_taken_for_head_size(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, -1, n_head).transpose(1, 2) for z in (q, k, v))
@@ -449,7 +440,7 @@ def queries_divided_in_place(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.3", "transposes each weight, although it should stay as nn.Linear stores it")
+@wrong("06.3", named="transposed")
 def transposed_pieces(fused):
     query, key, value = fused.chunk(3)
     return query.T, key.T, value.T
@@ -490,18 +481,18 @@ def pieces_a_third_of_c(fused):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("06.1", "stacks on a new last axis and flattens it: the channels of the heads alternate")
+@wrong("06.1", named="channels of the heads shuffled together")
 def alternating_channels(heads, x):
     outputs = [head(x) for head in heads]
     return torch.stack(outputs, dim=-1).flatten(start_dim=-2)
 
 
-@wrong("06.1", "uses hstack, which joins along axis 1, so the outputs follow each other as tokens")
+@wrong("06.1", named="along the time axis")
 def hstack_joins_tokens(heads, x):
     return torch.hstack([head(x) for head in heads])
 
 
-@wrong("06.1", "throws the result of torch.cat away, so only the output of head 0 is returned")
+@wrong("06.1", named="the first head only")
 def result_of_cat_lost(heads, x):
     out = heads[0](x)
     for head in heads[1:]:
@@ -534,7 +525,7 @@ def slices_as_wide_as_n_head(q, k, v, n_head):
     return torch.cat(outputs, dim=-1)
 
 
-@wrong("06.2", "gives PyTorch's function a mask that is True where a token may not attend")
+@wrong("06.2", named="mask the wrong way round for PyTorch's function")
 def mask_upside_down(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
@@ -543,7 +534,7 @@ def mask_upside_down(q, k, v, n_head):
     return out.transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "takes the softmax along axis 1, the heads, instead of the keys")
+@wrong("06.2", named="softmax over the heads")
 def softmax_over_heads(q, k, v, n_head):
     B, T, C = q.shape
     head_size = C // n_head
@@ -556,7 +547,7 @@ def softmax_over_heads(q, k, v, n_head):
 # 06.3: cut_qkv(fused)
 
 
-@wrong("06.3", "transposes each of the three weights, because nn.Linear stores (out, in)")
+@wrong("06.3", named="transposed")
 def transposed_weights(fused):
     W_q, W_k, W_v = fused.chunk(3, dim=0)
     return W_q.T, W_k.T, W_v.T
@@ -568,7 +559,7 @@ def last_row_missing(fused):
     return fused[:C], fused[C : 2 * C], fused[2 * C : -1]
 
 
-@wrong("06.3", "returns key, query, value: the first two are in the wrong order")
+@wrong("06.3", named="key first")
 def key_before_query(fused):
     C = fused.shape[0] // 3
     query, key, value = fused[:C], fused[C : 2 * C], fused[2 * C :]
@@ -578,7 +569,7 @@ def key_before_query(fused):
 # ------------------------------------------------------- a third set, opened last
 
 
-@wrong("06.1", "makes the head the last axis, so the channels of the heads alternate")
+@wrong("06.1", named="channels of the heads shuffled together")
 def channels_take_turns(heads, x):
     outputs = torch.stack([head(x) for head in heads], dim=-1)  # (B, T, head_size, n_head)
     return outputs.flatten(start_dim=-2)
@@ -593,18 +584,18 @@ def room_for_the_channels_of_x(heads, x):
     return out
 
 
-@wrong("06.1", "hstack joins along axis 1, which counts the tokens")
+@wrong("06.1", named="along the time axis")
 def joined_with_hstack(heads, x):
     return torch.hstack([head(x) for head in heads])
 
 
-@wrong("06.1", "reshapes while the heads are the first axis, which mixes heads, tokens and batch")
+@wrong("06.1", named="stacked, then reshaped")
 def reshaped_with_heads_in_front(heads, x):
     B, T, _ = x.shape
     return torch.stack([head(x) for head in heads]).reshape(B, T, -1)
 
 
-@wrong("06.1", "puts each new output in front of the others, so head 0 comes last")
+@wrong("06.1", named="last head first")
 def newest_head_in_front(heads, x):
     out = heads[0](x)
     for head in heads[1:]:
@@ -622,9 +613,7 @@ def heads_and_batch_change_places(q, k, v, n_head):
     return out.reshape(B, n_head, T, head_size).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong(
-    "06.2", "takes the softmax over axis 2, which counts queries now that the heads have an axis"
-)
+@wrong("06.2", named="softmax over the queries")
 def softmax_axis_of_three_axes(q, k, v, n_head):
     B, T, C = q.shape
     head_size = C // n_head
@@ -635,7 +624,7 @@ def softmax_axis_of_three_axes(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.3", "transposes each of the three weights")
+@wrong("06.3", named="transposed")
 def three_transposed_weights(fused):
     C = fused.shape[1]
     return fused[:C].T, fused[C : 2 * C].T, fused[2 * C :].T
@@ -658,18 +647,18 @@ def cut_at_fixed_rows(fused):
 C = 32  # as in the notebook
 
 
-@wrong("06.1", "stacks on a new last axis and flattens, so the channels of the heads alternate")
+@wrong("06.1", named="channels of the heads shuffled together")
 def heads_with_alternating_channels(heads, x):
     outputs = torch.stack([head(x) for head in heads], dim=-1)
     return outputs.flatten(start_dim=-2)
 
 
-@wrong("06.1", "uses hstack, which puts tensors with three axes behind each other along the tokens")
+@wrong("06.1", named="along the time axis")
 def heads_by_hstack(heads, x):
     return torch.hstack([head(x) for head in heads])
 
 
-@wrong("06.1", "puts each new output in front of the ones before, so the last head comes first")
+@wrong("06.1", named="last head first")
 def heads_in_reverse(heads, x):
     result = heads[0](x)
     for head in heads[1:]:
@@ -693,7 +682,7 @@ def heads_zero_to_three(heads, x):
     return torch.cat([heads[i](x) for i in range(4)], dim=-1)
 
 
-@wrong("06.2", "gives split the number of heads, but it wants the size of a piece")
+@wrong("06.2", named="n_head and head_size swapped, but divided by √head_size")
 def many_heads_split_by_count(q, k, v, n_head):
     pieces = zip(q.split(n_head, -1), k.split(n_head, -1), v.split(n_head, -1), strict=True)
     head_size = q.shape[-1] // n_head
@@ -743,19 +732,19 @@ def many_heads_with_a_mask_for_heads(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.3", "returns the key first, in the order in which the lecture makes its layers")
+@wrong("06.3", named="key first")
 def cut_key_first(fused):
     query, key, value = fused.chunk(3, dim=0)
     return key, query, value
 
 
-@wrong("06.3", "cuts the columns into three instead of the rows")
+@wrong("06.3", named="cut along the columns")
 def cut_columns(fused):
     n = fused.shape[-1] // 3
     return fused[:, :n], fused[:, n : 2 * n], fused[:, 2 * n :]
 
 
-@wrong("06.3", "takes every third row, as if the rows of query, key and value took turns")
+@wrong("06.3", named="every third row")
 def cut_every_third_row(fused):
     query, key, value = fused[0::3], fused[1::3], fused[2::3]
     return query, key, value
@@ -775,7 +764,7 @@ def cut_by_the_notebooks_c(fused):
 # ------------------------------------------------------- a fifth set, opened last
 
 
-@wrong("06.1", "stacks the heads in front of the tokens and reshapes, so tokens are mixed")
+@wrong("06.1", named="stacked on axis 1, then reshaped")
 def heads_stacked_before_tokens(heads, x):
     B, T, _ = x.shape
     return torch.stack([head(x) for head in heads], dim=1).reshape(B, T, -1)
@@ -803,7 +792,7 @@ def heads_into_a_copy_of_x(heads, x):
     return out
 
 
-@wrong("06.1", "puts each new output before the others, so the last head comes first")
+@wrong("06.1", named="last head first")
 def heads_newest_first(heads, x):
     out = heads[0](x)
     for head in heads[1:]:
@@ -811,7 +800,7 @@ def heads_newest_first(heads, x):
     return out
 
 
-@wrong("06.2", "cuts pieces of n_head channels, as if n_head were the head size")
+@wrong("06.2", named="n_head and head_size swapped")
 def many_heads_pieces_of_n_head(q, k, v, n_head):
     outs = []
     for c in range(0, q.shape[-1], n_head):
@@ -822,7 +811,7 @@ def many_heads_pieces_of_n_head(q, k, v, n_head):
     return torch.cat(outs, dim=-1)
 
 
-@wrong("06.2", "does not bring the heads before the tokens, so heads attend to heads of one token")
+@wrong("06.2", named="no transpose")
 def many_heads_attend_to_heads(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, n_head, C // n_head) for z in (q, k, v))
@@ -847,14 +836,14 @@ def many_heads_strided(q, k, v, n_head):
     return out.permute(0, 2, 3, 1).reshape(B, T, C)
 
 
-@wrong("06.2", "merges without undoing the transpose, so the tokens are mixed in the output")
+@wrong("06.2", named="merged by view, without transpose")
 def many_heads_merge_without_transpose(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).reshape(B, T, C)
 
 
-@wrong("06.2", "divides by the root of n_head instead of the root of the head size")
+@wrong("06.2", named="divided by √n_head")
 def many_heads_root_of_n_head(q, k, v, n_head):
     B, T, _ = q.shape
     q, k, v = (z.reshape(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
@@ -862,7 +851,7 @@ def many_heads_root_of_n_head(q, k, v, n_head):
     return out.transpose(1, 2).flatten(2)
 
 
-@wrong("06.3", "takes the size of a piece for the number of pieces: cuts into pieces of 3 rows")
+@wrong("06.3", named="pieces of three rows")
 def cut_pieces_of_three(fused):
     return torch.split(fused, 3)
 
@@ -880,7 +869,7 @@ def cut_by_head(fused):
     return tuple(pieces[:, i].reshape(C, C) for i in range(3))
 
 
-@wrong("06.3", "transposes each piece, although a Linear layer stores (out, in) here as well")
+@wrong("06.3", named="transposed")
 def cut_and_transposed(fused):
     return tuple(piece.T for piece in fused.chunk(3, dim=0))
 
@@ -888,22 +877,22 @@ def cut_and_transposed(fused):
 # One for each mistake that no answer above makes.
 
 
-@wrong("06.1", "puts each output into a new axis 1")
+@wrong("06.1", named="stacked on a new axis")
 def heads_in_an_axis_after_the_batch(heads, x):
     return torch.cat([head(x)[:, None] for head in heads], dim=1)
 
 
-@wrong("06.1", "puts each output into a new axis 0")
+@wrong("06.1", named="stacked on a new first axis")
 def heads_in_an_axis_in_front(heads, x):
     return torch.cat([head(x)[None] for head in heads])
 
 
-@wrong("06.1", "puts each output into a new axis before its channels")
+@wrong("06.1", named="stacked on a new axis before the channels")
 def heads_in_an_axis_before_the_channels(heads, x):
     return torch.cat([head(x).unsqueeze(-2) for head in heads], dim=-2)
 
 
-@wrong("06.1", "adds the outputs and divides by their number")
+@wrong("06.1", named="averaged")
 def heads_added_and_divided(heads, x):
     total = 0
     for head in heads:
@@ -911,7 +900,7 @@ def heads_added_and_divided(heads, x):
     return total / len(heads)
 
 
-@wrong("06.1", "writes each output into the first channels of its x")
+@wrong("06.1", named="one after the other")
 def heads_write_into_x(heads, x):
     outputs, stream = [], x.clone()
     for head in heads:
@@ -921,7 +910,7 @@ def heads_write_into_x(heads, x):
     return torch.cat(outputs, dim=-1)
 
 
-@wrong("06.1", "overwrites the output of each head with the next")
+@wrong("06.1", named="the last head only")
 def heads_overwrite_the_output(heads, x):
     for head in heads:
         out = head(x)
@@ -950,7 +939,7 @@ def head_by_head(q, k, v, n_head, one_head):
     return torch.cat([one_head(*parts) for parts in split], dim=-1)
 
 
-@wrong("06.2", "gives head h every n_head-th channel from h on")
+@wrong("06.2", named="channels interleaved by the split")
 def many_heads_of_every_nth_channel(q, k, v, n_head):
     outputs = []
     for h in range(n_head):
@@ -959,7 +948,7 @@ def many_heads_of_every_nth_channel(q, k, v, n_head):
     return torch.cat(outputs, dim=-1)
 
 
-@wrong("06.2", "writes the output of head h into every n_head-th channel from h on")
+@wrong("06.2", named="channels interleaved by the merge")
 def many_heads_into_every_nth_channel(q, k, v, n_head):
     out = torch.zeros_like(v)
     for h in range(n_head):
@@ -968,7 +957,7 @@ def many_heads_into_every_nth_channel(q, k, v, n_head):
     return out
 
 
-@wrong("06.2", "splits, does not transpose, and masks")
+@wrong("06.2", named="no transpose, so the mask does not fit")
 def many_heads_masked_without_transpose(q, k, v, n_head):
     q, k, v = (z.unflatten(-1, (n_head, -1)) for z in (q, k, v))
     scores = torch.einsum("btnd,btmd->btnm", q, k) / q.shape[-1] ** 0.5
@@ -976,7 +965,7 @@ def many_heads_masked_without_transpose(q, k, v, n_head):
     return torch.softmax(scores, dim=-1).matmul(v).flatten(2)
 
 
-@wrong("06.2", "swaps head_size and heads")
+@wrong("06.2", named=".mT instead of transpose(1, 2)")
 def many_heads_last_two_swapped(q, k, v, n_head):
     q, k, v = (z.unflatten(-1, (n_head, -1)).transpose(-1, -2) for z in (q, k, v))
     scores = torch.einsum("btdn,bten->btde", q, k) / q.shape[-1] ** 0.5
@@ -984,7 +973,7 @@ def many_heads_last_two_swapped(q, k, v, n_head):
     return torch.softmax(scores, dim=-1).matmul(v).transpose(-1, -2).flatten(2)
 
 
-@wrong("06.2", "merges after a swap of the last two axes")
+@wrong("06.2", named="merged with .mT")
 def many_heads_merged_after_another_swap(q, k, v, n_head):
     outputs = []
     for h in range(n_head):
@@ -993,7 +982,7 @@ def many_heads_merged_after_another_swap(q, k, v, n_head):
     return torch.stack(outputs, dim=1).transpose(2, 3).reshape(v.shape)
 
 
-@wrong("06.2", "cuts the values of a sequence in n_head runs of numbers")
+@wrong("06.2", named="only v split by view")
 def many_heads_runs_of_values(q, k, v, n_head):
     B, T, C = v.shape
     runs = v.flatten(1).chunk(n_head, dim=1)
@@ -1003,14 +992,14 @@ def many_heads_runs_of_values(q, k, v, n_head):
     return torch.cat(outputs, dim=-1)
 
 
-@wrong("06.2", "returns the heads in an axis of their own")
+@wrong("06.2", named="not merged")
 def many_heads_left_apart(q, k, v, n_head):
     split = zip(*(pieces(z, n_head) for z in (q, k, v)), strict=True)
     heads = [divided(exponentials(one, two).tril()) @ three for one, two, three in split]
     return torch.stack(heads, dim=1)
 
 
-@wrong("06.2", "adds a triangle of ones to the scores")
+@wrong("06.2", named="mask added as 1 and 0")
 def many_heads_with_ones_added(q, k, v, n_head):
     def one_head(q, k, v):
         e = exponentials(q, k)
@@ -1019,7 +1008,7 @@ def many_heads_with_ones_added(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "takes the exponential of the weights and divides again")
+@wrong("06.2", named="a second softmax")
 def many_heads_with_two_exponentials(q, k, v, n_head):
     def one_head(q, k, v):
         return divided(divided(exponentials(q, k).tril()).exp()) @ v
@@ -1027,7 +1016,7 @@ def many_heads_with_two_exponentials(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "divides the outputs, not the scores, by the root")
+@wrong("06.2", named="scaled after the softmax")
 def many_heads_outputs_over_the_root(q, k, v, n_head):
     def one_head(q, k, v):
         return divided(exponentials(q, k, scale=1).tril()) @ v / q.shape[-1] ** 0.5
@@ -1035,7 +1024,7 @@ def many_heads_outputs_over_the_root(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "multiplies queries and keys as they are")
+@wrong("06.2", named="keys not transposed")
 def many_heads_keys_as_they_are(q, k, v, n_head):
     q, k, v = (torch.stack(pieces(z, n_head), dim=1) for z in (q, k, v))
     scores = torch.matmul(q, k) / q.shape[-1] ** 0.5
@@ -1043,7 +1032,7 @@ def many_heads_keys_as_they_are(q, k, v, n_head):
     return torch.softmax(scores, dim=-1).matmul(v).transpose(1, 2).flatten(2)
 
 
-@wrong("06.2", "divides by half of head_size")
+@wrong("06.2", named="divided by head_size / 2")
 def many_heads_over_half(q, k, v, n_head):
     def one_head(q, k, v):
         return divided(exponentials(q, k, scale=2 / q.shape[-1]).tril()) @ v
@@ -1051,7 +1040,7 @@ def many_heads_over_half(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "divides by head_size and then by 2")
+@wrong("06.2", named="divided by 2 head_size")
 def many_heads_over_twice(q, k, v, n_head):
     def one_head(q, k, v):
         return divided(exponentials(q, k, scale=0.5 / q.shape[-1]).tril()) @ v
@@ -1059,7 +1048,7 @@ def many_heads_over_twice(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "mixes the values with the masked scores")
+@wrong("06.2", named="no softmax")
 def many_heads_with_scores_for_weights(q, k, v, n_head):
     def one_head(q, k, v):
         scores = torch.where(causal_mask(q.shape[1]), exponentials(q, k).log(), -torch.inf)
@@ -1068,12 +1057,12 @@ def many_heads_with_scores_for_weights(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "averages the values of tokens 0 to t evenly")
+@wrong("06.2", named="scores thrown away")
 def many_heads_running_means(q, k, v, n_head):
     return v.cumsum(dim=1) / torch.arange(1, v.shape[1] + 1)[:, None]
 
 
-@wrong("06.2", "lets token t attend to tokens 0 to t - 1 only, and masks with a large number")
+@wrong("06.2", named="diagonal masked with -1e9")
 def many_heads_with_an_even_first_row(q, k, v, n_head):
     def one_head(q, k, v):
         e = exponentials(q, k).tril(-1)
@@ -1083,7 +1072,7 @@ def many_heads_with_an_even_first_row(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "adds ones and zeros times minus infinity to the scores")
+@wrong("06.2", named="0 times infinity")
 def many_heads_times_infinity(q, k, v, n_head):
     def one_head(q, k, v):
         T = q.shape[1]
@@ -1093,7 +1082,7 @@ def many_heads_times_infinity(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "keeps the future and the diagonal")
+@wrong("06.2", named="upper triangle kept")
 def many_heads_of_triu(q, k, v, n_head):
     def one_head(q, k, v):
         return divided(exponentials(q, k).triu()) @ v
@@ -1101,7 +1090,7 @@ def many_heads_of_triu(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "lets token t attend to tokens 0 to t + 1")
+@wrong("06.2", named="mask one too far")
 def many_heads_see_the_next_token(q, k, v, n_head):
     def one_head(q, k, v):
         return divided(exponentials(q, k).tril(1)) @ v
@@ -1109,7 +1098,7 @@ def many_heads_see_the_next_token(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "multiplies the scores by the root")
+@wrong("06.2", named="multiplied by √head_size")
 def many_heads_times_the_root(q, k, v, n_head):
     def one_head(q, k, v):
         return divided(exponentials(q, k, scale=q.shape[-1] ** 0.5).tril()) @ v
@@ -1117,7 +1106,7 @@ def many_heads_times_the_root(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "divides by the root of the number of tokens")
+@wrong("06.2", named="divided by √T")
 def many_heads_over_root_of_tokens(q, k, v, n_head):
     def one_head(q, k, v):
         return divided(exponentials(q, k, scale=q.shape[1] ** -0.5).tril()) @ v
@@ -1125,7 +1114,7 @@ def many_heads_over_root_of_tokens(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "sums over the queries of the weights, not over the keys")
+@wrong("06.2", named="weights transposed")
 def many_heads_sum_over_the_queries(q, k, v, n_head):
     def one_head(q, k, v):
         return torch.einsum("bts,btd->bsd", divided(exponentials(q, k).tril()), v)
@@ -1133,7 +1122,7 @@ def many_heads_sum_over_the_queries(q, k, v, n_head):
     return head_by_head(q, k, v, n_head, one_head)
 
 
-@wrong("06.2", "divides by the sum over the heads, and masks with a large number")
+@wrong("06.2", named="softmax over the heads, masked with -1e9")
 def many_heads_share_each_pair(q, k, v, n_head):
     split = zip(pieces(q, n_head), pieces(k, n_head), strict=True)
     past = causal_mask(q.shape[1])
@@ -1142,13 +1131,13 @@ def many_heads_share_each_pair(q, k, v, n_head):
     return torch.cat([e[h] / sum(e) @ values[h] for h in range(n_head)], dim=-1)
 
 
-@wrong("06.3", "takes the last piece for the first")
+@wrong("06.3", named="value first")
 def cut_last_piece_first(fused):
     C = fused.shape[1]
     return fused[2 * C :], fused[:C], fused[C : 2 * C]
 
 
-@wrong("06.3", "takes the first piece for the last")
+@wrong("06.3", named="query last")
 def cut_first_piece_last(fused):
     C = fused.shape[1]
     return [fused[(i + 1) % 3 * C :][:C] for i in range(3)]

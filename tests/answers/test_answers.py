@@ -1,13 +1,11 @@
 """Wrong answers by people who had not seen the mistakes' code: refused, and told what they do."""
 
-import contextlib
+import re
 
 import pytest
 
-from helpers.lesson import observations
 from helpers.lesson.exercises import EXERCISES
 from tests.answers import load
-from tests.answers.names import NAMES
 from tests.lesson.right_answers import RIGHT
 from tests.told import Told
 
@@ -33,31 +31,26 @@ answers = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(autouse=True)
-def no_experiment_fails_in_silence(monkeypatch):
-    monkeypatch.setattr(observations.contextlib, "suppress", lambda *_: contextlib.nullcontext())
-
-
 @answers
 @pytest.mark.filterwarnings("ignore")
 def test_a_wrong_answer_is_refused_with_a_name_or_an_observation(answer, snapshot):
     name = answer.function.__name__
     verdict = EXERCISES[answer.exercise].check(answer.function)
     assert verdict.status == "failed", answer.what
-    assert verdict.mistake == NAMES.get((answer.exercise, name)), answer.what
+    assert (verdict.mistake or "") == answer.named, answer.what
     assert len(verdict.observations) <= 2
     if name in ERRORS_THAT_SAY_IT and not verdict.observations:
         assert ERRORS_THAT_SAY_IT[name] in verdict.message
     else:
         assert verdict.mistake or verdict.observations, verdict.message
     if not verdict.mistake:
-        assert f"{verdict.message}\n{verdict.details}" == snapshot.use_extension(Told)
+        told = re.sub(r"in line \d+:", "in line …:", f"{verdict.message}\n{verdict.details}")
+        assert told == snapshot.use_extension(Told)
 
 
 def test_every_mistake_has_an_answer_that_makes_it():
-    assert set(NAMES) <= {(one.exercise, one.function.__name__) for one in load()}
     mistakes = {(e.id, mistake.name) for e in EXERCISES.values() for mistake in e.mistakes}
-    assert {(id, name) for (id, _), name in NAMES.items()} == mistakes
+    assert {(one.exercise, one.named) for one in load() if one.named} == mistakes
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())

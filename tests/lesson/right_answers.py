@@ -1,4 +1,7 @@
-"""Right answers in many ways of writing, which `check` has to accept: pairs of an id and one."""
+"""Right answers in many ways of writing, which `check` has to accept: pairs of an id and one.
+
+Those of `FRAGILE` come with words of the note that they get: they fail for what no task names.
+"""
 
 import math
 
@@ -8,12 +11,15 @@ import torch.nn.functional as F
 
 from helpers.attention import attention, causal_mask
 
-RIGHT = []
+RIGHT, FRAGILE = [], []
 
 
-def right(exercise):
+def right(exercise, note=""):
     def keep(function):
-        RIGHT.append((exercise, function))
+        if note:
+            FRAGILE.append((exercise, function, note))
+        else:
+            RIGHT.append((exercise, function))
         return function
 
     return keep
@@ -465,4 +471,107 @@ def in_two_steps(x, attention, feed_forward, norm_1, norm_2):
 def in_a_loop_of_parts(x, attention, feed_forward, norm_1, norm_2):
     for part, norm in ((attention, norm_1), (feed_forward, norm_2)):
         x = part(norm(x)) + x
+    return x
+
+
+# ---------------------------------------------------------------- right, and fragile
+
+
+@right("00.1", "with B = 1 your result has the shape (2,), not (1, 2), because an axis of size 1")
+def squeezed_mean(x):
+    return x.mean(dim=1, keepdim=True).squeeze()
+
+
+@right("00.3", "with B = 1 your result has the shape (4, 3), not (1, 4, 3), because an axis of")
+def squeezed_first(x):
+    return x.squeeze().transpose(-2, -1)
+
+
+@right("00.2", "with numbers a millionth as large in `a` your numbers are off by up to 4e-04")
+def with_a_small_number_added(a):
+    return a / (a.sum(dim=-1, keepdim=True) + 1e-9)
+
+
+@right("01.2", "with B = 1 your result has the shape (5, 2), not (1, 5, 2)")
+def squeezed_at_the_end(x):
+    means = []
+    for t in range(x.shape[1]):
+        means.append(x[:, : t + 1].mean(dim=1, keepdim=True))
+    return torch.cat(means, dim=1).squeeze()
+
+
+@right("01.3", "with float64 your function raises RuntimeError: expected")
+def weights_in_float32(x):
+    T = x.shape[1]
+    return torch.tril(torch.ones(T, T)) @ x / torch.arange(1, T + 1)[:, None]
+
+
+@right("02.3", "with T = 150 3300 of 22500 numbers are nan or inf, because some number in between")
+def infinite_future_times_zero(T, decay):
+    i = torch.arange(T).float()
+    weights = decay ** (i[:, None] - i[None, :])
+    weights = weights * torch.tril(torch.ones(T, T))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@right("03.1", "with numbers 1000 times as large in `scores` 43 of 50 numbers are nan or inf")
+def exponentials_overflow(scores):
+    exponentials = torch.exp(scores) * causal_mask(scores.shape[-1])
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+@right("03.2", "with T = 1 your function raises IndexError: index 1 is out of bounds")
+def first_two_rows_by_hand(T):
+    scores = torch.zeros(T, T)
+    scores[0, 0] = 20.0
+    scores[1, 0] = 20.0
+    for t in range(2, T):
+        scores[t, t - 1] = 20.0
+    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+
+
+@right("04.3", "with numbers 1000 times as large in `x` 30 of 30 numbers are nan or inf")
+def head_bare_exp(x, W_query, W_key, W_value):
+    q, k, v = x @ W_query, x @ W_key, x @ W_value
+    T = x.shape[1]
+    e = torch.exp(q @ k.mT / q.shape[-1] ** 0.5)
+    e = e.masked_fill(torch.ones(T, T).triu(1).bool(), 0.0)
+    return (e / e.sum(dim=-1, keepdim=True)) @ v
+
+
+@right("05.1", "so smaller ones were tried. A matrix product in the place of a loop")
+def by_pairs(q, k, scaled):
+    B, T, d = q.shape
+    scores = []
+    for b in range(B):
+        for i in range(T):
+            for j in range(T):
+                scores.append(torch.dot(q[b, i], k[b, j]) / (d**0.5 if scaled else 1))
+    return torch.stack(scores).var()
+
+
+@right("05.3", "with numbers 1000 times as large in `scores` 6 of 15 numbers are nan or inf")
+def exponentials_that_overflow(scores, temperature):
+    e = torch.exp(scores / temperature)
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@right("07.1", "with `x` with 1 axis your function raises RuntimeError: einsum()")
+def three_axes_only(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(torch.einsum("btc,hc->bth", x, W_1) + b_1)
+    return torch.einsum("bth,ch->btc", hidden, W_2) + b_2
+
+
+@right("07.2", "with numbers around 100 in `x` your numbers are off by up to 0.01, because float32")
+def difference_of_large_numbers(x, eps=1e-5):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = (x * x).mean(dim=-1, keepdim=True) - mean * mean
+    return (x - mean) / (var + eps).sqrt()
+
+
+@right("07.3", "in training, backpropagation would stop with an error")
+def in_place_on_a_clone(x, attention, feed_forward, norm_1, norm_2):
+    x = x.clone()
+    x += attention(norm_1(x))
+    x += feed_forward(norm_2(x))
     return x

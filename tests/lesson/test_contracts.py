@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from helpers.attention import attention, causal_mask
 from helpers.lesson import axes, contracts
 from helpers.lesson.exercises import EXERCISES
-from tests.lesson.right_answers import RIGHT
+from tests.lesson.right_answers import FRAGILE, RIGHT
 
 AXES = {"x": "... T C", "W": "C 4C", "return": "... T C"}
 
@@ -17,6 +17,16 @@ AXES = {"x": "... T C", "W": "C 4C", "return": "... T C"}
 def test_right_answers_pass_however_they_are_written(exercise, answer):
     verdict = EXERCISES[exercise].check(answer)
     assert verdict.status == "passed", verdict.message
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "note"), FRAGILE, ids=[f"{i}-{f.__name__}" for i, f, _ in FRAGILE]
+)
+def test_a_fragile_answer_is_right_with_a_note(exercise, answer, note):
+    verdict = EXERCISES[exercise].check(answer)
+    assert verdict.status == "passed", verdict.message
+    assert note in " ".join(verdict.notes)
+    assert all(one.startswith("One more thing: ") for one in verdict.notes)
 
 
 def test_sizes_are_read_from_the_names_of_axes():
@@ -179,7 +189,7 @@ def test_each_row_gets_a_minus_infinity_however_short_it_is():
 
 
 REFUSED = [
-    ("03.3", softmax_dim_1, "not for `scores` with 1 axis"),
+    ("03.3", softmax_dim_1, "not for `scores` with 3 axes"),
     ("03.3", clamped, "the numbers reach"),
     ("00.2", two_or_three_axes, "not for `a` with 4 axes"),
     ("02.2", width_at_most_T, "not for T = 2"),

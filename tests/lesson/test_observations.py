@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from helpers.attention import causal_mask
+from helpers.lesson import observations
 from helpers.lesson.grading import Exercise
 from helpers.lesson.observations import KINDS
 from helpers.lesson.observations.trial import place_word, written
@@ -159,11 +159,6 @@ def diagonal_lost(T, width):
     return weights.fill_diagonal_(0.0)
 
 
-def shifted_columns(scores, temperature):
-    e = torch.exp(scores / temperature - scores.amax(0))
-    return e / e.sum(-1, keepdim=True)
-
-
 def small_weights_dropped(scores, temperature):
     weights = soften(scores, temperature)
     return weights.where(weights > 0.01, 0.0)
@@ -218,7 +213,6 @@ FACTS = [
     (MATRIX, row_offset, "all numbers are off by the same amount, another one for each row"),
     (SOFT, lambda s, t: (s / t).exp(), "the proportions are right, but the sums are not: row 0"),
     (SOFT, lambda s, t: soften(3.7 * s, t), "those of the right scores multiplied by 3.7."),
-    (SOFT, shifted_columns, "scores that were shifted by another amount in each column."),
     # right for other inputs
     (
         HEAD,
@@ -248,13 +242,11 @@ FACTS = [
     # where it is wrong
     (MEAN, fixed_size, "Your result is right for the second input, and is wrong for the first"),
     (SOFT, small_weights_dropped, "right for the numbers of the first input, and is wrong for 3 t"),
-    (SQUARE, lambda a: a.tril() + a.tril(-1).mT, "Your result is symmetric: it equals its own"),
     (MAKE, lambda T, w: torch.eye(T), "only zeros and ones; the right one"),
     (MEAN, nan_in_row_2, "Output 2 of your result is nan, and nothing else is."),
     (MEAN, lambda x: running_mean(x) * math.nan, "Every number is nan."),
     (MAKE, diagonal_lost, "Exactly the numbers on the diagonal are wrong."),
     (MAKE, diagonal_lost, "Row 2 is 1/3 1/3 0 0 0; it should be 1/3 1/3 1/3 0 0."),
-    (MAKE, lambda T, w: F.normalize(torch.rand(T, T), p=1), "above the diagonal, where 0 should"),
     (SOFT, lambda s, t: torch.softmax(s / t, dim=0), "Each column of your result sums to 1; each"),
     (SOFT, lambda s, t: torch.zeros_like(s), "Your result is 0 everywhere."),
     # shapes, types, crashes
@@ -338,3 +330,20 @@ def test_the_random_state_stays_after_experiments():
     before = torch.get_rng_state()
     failure(lambda x: x * 1.01, MEAN)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def an_experiment_that_trips(trial):
+    raise KeyError("x")
+    yield
+
+
+def test_an_experiment_that_breaks_is_raised_under_test_and_told_to_a_learner(monkeypatch):
+    monkeypatch.setattr(observations, "KINDS", (an_experiment_that_trips, *KINDS))
+    with pytest.raises(KeyError):
+        HEAD.check(lambda *z: 2 * head(*z))
+    monkeypatch.setenv("ATTENTION_STRICT", "0")
+    assert HEAD.check(lambda *z: 2 * head(*z)).observations == (
+        "Every number is 2 times what it should be.",
+        "(One of our experiments with your answer broke: an_experiment_that_trips, KeyError: 'x'. "
+        "That is a fault of these notebooks; please report it.)",
+    )

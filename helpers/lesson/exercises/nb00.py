@@ -81,6 +81,7 @@ def _by_first(a):
 NORMALISE_ROWS = Exercise(
     "00.2",
     normalise_rows,
+    named=("`a` with 4 axes",),
     axes={"a": "... R S", "return": "... R S"},
     intermediates=(
         ("the sums of the rows", lambda a: a.sum(dim=-1)),

@@ -187,6 +187,7 @@ SAFE_SOFTMAX = Exercise(
     ),
     accepted=(_by_logsumexp,),
     without="softmax",
+    named=("numbers 1000 times as large in `scores`", "numbers around -1000 in `scores`"),
     properties=(ROWS_SUM_TO_ONE,),
 )
 

@@ -210,6 +210,7 @@ HEAD = Exercise(
         ("the values with sigmoids of the scores as weights, which do not sum to 1", _sigmoids),
     ),
     without="attention",
+    named=("T = 1",),
     trained=True,
     cases=lambda: [
         _normal(0, (3, 5, 8), (8, 2), (8, 2), (8, 2)),

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.observations.factors import named_factors
+from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import Observation, Trial
 from helpers.numbers import joined
 
@@ -30,7 +31,7 @@ def right_for_other_inputs(trial: Trial) -> Iterator[Observation]:
         trial.remembered["changes"] = list(_changes(trial))
     for number, (told, change) in enumerate(trial.remembered["changes"]):
         if all(trial.same(trial.values[i], _result(trial, number, change, i)) for i in cases):
-            yield Observation(6, f"Your result is the right one {told}.")
+            yield Observation(Rank.ONE_RULE, f"Your result is the right one {told}.")
             return
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import copied
+from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import (
     Observation,
     Trial,
@@ -44,7 +45,7 @@ def what_it_keeps(trial: Trial) -> Iterator[Observation]:
     """Whether a second call with the first input gives something else than the first call did."""
     again = trial.run(trial.candidate, trial.inputs[0])
     if trial.values[0] is not None and not _equal(again, trial.values[0]):
-        yield Observation(2, KEPT)
+        yield Observation(Rank.NOT_REPEATABLE, KEPT)
 
 
 def what_it_depends_on(trial: Trial) -> Iterator[Observation]:
@@ -53,7 +54,10 @@ def what_it_depends_on(trial: Trial) -> Iterator[Observation]:
     if value is None:
         return
     if not _equal(trial.run(trial.candidate, trial.inputs[trial.shown], seed=1), value):
-        yield Observation(2, "Your result is another one each time: it depends on random numbers.")
+        yield Observation(
+            Rank.NOT_REPEATABLE,
+            "Your result is another one each time: it depends on random numbers.",
+        )
         return
     if not value.isfinite().any():
         return
@@ -151,10 +155,10 @@ def _unused(trial: Trial, value: Tensor, wanted: Tensor) -> Iterator[Observation
     for (name, letter, place), alike in idle.items():
         what = f"item {place} of `{name}`" if letter else f"`{name}`"
         if all(alike):
-            yield Observation(7, f"Your result does not change when {what} changes.")
+            yield Observation(Rank.ALL_ROWS, f"Your result does not change when {what} changes.")
         elif any(alike) and value.isfinite().all():
             text = f"Your result does not change with every change of {what}; it should."
-            yield Observation(12, text)
+            yield Observation(Rank.SHAPE, text)
 
 
 def _differs(a: Tensor, b: Tensor) -> bool:
@@ -205,12 +209,12 @@ def _by_place(changed: Tensor, axis: int) -> list[bool]:
 
 def _idle(name: str, noun: str, idle: list[int], count: int) -> Iterator[Observation]:
     if len(idle) == count:
-        yield Observation(8, f"Your result does not change when `{name}` changes.")
+        yield Observation(Rank.CAUSE, f"Your result does not change when `{name}` changes.")
         return
     which = f"{plural(noun)} {joined([str(p) for p in idle])} of `{name}` change"
     if len(idle) == 1:
         which = f"{noun} {idle[0]} of `{name}` changes"
-    yield Observation(9, f"Your result does not change when {which}.")
+    yield Observation(Rank.PLACE_IGNORED, f"Your result does not change when {which}.")
 
 
 def _pattern(
@@ -237,12 +241,12 @@ def _pattern(
     future = [(j, i) for j, i in extra if i > j]
     causal = letter == "T" and not any(w for j, i, _, w in pairs if i > j)
     if future and causal:
-        yield Observation(8, _sees_the_future(future, place, noun, of))
+        yield Observation(Rank.CAUSE, _sees_the_future(future, place, noun, of))
     elif extra:
         j, i = extra[0]
         mixed = f": {plural(noun)} are mixed" if letter in ("B", "C", "d") else ", and should not"
         text = f"{place.capitalize()} {j} of your result changes when {noun} {i}{of} does{mixed}."
-        yield Observation(8 if letter == "B" else 9, text)
+        yield Observation(Rank.CAUSE if letter == "B" else Rank.PLACE_IGNORED, text)
     idle = [
         i
         for i, mine, wanted in zip(places, got, right, strict=True)
@@ -251,11 +255,11 @@ def _pattern(
     if idle:
         yield from _idle(name, noun, idle, len(places))
     elif missing and all(i == j for j, i in missing) and len(missing) > 1:
-        yield Observation(10, f"No {place} changes when its own {noun}{of} changes.")
+        yield Observation(Rank.ONE_ROW, f"No {place} changes when its own {noun}{of} changes.")
     elif missing:
         j, i = missing[-1] if letter == "T" else missing[0]
         text = f"{place.capitalize()} {j} of your result does not change when {noun} {i}{of} does"
-        yield Observation(11, f"{text}, and should.")
+        yield Observation(Rank.ROW_FACTORS, f"{text}, and should.")
 
 
 def _sees_the_future(future: list[tuple[int, int]], place: str, noun: str, of: str) -> str:
@@ -300,7 +304,7 @@ def what_it_adds_up(trial: Trial) -> Iterator[Observation]:
     got, added = _weights_in_words(mine[c, t, :-1].tolist()), mine[c, t, -1].item()
     got += f", and {_approximate(added)}" if abs(added) > 1e-4 else ""
     wanted = _weights_in_words(right[c, t, :-1].tolist())
-    yield Observation(13, f"{output}{channel} adds up {got}; it should be {wanted}.")
+    yield Observation(Rank.WEIGHTED_SUM, f"{output}{channel} adds up {got}; it should be {wanted}.")
 
 
 def _weights(trial: Trial, function: Any, name: str) -> Tensor | None:
@@ -389,9 +393,13 @@ def how_it_follows(trial: Trial) -> Iterator[Observation]:
             mine, right = (kind or "does neither" for kind in kinds)
             if kinds[0]:
                 text = f"When {told}, your result {mine}; the right one "
-                yield Observation(14, text + (f"{right}." if kinds[1] else "does not."))
+                yield Observation(
+                    Rank.SOME_INPUTS, text + (f"{right}." if kinds[1] else "does not.")
+                )
             else:
-                yield Observation(15, f"When {told}, the right result {right}; yours does not.")
+                yield Observation(
+                    Rank.NOT_FINITE, f"When {told}, the right result {right}; yours does not."
+                )
         yield from _rounding(trial, name, argument, value, wanted)
 
 
@@ -424,5 +432,5 @@ def _rounding(
         moves = [trial.run(trial.candidate, arguments) for arguments in large]
         if any(m is not None and _differs(m, value) for m in moves):
             text = f"Small changes of `{name}` do not change your result: something is rounded"
-            yield Observation(8, f"{text} or cut.")
+            yield Observation(Rank.CAUSE, f"{text} or cut.")
             return

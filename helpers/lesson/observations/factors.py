@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import ORDINALS, Observation, Trial, written
 from helpers.numbers import joined, listed
 
@@ -31,17 +32,17 @@ def every_number(trial: Trial) -> Iterator[Observation]:
     if not trial.pairs or all(trial.right):
         return
     if text := _factor(trial):
-        yield Observation(6, text)
+        yield Observation(Rank.ONE_RULE, text)
     if text := _offset(trial):
-        yield Observation(6, text)
+        yield Observation(Rank.ONE_RULE, text)
     single = all(e.numel() == 1 for _, e in trial.pairs)
     for name, change in UNARY:
         if single and "whole" in name:  # by chance, or for another reason
             continue
         if all(trial.same(v, change(e)) for v, e in trial.pairs):
-            yield Observation(6, f"Your numbers are {name}.")
+            yield Observation(Rank.ONE_RULE, f"Your numbers are {name}.")
     if all((v <= 0).all() and trial.same(v.exp(), e) for v, e in trial.pairs):
-        yield Observation(5, "Your numbers are the logarithms of the right ones.")
+        yield Observation(Rank.PARTS_MOVED, "Your numbers are the logarithms of the right ones.")
     yield from _argument_added(trial)
 
 
@@ -214,7 +215,9 @@ def _argument_added(trial: Trial) -> Iterator[Observation]:
                 for a, (_, e) in zip(arguments, trial.pairs, strict=True)
             ]
             if trial.is_everywhere(sums):
-                yield Observation(5, f"Your result is the right one {word} `{name}`.")
+                yield Observation(
+                    Rank.PARTS_MOVED, f"Your result is the right one {word} `{name}`."
+                )
     for name, compute in trial.intermediates:
         for sign, word in ((1, "plus"), (-1, "minus")):
             if all(
@@ -223,7 +226,7 @@ def _argument_added(trial: Trial) -> Iterator[Observation]:
                 and trial.same(v, e + sign * z)
                 for i, (v, e) in enumerate(trial.pairs)
             ):
-                yield Observation(5, f"Your result is the right one {word} {name}.")
+                yield Observation(Rank.PARTS_MOVED, f"Your result is the right one {word} {name}.")
 
 
 def _broadcasts(a: Tensor, e: Tensor) -> bool:

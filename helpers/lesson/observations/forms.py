@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import call_again, is_number
 from helpers.lesson.contracts import other_fronts
+from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import ORDINALS, Observation, Trial
 from helpers.numbers import joined
 
@@ -25,7 +26,7 @@ def what_form_it_has(trial: Trial) -> Iterator[Observation]:
     """The shape in letters, the right result inside a tuple, or where it runs at all."""
     if not trial.got[trial.shown].error:
         if any(outcome.changed_input for outcome in trial.got) and all(trial.right):
-            yield Observation(6, "The numbers that your function returns are right.")
+            yield Observation(Rank.ONE_RULE, "The numbers that your function returns are right.")
         yield from _another_type(trial)
         yield from _inside(trial)
         yield from _pieces(trial)
@@ -43,15 +44,17 @@ def _another_type(trial: Trial) -> Iterator[Observation]:
         tensors = [torch.from_numpy(v).double() for v in values]
         if all(map(trial.same, tensors, trial.wanted)):
             text = "The numbers are right, but they stand in a NumPy array, not in a tensor."
-            yield Observation(4, text)
+            yield Observation(Rank.OTHER_FORM, text)
     elif all(trial.right) and all(isinstance(v, Tensor) for v in values):
         got, wanted = values[0].dtype, torch.as_tensor(trial.expected[0].value).dtype
         if got != wanted and values[0].is_floating_point():
-            yield Observation(4, f"The numbers are right, but they are {got}, not {wanted}.")
+            yield Observation(
+                Rank.OTHER_FORM, f"The numbers are right, but they are {got}, not {wanted}."
+            )
     for i, name in enumerate(trial.names[: len(trial.inputs[0])]):
         given = [case[i] for case in trial.inputs]
         if all(map(_same_module, values, given)):
-            yield Observation(3, f"Your result is `{name}` itself, unchanged.")
+            yield Observation(Rank.STEP, f"Your result is `{name}` itself, unchanged.")
 
 
 def _same_module(value: Any, given: Any) -> bool:
@@ -73,15 +76,15 @@ def _shape_in_letters(trial: Trial) -> Iterator[Observation]:
     shapes = [(trial.values[i].shape, trial.wanted[i].shape) for i in wrong]
     gone = [axis for axis in range(4) if all(_without(b, axis) == a for a, b in shapes)]
     if len(gone) == 1:
-        yield Observation(13, f"Axis {gone[0]} is missing in your result.")
+        yield Observation(Rank.WEIGHTED_SUM, f"Axis {gone[0]} is missing in your result.")
     right = trial.axes.get("return", "")
     likely = names_of_axes.letters(right)
     got = names_of_axes.spelled([tuple(a) for a, _ in shapes], known, likely)
     if got and not trial.wanted[0].dim():
-        yield Observation(12, f"In letters, your result is {got}; it should be one number.")
+        yield Observation(Rank.SHAPE, f"In letters, your result is {got}; it should be one number.")
     elif got and right and "..." not in right:
         wanted = ", ".join(names_of_axes.letters(right))
-        yield Observation(12, f"In letters, your result is {got}; it should be ({wanted}).")
+        yield Observation(Rank.SHAPE, f"In letters, your result is {got}; it should be ({wanted}).")
 
 
 def _without(shape: torch.Size, axis: int) -> torch.Size | None:
@@ -98,7 +101,7 @@ def _inside(trial: Trial) -> Iterator[Observation]:
         parts = [list(v.values()) for v in values]
         if trial.several and _all_make(trial, parts, torch.stack):
             text = "The values of your dict are the right tensors: return them as a tuple."
-            yield Observation(4, text)
+            yield Observation(Rank.OTHER_FORM, text)
         return
     if not all(isinstance(v, tuple | list) and v for v in values):
         return
@@ -107,22 +110,24 @@ def _inside(trial: Trial) -> Iterator[Observation]:
         parts = [_number_or_none(v[i]) for v in values]
         if all(map(trial.same, parts, trial.wanted)):
             text = f"Item {i} of the {len(values[0])} in your {kind} is the right result"
-            yield Observation(4, f"{text}: return it alone.")
+            yield Observation(Rank.OTHER_FORM, f"{text}: return it alone.")
             return
         turned = [p.mT if p is not None and p.dim() > 1 else None for p in parts]
         if all(map(trial.same, turned, trial.wanted)):
-            yield Observation(4, f"Item {i} of your {kind} is the right result transposed.")
+            yield Observation(
+                Rank.OTHER_FORM, f"Item {i} of your {kind} is the right result transposed."
+            )
             return
     for make, dim in [(m, d) for m in (torch.cat, torch.stack) for d in (-1, 0, 1, 2)]:
         if _all_make(trial, values, lambda parts, make=make, dim=dim: make(parts, dim=dim)):
             call = f"torch.{make.__name__}(…, dim={dim})"
             text = f"Your {kind} holds the right numbers in parts: {call} joins them."
-            yield Observation(4, text)
+            yield Observation(Rank.OTHER_FORM, text)
             return
     if _all_make(trial, values, lambda parts: torch.tensor(parts, dtype=torch.double)):
         of = "NumPy arrays" if isinstance(values[0][0], np.ndarray) else "numbers"
         text = f"The numbers are right, but your result is a {kind} of {of}, not a tensor."
-        yield Observation(4, text)
+        yield Observation(Rank.OTHER_FORM, text)
 
 
 def _number_or_none(value: Any) -> Tensor | None:
@@ -154,7 +159,7 @@ def _pieces(trial: Trial) -> Iterator[Observation]:
     right = [_rows_of(piece, whole) for piece in trial.wanted[trial.shown]]
     if all(told) and all(right):
         text = f"Your pieces are {_in_order(told)}; they should be {_in_order(right)}."
-        yield Observation(4, text)
+        yield Observation(Rank.OTHER_FORM, text)
 
 
 def _in_order(told: list[str]) -> str:
@@ -247,7 +252,7 @@ def _sizes_in_the_source(trial: Trial) -> Iterator[Observation]:
     found = _numbers_in_the_source(trial) & set(EXAMPLES) - used - set(range(7))
     for value in sorted(found):
         text = f"The number {value} stands in your code. Is it the size of one example?"
-        yield Observation(17, text)
+        yield Observation(Rank.SOME_PLACES, text)
         return
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from helpers.lesson import axes as names_of_axes
+from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.rows import proportions
 from helpers.lesson.observations.trial import (
     ORDINALS,
@@ -45,40 +46,45 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
     does = "Your function works" if trial.got[bad].error else "Your result is right"
     verb = "raises" if trial.got[bad].error else "is wrong"
     if told := _numbers_that_differ(trial):
-        yield Observation(14, f"{does} {told[0]}, and {verb} {told[1]}.")
+        yield Observation(Rank.SOME_INPUTS, f"{does} {told[0]}, and {verb} {told[1]}.")
         return
     axes = [_numbers_of_axes(trial.inputs[i]) for i in (good, bad)]
     if axes[0] != axes[1]:
         yield Observation(
-            14, f"{does} for an input with {axes[0]} axes, and {verb} for one with {axes[1]}."
+            Rank.SOME_INPUTS,
+            f"{does} for an input with {axes[0]} axes, and {verb} for one with {axes[1]}.",
         )
         return
     sizes = [_largest(trial.inputs[i]) for i in (good, bad)]
     if sizes[1] > 10 * sizes[0]:
         a, b = map(written, sizes)
         text = f"{does} where the numbers reach {a}, and {verb} where they reach {b}."
-        yield Observation(14, text)
+        yield Observation(Rank.SOME_INPUTS, text)
         return
     alike = [f"{a} = {b}" for a, b in _equal_only_where_right(trial)]
     if alike:
         what = f"where {' and '.join(alike[:2])}"
-        yield Observation(14, f"{does} {what}, and {verb} where they differ.")
+        yield Observation(Rank.SOME_INPUTS, f"{does} {what}, and {verb} where they differ.")
         return
     single = [k for k, n in trial.sizes[good].items() if n == 1 != trial.sizes[bad].get(k)]
     if single:
-        yield Observation(16, f"{does} where {single[0]} = 1, and {verb} where it is more.")
+        yield Observation(
+            Rank.CORNER, f"{does} where {single[0]} = 1, and {verb} where it is more."
+        )
         return
     if told := _scale_where_it_fails(trial, good):
-        yield Observation(14, f"{does} for the numbers of the {ORDINALS[good]} input, {told}.")
+        yield Observation(
+            Rank.SOME_INPUTS, f"{does} for the numbers of the {ORDINALS[good]} input, {told}."
+        )
         return
     own = {k: n for k, n in trial.sizes[good].items() if trial.sizes[bad].get(k) != n}
     text = f"{does} for the {ORDINALS[good]} input, and {verb} for the {ORDINALS[bad]}"
     if own and _fails_at_other_sizes(trial, good, own):
         listed_sizes = ", ".join(f"{k} = {n}" for k, n in own.items())
         text += f": is something fixed to the sizes of the {ORDINALS[good]} ({listed_sizes})?"
-        yield Observation(16, text)
+        yield Observation(Rank.CORNER, text)
     else:
-        yield Observation(23, f"{text}.")
+        yield Observation(Rank.ONE_INPUT, f"{text}.")
 
 
 def _scale_where_it_fails(trial: Trial, good: int) -> str:
@@ -128,7 +134,7 @@ def right_for_positive_numbers(trial: Trial) -> Iterator[Observation]:
     right = trial.reference_on(("positive", trial.shown), arguments)
     if trial.same(trial.run(trial.candidate, arguments), right):
         text = f"Once all numbers of `{name}` are above 0, your result is right"
-        yield Observation(8, f"{text}: negative ones make it nan.")
+        yield Observation(Rank.CAUSE, f"{text}: negative ones make it nan.")
 
 
 def rows_by_size(trial: Trial) -> Iterator[Observation]:
@@ -150,12 +156,12 @@ def rows_by_size(trial: Trial) -> Iterator[Observation]:
         text = (
             f"reach {written(max(good))} are right, and wrong where they reach {written(min(bad))}"
         )
-        yield Observation(13, f"Rows whose numbers {text}.")
+        yield Observation(Rank.WEIGHTED_SUM, f"Rows whose numbers {text}.")
     elif min(good) > 3 * max(bad):
         text = (
             f"reach {written(min(good))} are right, and wrong where they reach {written(max(bad))}"
         )
-        yield Observation(13, f"Only rows whose numbers {text}.")
+        yield Observation(Rank.WEIGHTED_SUM, f"Only rows whose numbers {text}.")
 
 
 def _numbers_that_differ(trial: Trial) -> tuple[str, str] | None:
@@ -204,13 +210,17 @@ def _kinds_of_numbers(trial: Trial) -> Iterator[Observation]:
     if not values.isfinite().all() or len(values) < 4:
         return
     if not values.any() and wanted.any():
-        yield Observation(6, "Your result is 0 everywhere.")
+        yield Observation(Rank.ONE_RULE, "Your result is 0 everywhere.")
     elif ((values == 0) | (values == 1)).all() and not ((wanted == 0) | (wanted == 1)).all():
-        yield Observation(7, "Your result holds only zeros and ones; the right one has fractions.")
+        yield Observation(
+            Rank.ALL_ROWS, "Your result holds only zeros and ones; the right one has fractions."
+        )
     elif (values == values.round()).all() and not (wanted == wanted.round()).all():
-        yield Observation(7, "Your result holds only whole numbers; the right one has fractions.")
+        yield Observation(
+            Rank.ALL_ROWS, "Your result holds only whole numbers; the right one has fractions."
+        )
     elif (values >= 0).all() and (wanted < 0).any():
-        yield Observation(13, "No number of your result is below 0; some should be.")
+        yield Observation(Rank.WEIGHTED_SUM, "No number of your result is below 0; some should be.")
 
 
 def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Observation]:
@@ -220,12 +230,12 @@ def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Obser
         return
     kind = _kind_of(value[lost])
     if lost.all():
-        yield Observation(15, f"Every number is {kind}.")
+        yield Observation(Rank.NOT_FINITE, f"Every number is {kind}.")
         return
     if lost.dim() >= 2 and lost.shape[-1] == lost.shape[-2]:
         corner = _corner_of(lost)
         if corner:
-            yield Observation(15, f"All numbers {corner} are {kind}, and no others.")
+            yield Observation(Rank.NOT_FINITE, f"All numbers {corner} are {kind}, and no others.")
             return
     for axis in reversed(range(lost.dim())) if lost.dim() > 2 else range(lost.dim()):
         along = lost.movedim(axis, 0).flatten(1) if lost.dim() > 1 else lost[:, None]
@@ -235,7 +245,9 @@ def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Obser
             many = len(places) > 1
             which = f"{plural(word) if many else word} {listed(places)}".capitalize()
             rest = "are" if many else "is"
-            yield Observation(15, f"{which} of your result {rest} {kind}, and nothing else is.")
+            yield Observation(
+                Rank.NOT_FINITE, f"{which} of your result {rest} {kind}, and nothing else is."
+            )
             return
 
 
@@ -269,26 +281,7 @@ def _places(trial: Trial, right: Tensor) -> Iterator[Observation]:
         if best is None or clean > best[0]:
             best = clean, told
     if best and best[0] > 0.5:
-        yield Observation(17 if best[0] > 0.85 else 24, best[1])
-
-
-def zeros_missing(trial: Trial) -> Iterator[Observation]:
-    """Numbers where the right result has exact zeros, as above the diagonal."""
-    if not trial.pairs or all(trial.right):
-        return
-    value, expected = trial.pairs[trial.shown]
-    zero = expected == 0
-    if value.dim() < 2 or not value.isfinite().all() or not zero.any() or zero.all():
-        return
-    filled = zero & (value.abs() > 1e-6)
-    if not filled.any():
-        return
-    place = filled.nonzero()[0].tolist()
-    told = f"{written(value[tuple(place)].item())} in row {place[-2]}, column {place[-1]}"
-    where = "in places where 0 should stand"
-    if value.shape[-1] == value.shape[-2] and not filled.tril().any():
-        where = "above the diagonal, where 0 should stand"
-    yield Observation(12, f"Your result has other numbers {where}, such as {told}.")
+        yield Observation(Rank.SOME_PLACES if best[0] > 0.85 else Rank.MOST_PLACES, best[1])
 
 
 def _places_in_words(word: str, places: list[int]) -> str:
@@ -308,7 +301,7 @@ def _corners(trial: Trial, right: Tensor) -> Iterator[Observation]:
     for wrong, verb in ((True, "wrong"), (False, "right")):
         corner = _corner_of(~right if wrong else right)
         if corner:
-            yield Observation(16, f"Exactly the numbers {corner} are {verb}.")
+            yield Observation(Rank.CORNER, f"Exactly the numbers {corner} are {verb}.")
             return
 
 
@@ -345,14 +338,14 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
             if _ones(trial, value, axis):
                 sums = f"sum over the {plural(place_word(trial, axis, dim))} is"
                 what = "column of your result sums to" if axis == dim - 2 else sums
-                yield Observation(7, f"Each {what} 1; each row should sum to 1.")
+                yield Observation(Rank.ALL_ROWS, f"Each {what} 1; each row should sum to 1.")
                 return
         together = "sum to 1; each row should sum to 1."
         if (value.sum() - 1).abs() < 1e-4 < (expected.sum() - 1).abs():
-            yield Observation(7, f"All numbers of your result together {together}")
+            yield Observation(Rank.ALL_ROWS, f"All numbers of your result together {together}")
             return
         if dim > 2 and _ones(trial, value.flatten(-2), dim - 2):
-            yield Observation(7, f"All numbers of one matrix together {together}")
+            yield Observation(Rank.ALL_ROWS, f"All numbers of one matrix together {together}")
             return
         if any(proportions(trial)):
             return  # the sums are told there
@@ -361,7 +354,7 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
         which = f"Row {bad % value.shape[-2]}" if dim > 1 else "Your result"
         if sums.max() - sums.min() < 1e-4 and len(sums) > 1:
             which = "Each row"
-        yield Observation(20, f"{which} sums to {written(sums[bad].item())}, not 1.")
+        yield Observation(Rank.ROW_SUM, f"{which} sums to {written(sums[bad].item())}, not 1.")
         return
     if rows or dim < 2:
         return
@@ -371,7 +364,7 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
         if value.shape[axis] > 1 and equal.all() and sums.abs().max() > 100 * trial.atol:
             words = plural(place_word(trial, axis, dim))
             what = "The sum of each row is" if axis == dim - 1 else f"The sums over the {words} are"
-            yield Observation(22, f"{what} right, the single numbers are not.")
+            yield Observation(Rank.SUMS_HOLD, f"{what} right, the single numbers are not.")
             return
 
 
@@ -393,4 +386,4 @@ def a_row_of_weights(trial: Trial) -> Iterator[Observation]:
     wrong = (~trial.close(value, expected)).any(1).nonzero().flatten().tolist()
     row = next((i for i in wrong if i > 1), wrong[0])  # the first two have few weights
     got, wanted = (" ".join(map(written, z[row].tolist())) for z in (value, expected))
-    yield Observation(10, f"Row {row} is {got}; it should be {wanted}.")
+    yield Observation(Rank.ONE_ROW, f"Row {row} is {got}; it should be {wanted}.")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from torch import Tensor
 
+from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import Observation, Trial, place_word, plural
 from helpers.numbers import joined, listed
 
@@ -36,7 +37,7 @@ def _axes_exchanged(trial: Trial) -> Iterator[Observation]:
                 told = f"axes {moved[0]} and {moved[1]} have changed places"
             else:
                 told = f"all of its axes have changed places, as by permute{tuple(order)}"
-            yield Observation(4, f"The numbers are right, but {told}.")
+            yield Observation(Rank.OTHER_FORM, f"The numbers are right, but {told}.")
             return
     for a, b in itertools.combinations(range(dim), 2):
         for one in (a, b):
@@ -44,7 +45,7 @@ def _axes_exchanged(trial: Trial) -> Iterator[Observation]:
             if trial.is_everywhere(turned):
                 place = place_word(trial, one, dim)
                 yield Observation(
-                    4,
+                    Rank.OTHER_FORM,
                     f"The numbers are right, but axes {a} and {b} have changed places, and the "
                     f"order of the {plural(place)} is reversed: the matrix is turned by 90°.",
                 )
@@ -65,7 +66,7 @@ def _parts_elsewhere(trial: Trial) -> Iterator[Observation]:
         word = place_word(trial, axis, value.dim())
         text = _moved(places, word)
         if text and _holds_in_all(trial, axis, places):
-            yield Observation(7 if "shifted" in text else 5, text)
+            yield Observation(Rank.ALL_ROWS if "shifted" in text else Rank.PARTS_MOVED, text)
 
 
 def _sources(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> list[int | None]:
@@ -83,25 +84,6 @@ def _sources(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> list[i
         else:
             found.append(i if fits[i] else int(fits.nonzero()[0]))
     return found if sum(f is None for f in found) <= 1 else []
-
-
-def heads_elsewhere(trial: Trial) -> Iterator[Observation]:
-    """Channels in blocks of head_size: the right blocks in other places, or only some right."""
-    if not trial.pairs or any("n_head" not in one for one in trial.sizes):
-        return
-    value, expected = trial.pairs[trial.shown]
-    n_head = trial.sizes[trial.shown]["n_head"]
-    if expected.shape[-1] % n_head or n_head < 2 or not value.isfinite().all():
-        return
-    mine, right = (z.unflatten(-1, (n_head, -1)) for z in (value, expected))
-    places = _sources(trial, mine, right, mine.dim() - 2)
-    if places and None not in places and places != list(range(n_head)):
-        yield Observation(4, _moved(places, "head"))
-        return
-    good = [i for i in range(n_head) if trial.same(mine[..., i, :], right[..., i, :])]
-    if good and len(good) < n_head:
-        heads = f"head {good[0]}" if len(good) == 1 else f"heads {listed(good)}"
-        yield Observation(13, f"Only the channels of {heads} are right.")
 
 
 def _moved(places: list[int | None], word: str) -> str:
@@ -164,19 +146,24 @@ def _reduced(trial: Trial) -> Iterator[Observation]:
         if "{0}" in name and all(trial.same(z, z.flatten()[:1].expand_as(z)) for z in parts):
             continue  # a mean or sum of weights that is 1 / T, whatever they are
         if trial.is_everywhere(parts):
-            yield Observation(4, f"Your result is {name.format(place_word(trial, axis, dim))}.")
+            yield Observation(
+                Rank.OTHER_FORM, f"Your result is {name.format(place_word(trial, axis, dim))}."
+            )
             return
     if all(v.dim() == dim + 1 for v in trial.values):
         for axis in range(dim + 1):
             firsts = [v.select(axis, 0) for v in trial.values if v.shape[axis]]
             if len(firsts) == len(trial.values) and all(map(trial.same, firsts, trial.wanted)):
                 which = "the only place" if trial.values[0].shape[axis] == 1 else "place 0"
-                yield Observation(4, f"The right result stands at {which} along your axis {axis}.")
+                yield Observation(
+                    Rank.OTHER_FORM, f"The right result stands at {which} along your axis {axis}."
+                )
                 return
             lasts = [v.select(axis, -1) for v in trial.values if v.shape[axis]]
             if len(lasts) == len(trial.values) and all(map(trial.same, lasts, trial.wanted)):
                 yield Observation(
-                    4, f"The right result stands at the last place along your axis {axis}."
+                    Rank.OTHER_FORM,
+                    f"The right result stands at the last place along your axis {axis}.",
                 )
                 return
     if all(
@@ -184,7 +171,8 @@ def _reduced(trial: Trial) -> Iterator[Observation]:
         for v, e in zip(trial.values, trial.wanted, strict=True)
     ):
         yield Observation(
-            4, "The numbers and their reading order are right; only the shape is another."
+            Rank.OTHER_FORM,
+            "The numbers and their reading order are right; only the shape is another.",
         )
         return
     if all(v.dim() == dim for v in trial.values):
@@ -212,7 +200,7 @@ def _contained(trial: Trial, axis: int, dim: int) -> Iterator[Observation]:
                 more = f"is longer: it has {longer[0]} more {plural(word)} in the first input"
                 if len(counts) == 1:
                     more = f"always has {counts.pop()} {plural(word)}"
-            yield Observation(4, f"Your result {told} the right one and {more}.")
+            yield Observation(Rank.OTHER_FORM, f"Your result {told} the right one and {more}.")
             return
 
 
@@ -226,4 +214,6 @@ def same_numbers(trial: Trial) -> Iterator[Observation]:
         and trial.same(v.flatten().sort().values, e.flatten().sort().values)
         for v, e in zip(trial.values, trial.wanted, strict=True)
     ):
-        yield Observation(9, "Your result holds exactly the right numbers, but in other places.")
+        yield Observation(
+            Rank.PLACE_IGNORED, "Your result holds exactly the right numbers, but in other places."
+        )

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from helpers.lesson.observations.factors import factor_name, factors_along
+from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import Observation, Trial, place_word, plural, written
 from helpers.numbers import joined
 from helpers.same import same
@@ -42,7 +43,7 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
         if dim == 3 and axis == 0 and len(trial.pairs) > 1 and expected.shape[0] < 3:
             continue
         if word == "output" and (name := _row_factor_name(trial, axis)):
-            yield Observation(6, f"Output t is {name} times what it should be.")
+            yield Observation(Rank.ONE_RULE, f"Output t is {name} times what it should be.")
             return
         told = [
             f"{written(f)} in {word} {i}"
@@ -53,7 +54,7 @@ def row_factors(trial: Trial) -> Iterator[Observation]:
             continue
         rest = any(f is not None and math.isclose(f, 1, rel_tol=1e-5) for f in factors)
         text = f"Within one {word}, all numbers are off by the same factor: {joined(told[:4])}"
-        yield Observation(11, text + ("; the others are right." if rest else "."))
+        yield Observation(Rank.ROW_FACTORS, text + ("; the others are right." if rest else "."))
         return
 
 
@@ -74,7 +75,7 @@ def each_row(trial: Trial) -> Iterator[Observation]:
             told = ", ".join(f"{n:.3g}" for n in wrong[:3]) + (", …" if len(wrong) > 3 else ".")
             rows = "another one for each row" if len(wrong) > 1 else "in one row"
             text = f"Within each row all numbers are off by {what}, {rows}: {told}"
-            yield Observation(13, text)
+            yield Observation(Rank.WEIGHTED_SUM, text)
             return
 
 
@@ -122,24 +123,11 @@ def proportions(trial: Trial) -> Iterator[Observation]:
     sums = value.sum(-1).flatten()
     wrong = int((~trial.close(sums, torch.ones_like(sums))).flatten().double().argmax())
     yield Observation(
-        7,
+        Rank.ALL_ROWS,
         "Within each row the proportions are right, but the sums are not: "
         f"row {wrong % value.shape[-2] if value.dim() > 1 else wrong} sums to "
         f"{written(sums[wrong].item())}, not 1.",
     )
-
-
-def symmetric(trial: Trial) -> Iterator[Observation]:
-    """Every matrix equals its own transpose, and the right ones do not."""
-    if trial.pairs and all(
-        v.dim() > 1
-        and v.shape[-1] == v.shape[-2] > 1
-        and trial.same(v, v.mT)
-        and not trial.same(e, e.mT)
-        for v, e in trial.pairs
-    ):
-        text = "is symmetric: it equals its own transpose. The right one is not"
-        yield Observation(8, f"Your result {text}.")
 
 
 # ---------------------------------------------------------------- weights of other scores
@@ -166,12 +154,12 @@ def scores_multiplied(trial: Trial) -> Iterator[Observation]:
         told = "" if len(ratios) < len(trial.inputs) else factor_name(ratios, trial, rel_tol=1e-3)
         told = told or joined(list(dict.fromkeys(f"{ratio:.3g}" for ratio in ratios)))
         text = f"Your weights are those of the right scores multiplied by {told}."
-        yield Observation(7, text)
+        yield Observation(Rank.ALL_ROWS, text)
         return
     rows = next(rows for rows, same in zip(by_case, alike, strict=True) if not same)
     told = joined([f"{factor:.3g} in row {row}" for row, factor in list(rows.items())[:4]])
     text = "Your weights are those of the right scores, multiplied differently in each row"
-    yield Observation(11, f"{text}: by {told}.")
+    yield Observation(Rank.ROW_FACTORS, f"{text}: by {told}.")
 
 
 def _sharpness(trial: Trial, value: Tensor, expected: Tensor) -> dict[int, float]:
@@ -200,24 +188,3 @@ def _are_weights(trial: Trial, value: Tensor, expected: Tensor) -> bool:
         return False
     ones = torch.ones(value.shape[:-1]).double()
     return all(bool(trial.close(z.sum(-1), ones).all()) for z in (value, expected))
-
-
-def columns_shifted(trial: Trial) -> Iterator[Observation]:
-    """Weights of scores from which another number was subtracted in each column."""
-    if not trial.pairs or not trial.tensors() or all(trial.right):
-        return
-    value, expected = trial.pairs[trial.shown]
-    if not _are_weights(trial, value, expected) or (value < 1e-6).any() or (expected < 1e-6).any():
-        return
-    difference = (value.log() - expected.log()).reshape(-1, *value.shape[-2:])[0]
-    rows, columns = difference.mean(1, keepdim=True), difference.mean(0, keepdim=True)
-    left = difference - rows - columns + difference.mean()
-    if (
-        min(difference.shape) > 1
-        and left.abs().max() < 1e-3 < (columns - columns.mean()).abs().max()
-    ):
-        yield Observation(
-            9,
-            "Your weights are those of scores that were shifted by another amount in each column. "
-            "What is subtracted may differ from row to row, but has to be one number within a row.",
-        )

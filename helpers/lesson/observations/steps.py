@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from helpers.lesson.observations.factors import factor_name, factors_along, ratio_of
+from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import (
     ORDINALS,
     Observation,
@@ -24,12 +25,14 @@ def what_it_is(trial: Trial) -> Iterator[Observation]:
         if all(isinstance(a, Tensor) for a in arguments):
             given = [a.detach().double() for a in arguments]
             if trial.is_everywhere(given):
-                yield Observation(3, f"Your result is `{name}` itself, unchanged.")
+                yield Observation(Rank.STEP, f"Your result is `{name}` itself, unchanged.")
             elif trial.is_everywhere([a.mT if a.dim() > 1 else None for a in given]):
-                yield Observation(4, f"Your result is `{name}` with its last two axes swapped.")
+                yield Observation(
+                    Rank.OTHER_FORM, f"Your result is `{name}` with its last two axes swapped."
+                )
             elif not trial.several and _same_reading_order(trial, given):
                 yield Observation(
-                    4,
+                    Rank.OTHER_FORM,
                     f"Your result holds the numbers of `{name}` in their old reading order: its "
                     "shape was changed, and no number moved (view and reshape do that).",
                 )
@@ -38,7 +41,7 @@ def what_it_is(trial: Trial) -> Iterator[Observation]:
         if not all(trial.right) and all(
             trial.same(trial.values[i], trial.step(name, compute, i)) for i in cases
         ):
-            yield Observation(3, f"Your result is {name}.")
+            yield Observation(Rank.STEP, f"Your result is {name}.")
 
 
 def _same_reading_order(trial: Trial, given: list[Tensor]) -> bool:
@@ -69,7 +72,7 @@ def step_with_factors(trial: Trial) -> Iterator[Observation]:
                     pairs_told = zip(ratios, ORDINALS, strict=False)
                     told = joined([f"{written(r)} (in the {nth} input)" for r, nth in pairs_told])
             if told:
-                yield Observation(8, f"Your result is {told} times {_plain(name)}.")
+                yield Observation(Rank.CAUSE, f"Your result is {told} times {_plain(name)}.")
                 return
         value, step = pairs[trial.shown]
         for axis in range(value.dim()):
@@ -78,7 +81,7 @@ def step_with_factors(trial: Trial) -> Iterator[Observation]:
                 word = place_word(trial, axis, value.dim())
                 told = joined([f"{written(f)} in {word} {i}" for i, f in enumerate(factors[:3])])
                 more = ", and so on." if len(factors) > 3 else "."
-                yield Observation(12, f"Your result is {_plain(name)}, times {told}{more}")
+                yield Observation(Rank.SHAPE, f"Your result is {_plain(name)}, times {told}{more}")
                 return
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import Outcome, call_again, is_number
+from helpers.lesson.observations.order import Rank
 from helpers.same import RTOL, close, seed_all
 
 Pair = tuple[Tensor, Tensor]
@@ -19,9 +20,9 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 @dataclass(frozen=True)
 class Observation:
-    """A fact about an answer, in a sentence, and how much it explains (a small rank: a lot)."""
+    """A fact about an answer, in a sentence, and how much it explains."""
 
-    rank: int
+    rank: Rank
     text: str
 
 

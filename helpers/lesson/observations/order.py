@@ -1,0 +1,31 @@
+"""How much a fact about an answer explains: the one table that puts observations in order."""
+
+from enum import IntEnum, auto
+
+
+class Rank(IntEnum):
+    """What kind of fact it is; the first explains most. Each with a sentence of its kind."""
+
+    NOT_REPEATABLE = auto()  # "Your result is another one each time: …"
+    STEP = auto()  # "Your result is `x` itself, unchanged."
+    OTHER_FORM = auto()  # "The numbers are right, but axes B and T have changed places."
+    CERTAIN = OTHER_FORM  # up to here nothing explains more: the search ends
+    PARTS_MOVED = auto()  # "The parts are right, but in other places: …"
+    ONE_RULE = auto()  # "Every number is T times what it should be."
+    COMPLETE = ONE_RULE  # up to here one fact says all: another sentence would only distract
+    ALL_ROWS = auto()  # "Each column of your result sums to 1; each row should sum to 1."
+    CAUSE = auto()  # "Output 0 changes when token 2 changes: it sees the future."
+    STRONG = CAUSE  # up to here a fact points to a cause by itself
+    PLACE_IGNORED = auto()  # "Your result does not change when token 0 of `x` changes."
+    ONE_ROW = auto()  # "Row 2 is 1/3 1/3 1/3; it should be 1/6 1/3 1/2."
+    ROW_FACTORS = auto()  # "Within one row, all numbers are off by the same factor: …"
+    SHAPE = auto()  # "In letters, your result is (B, C); it should be (B, T, C)."
+    WEIGHTED_SUM = auto()  # "Output 2 adds up 1/2 of token 1; it should be …"
+    SOME_INPUTS = auto()  # "Your result is right where B = T, and is wrong where they differ."
+    NOT_FINITE = auto()  # "Output 0 of your result is nan, and nothing else is."
+    CORNER = auto()  # "Exactly the numbers above the diagonal are wrong."
+    SOME_PLACES = auto()  # "Only outputs 1 to 3 are right."
+    ROW_SUM = auto()  # "Row 1 sums to 2, not 1."
+    SUMS_HOLD = auto()  # "The sum of each row is right, the single numbers are not."
+    ONE_INPUT = auto()  # "Your function works for the first input, and is wrong for the second."
+    MOST_PLACES = auto()  # as SOME_PLACES, but others are right here and there, too
