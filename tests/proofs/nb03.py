@@ -4,189 +4,105 @@ import math
 
 import torch
 
-from tests.proofs import proves, rounds_to, run, run_cells
+from helpers.attention import causal_mask
+from tests.proofs import proves, run, run_cells, same, written
 
 
 def causal(scores, fill=float("-inf")):
-    T = scores.shape[-1]
-    return scores.masked_fill(torch.ones(T, T).triu(1) == 1, fill)
+    return scores.masked_fill(~causal_mask(scores.shape[-1]), fill)
 
 
-@proves("03.p1", "0de0b2")
+@proves("03.p1")
 def zeros_masked_and_the_triangle(texts):
-    score = texts["question"].find("All scores are {}, the future is filled with -inf")
-    texts["question"].find("the matrix of notebook 02, a triangle of ones divided by its row sums")
-    weights = causal(torch.full((8, 8), float(score))).softmax(dim=-1)
+    score, fill, _ = texts["question"].gives()
+    weights = causal(torch.full((8, 8), float(score)), fill).softmax(dim=-1)
     ones = torch.ones(8, 8).tril()
-    by_sums = ones / ones.sum(dim=-1, keepdim=True)
-    largest = (weights - by_sums).abs().max().item()
-
-    texts["a"].read("exactly equal")
-    one, zero, count, share = texts["why a"].find(
-        "e⁰ is exactly {}, e^-inf is exactly {}, and a sum of up to {} ones is exact. "
-        "Both ways end with the same division, {code}, so"
-    )
-    assert (math.exp(0), math.exp(-math.inf)) == (one, zero) and torch.ones(count).sum() == count
-    assert all(rounds_to(weights[t, 0], round(run(share, t=t), 7), 7) for t in range(count))
-    b = texts["b"].read("equal up to rounding, about {}")
-    texts["why b"].find("as in notebook 02")
-    texts["c"].read("different: exponentials do not give equal weights")
-    return {"a": largest == 0, "b": b / 10 < largest < 10 * b, "c": largest > 1e-6}
+    largest = (weights - ones / ones.sum(dim=-1, keepdim=True)).abs().max().item()
+    texts["question"].says(0, -math.inf, "02")
+    texts["why a"].says(math.exp(score), 1, math.exp(fill), 0, 8, weights[3, 0], t=3)
+    step = 10.0 ** round(math.log10(torch.finfo(torch.float32).eps / 16))  # of 1/8
+    texts["b"].says(step)
+    texts["why b"].says(2, "02")
+    near = 0.1 < largest / step < 10
+    return {"exactly": largest == 0, "b": near, "different": largest > 1e-6}
 
 
-@proves("03.p2", "c053f2")
+@proves("03.p2")
 def future_filled_with_0(texts):
-    fill, others, row, T = texts["question"].read(
-        "The future is filled with {} instead of -inf. All other scores are {}, too. "
-        "What is row {} of the weights (T = {})?"
-    )
-    weights = causal(torch.full((T, T), float(others)), fill).softmax(dim=-1)
-    a = texts["a"].read("{numbers}, because 0 means no attention")
-    assert len(a) == T and a[row] == sum(a) == 1  # all weight on itself
-    exponential = texts["why a"].find(
-        "A weight of 0 means no attention, but this 0 is a score. Its exponential is e⁰ = {}, "
-        "as large as that of token 0 itself."
-    )
-    assert exponential == math.exp(fill)
-    b = texts["b"].read("{} everywhere")
-    one, share = texts["why b"].find(
-        "All eight scores are 0, so all eight exponentials are {}, and each weight is {code}. "
-        "Token 0 attends"
-    )
-    assert one == math.exp(0) and run(share) == b and T == 8
-    texts["c"].read("nan, because 0 cannot be used as a mask")
-    total = texts["why c"].find("The rows sum to {} and the shape is right, but token 0 attends")
-    assert torch.allclose(weights.sum(dim=-1), torch.tensor(float(total)), atol=1e-6)
-    assert weights[0, 1:].min() > 0
-    return {
-        "a": weights[row].tolist() == a,
-        "b": weights[row].tolist() == [b] * T,
-        "c": bool(weights[row].isnan().any()),
-    }
+    fill, _, others, row, _, T = texts["question"].gives()
+    texts["question"].says(0, -math.inf, others, row, "T", T)
+    weights = causal(torch.full((T, T), float(others)), fill).softmax(dim=-1)[row]
+    itself = torch.eye(T)[row]
+    texts["a"].says(*itself, fill)
+    texts["why a"].says(0, fill, math.exp(fill), math.exp(fill), row)
+    texts["why b"].says(T, others, T, math.exp(others), 1 / T, row)
+    texts["c"].says(fill)
+    texts["why c"].says(weights.sum(), row)
+    assert weights[row + 1 :].min() > 0
+    equal = weights.tolist() == texts["b"].gives() * T
+    return {"a": torch.equal(weights, itself), "b": equal, "nan": weights.isnan().any()}
 
 
-@proves("03.p3", "8b1f3f")
+@proves("03.p3")
 def scores_of_1(texts):
-    new, old = texts["question"].read(
-        "Start from scores of {} instead of {}, fill the future with -inf, and apply softmax. "
-        "What happens to the weights?"
-    )
-    before, after = (causal(torch.full((8, 8), float(s))).softmax(dim=-1) for s in (old, new))
-    assert math.exp(old) == texts["why a"].find("Every exponential is now e instead of {}.")
-    texts["a"].read("they stay the same")
-    factor = texts["b"].read("each is e = {} times as large")
-    assert rounds_to(math.e, factor)
-    total = texts["c"].read("the rows no longer sum to {}")
-    assert texts["why c"].find("each row still sums to {}.") == total == 1
-    return {
-        "a": torch.allclose(before, after, rtol=0, atol=1e-6),
-        "b": torch.allclose(after, factor * before, rtol=0, atol=1e-2),
-        "c": not torch.allclose(after.sum(dim=-1), torch.tensor(float(total)), atol=1e-6),
-    }
+    new, old, fill = texts["question"].gives()
+    before, after = (causal(torch.full((8, 8), float(s)), fill).softmax(dim=-1) for s in (old, new))
+    texts["question"].says(new, old, -math.inf)
+    texts["why a"].says(math.exp(old))
+    texts["b"].says(math.exp(new - old), math.exp(new - old))
+    texts["c"].says(before.sum(dim=-1)[0])
+    texts["why c"].says(after.sum(dim=-1)[0])
+    (_, factor), (total,) = texts["b"].gives(), texts["c"].gives()
+    larger = torch.allclose(after, factor * before, rtol=0, atol=1e-2)
+    return {"same": same(after, before), "b": larger, "c": abs(after.sum() / 8 - total) > 1e-6}
 
 
-@proves("03.p4", "8583c0")
+@proves("03.p4")
 def the_printed_matrix(texts):
-    shown = run_cells(
-        "03", "import torch", "torch.manual_seed(1337)\ntokens", "printed = torch.tensor("
-    )
+    cells = ("import torch", "torch.manual_seed(1337)\ntokens", "printed = torch.tensor(")
+    shown = run_cells("03", *cells)
     printed, scores = shown["printed"], shown["batch_scores"]
+    masked, sums = causal(scores), printed.sum(dim=-1)
 
     def printed_is(weights):
         return torch.allclose(weights[0], printed, atol=1e-4)
 
-    texts["a"].read("masked after the softmax, and did not divide by the row sums again")
-    rows, sums = texts["why a"].find("Here {word} rows sum to {numbers}.")
-    totals = printed.sum(dim=-1)
-    total = texts["why a"].find("the rows sum to {}, and")
-    assert [round(s, 2) for s in totals[totals > total].tolist()] == sums and len(sums) == rows
-
-    texts["b"].read("forgot the mask")
-    assert texts["why b"].find("every entry above the diagonal is {}.") == 0
-    assert not printed.triu(1).any()
-    texts["c"].read("applied the softmax along the columns")
-    column, single, call, right_for, wrong_for, axis = texts["why c"].read(
-        "Every column sums to {}, and the last column holds a single {}. {code} does this. "
-        "It is right for a {shape} matrix, and wrong for {shape}, where axis {} is the query."
-    )
-    assert torch.allclose(printed.sum(dim=0), torch.tensor(float(column)), atol=1e-3)
-    assert printed[:, -1].tolist() == [0] * 7 + [single]
-    assert right_for == ("T", "T") and wrong_for == ("B", "T", "T") and wrong_for[axis] == "T"
-    texts["d"].read("forgot the softmax")
-    texts["why d"].find("Then we would see negative scores, and -inf in the future.")
-    low, high = texts["why d"].find("Here all numbers lie between {} and {}.")
-    assert printed.min() == low and printed.max() == high and scores[0].tril().min() < 0
+    above_1 = sums[sums > 1.001]
+    texts["why a"].says(1, len(above_1), *(round(one.item(), 2) for one in above_1))
+    texts["why b"].says(printed.triu(1).max())
+    assert torch.allclose(printed.sum(dim=0), torch.ones(8), atol=1e-3)
+    softmax = texts["why c"].says(1, printed[-1, -1], ..., ("T", "T"), ("B", "T", "T"), 1)
+    texts["why d"].says(masked.min(), printed.min(), printed.max())
+    assert scores[0].tril().min() < 0
     return {
-        "a": printed_is(scores.softmax(dim=-1).tril()),
-        "b": printed_is(scores.softmax(dim=1)) or printed_is(scores.softmax(dim=-1)),
-        "c": printed_is(run(f"masked.{call}", masked=causal(scores))),
-        "d": printed_is(causal(scores)),
+        "after the softmax": printed_is(scores.softmax(dim=-1).tril()),
+        "forgot the mask": printed_is(scores.softmax(1)) or printed_is(scores.softmax(-1)),
+        "along the columns": printed_is(run(f"masked.{softmax}", masked=masked)),
+        "forgot the softmax": printed_is(masked),
     }
 
 
-@proves("03.1", "fa894e")
+@proves("03.1")
 def causal_softmax(texts):
-    call, shape = texts["2"].read(
-        "{code} returns a new tensor, with the value wherever the mask is True. "
-        "A {shape} mask is broadcast over the batch."
-    )
-    scores = torch.randn(2, 3, 3)
-    mask = torch.ones(3, 3).triu(1) == 1
-    filled = run("scores." + call, scores=scores, mask=mask, value=7.0)
-    assert shape == ("T", "T")
-    assert (filled[:, mask] == 7).all() and torch.equal(filled[:, ~mask], scores[:, ~mask])
-    infinity, which = texts["3"].read(
-        "Fill the future with {code}, then apply softmax along the axis of the keys, "
-        "which is the {code} one."
-    )
-    assert which == "last"
-
-    def causal_softmax(scores):
-        T = scores.shape[-1]
-        mask = torch.ones(T, T).triu(1) == 1
-        value = run(infinity)
-        return run("scores." + call, scores=scores, mask=mask, value=value).softmax(dim=-1)
-
-    return causal_softmax
+    texts["1"].says(2)
+    fill = texts["2"].says(..., ("T", "T"))
+    value = f"mask, value = ~causal_mask(scores.shape[-1]), {texts['3'].says(...)}"
+    return written("scores", value, f"scores.{fill}.softmax(dim=-1)")
 
 
-@proves("03.2", "d28a55")
+@proves("03.2")
 def look_one_back(texts):
-    high, t, back, low = texts["2"].read(
-        "Put {} into the cells [{code}, {code}] and leave the others at {}. "
-        "Then mask the future and apply softmax."
-    )
-
-    def look_one_back(T):
-        scores = torch.full((T, T), float(low))
-        for row in range(1, T):
-            scores[run(t, t=row), run(back, t=row)] = high
-        return causal(scores).softmax(dim=-1)
-
-    token, weight = texts["3"].read(
-        "Token {} has no token before it. With the future masked, only its own cell is left, "
-        "so it gets the weight {} for any score."
-    )
-    assert causal(torch.randn(4, 4)).softmax(dim=-1)[token, token] == weight
-    return look_one_back
+    high, cell, low = texts["2"].says(..., ..., ...)
+    texts["3"].says(0, causal(torch.randn(4, 4)).softmax(dim=-1)[0, 0])
+    scores = f"scores = torch.full((T, T), {low}.0)"
+    line = f"for t in range(1, T): scores{cell} = {high}"
+    return written("T", scores, line, "causal(scores).softmax(dim=-1)", causal=causal)
 
 
-@proves("03.3", "e9b204")
+@proves("03.3")
 def safe_softmax(texts):
-    top = texts["1"].read(
-        "You may subtract any number from a whole row. "
-        "Which one makes sure that no exponent in this row is above {}?"
-    )
-    largest = texts["2"].read("{code} holds the largest score of each row, as a column.")
+    largest, kept = texts["2"].says(...), texts["3"].says(...)
     scores = torch.randn(4, 3)
-    assert run(largest, scores=scores).tolist() == [[max(row)] for row in scores.tolist()]
-    assert (scores - run(largest, scores=scores)).max() == top
-    kept = texts["3"].read(
-        "Take exp of the difference, then divide it by the sum of its row, with {code}."
-    )
-
-    def safe_softmax(scores):
-        exp = torch.exp(scores - run(largest, scores=scores))
-        return run(f"exp / exp.sum(dim=-1, {kept})", exp=exp)
-
-    return safe_softmax
+    texts["1"].says((scores - run(largest, scores=scores)).max())
+    exp = f"exp = torch.exp(scores - {largest})"
+    return written("scores", exp, f"exp / exp.sum(dim=-1, {kept})")
