@@ -53,11 +53,6 @@ def loop_skips_first_token(x):
     return total / T
 
 
-@wrong("00.1", named="mean over the channels")
-def mean_of_the_channels(x):
-    return x.mean(dim=-1)
-
-
 @wrong("00.1", "averages only the first and the last token")
 def mean_of_both_ends(x):
     return (x[:, 0] + x[:, -1]) / 2
@@ -170,11 +165,6 @@ def rounded_shares(a):
 def swapped_by_view(x):
     B, R, S = x.shape
     return x.contiguous().view(B, S, R)
-
-
-@wrong("00.3", named="the first two axes")
-def swapped_first_two(x):
-    return x.transpose(0, 1)
 
 
 @wrong("00.3", named="nothing swapped")
@@ -307,11 +297,6 @@ def rows_then_columns(a):
 # ------------------------------------------------------------ 00.3 swap the last two axes
 
 
-@wrong("00.3", named="all axes reversed")
-def all_axes_reversed(x):
-    return x.permute(2, 1, 0)
-
-
 @wrong("00.3", "overwrites entries in place, so the lower triangle is lost; works on squares only")
 def swapped_in_place(x):
     out = x.clone()
@@ -343,14 +328,6 @@ def sum_divided_by_len(x):
 def view_then_mean(x):
     B, T, C = x.shape
     return x.view(B, C, T).mean(dim=-1)
-
-
-@wrong("00.1", "halves the mean so far at each token, so later tokens count more")
-def halve_at_each_token(x):
-    mean = x[:, 0]
-    for t in range(1, x.shape[1]):
-        mean = (mean + x[:, t]) / 2
-    return mean
 
 
 @wrong("00.1", "stacks the means of the sequences along the last axis, so the result is (C, B)")
@@ -407,30 +384,7 @@ def written_into_a_copy(x):
     return out
 
 
-@wrong("00.3", "joins the swapped matrices along the rows with cat, so the batch axis is gone")
-def joined_with_cat(x):
-    return torch.cat([matrix.T for matrix in x])
-
-
 # ------------------------------------------------------- a third set, opened last
-
-
-@wrong("00.1", named="mean over the batch")
-def mean_of_the_texts(x):
-    return x.mean(dim=0)
-
-
-@wrong("00.1", "halves after each addition, so that later tokens count more than earlier ones")
-def halve_at_every_token(x):
-    mean = x[:, 0]
-    for t in range(1, x.shape[1]):
-        mean = (mean + x[:, t]) / 2
-    return mean
-
-
-@wrong("00.1", "divides by 5, the number of tokens of the example, and not by the T of its input")
-def divide_by_five(x):
-    return x.sum(dim=1) / 5
 
 
 @wrong("00.1", "averages over the tokens and the channels together, and copies it to each channel")
@@ -439,36 +393,11 @@ def one_mean_for_all_channels(x):
     return flat.mean(dim=1, keepdim=True).expand(x.shape[0], x.shape[2])
 
 
-@wrong("00.1", "the loop begins at token 1, so token 0 is missing in the sum that is divided by T")
-def sum_from_token_one(x):
-    B, T, C = x.shape
-    total = torch.zeros(B, C)
-    for t in range(1, T):
-        total = total + x[:, t]
-    return total / T
-
-
-@wrong("00.2", named="dim=1")
-def sum_over_axis_one(a):
-    return a / a.sum(dim=1, keepdim=True)
-
-
 @wrong("00.2", "stores the shares in a tensor of the input's type, which cuts off the fractions")
 def shares_in_a_copy(a):
     shares = torch.zeros_like(a)
     shares[:] = a / a.sum(dim=-1, keepdim=True)
     return shares
-
-
-@wrong("00.2", "makes each row a vector of length 1 (divides by the root of the sum of squares)")
-def unit_rows(a):
-    return F.normalize(a.float(), dim=-1)
-
-
-@wrong("00.2", "against division by 0 it raises every sum to at least 1, also sums between 0 and 1")
-def sums_of_at_least_one(a):
-    sums = a.sum(dim=-1, keepdim=True).clamp(min=1)
-    return a / sums
 
 
 @wrong("00.2", "puts the new axis of the sums at place 1, which makes a column for one matrix only")
@@ -483,11 +412,6 @@ def loop_over_the_first_axis(a):
     for i in range(len(a)):
         rows.append(a[i] / a[i].sum())
     return torch.stack(rows)
-
-
-@wrong("00.3", named="the first two axes")
-def swap_first_two(x):
-    return x.transpose(0, 1)
 
 
 @wrong("00.3", named="view or reshape instead of a swap")
@@ -539,19 +463,6 @@ def mean_of_tokens_that_are_not_zero(x):
     return (x * is_word).sum(dim=1) / is_word.sum(dim=1).clamp(min=1)
 
 
-@wrong("00.1", "takes the median of the tokens instead of the mean")
-def median_token(x):
-    return x.median(dim=1).values
-
-
-@wrong("00.1", "halves after each token, so later tokens count more than earlier ones")
-def mean_updated_by_halving(x):
-    mean = x[:, 0]
-    for t in range(1, x.shape[1]):
-        mean = (mean + x[:, t]) / 2
-    return mean
-
-
 @wrong("00.2", "adds the axis for the sums at place 1, which is the last axis for one matrix only")
 def rows_with_none_at_place_one(a):
     return a / a.sum(axis=-1)[:, None]
@@ -571,22 +482,6 @@ def rows_stored_as_whole_numbers(a):
         row = a[..., r, :]
         out[..., r, :] = row / row.sum(dim=-1, keepdim=True)
     return out
-
-
-@wrong("00.2", "raises sums below 1 to 1 to be safe from 0, so small rows keep too small a sum")
-def rows_with_sums_of_at_least_one(a):
-    sums = a.sum(dim=-1, keepdim=True).clamp(min=1)
-    return a / sums
-
-
-@wrong("00.2", "normalises to length 1 (root of the sum of squares) instead of sum 1")
-def rows_of_unit_length(a):
-    return F.normalize(a.float(), dim=-1)
-
-
-@wrong("00.3", "turns each matrix by 90 degrees instead of swapping its axes: one axis is reversed")
-def swap_by_turning(x):
-    return torch.rot90(x, 1, dims=(1, 2))
 
 
 @wrong("00.3", named="all axes reversed")
@@ -613,19 +508,6 @@ def swap_unless_square(x):
 # ------------------------------------------------------- a fifth set, opened last
 
 
-@wrong("00.1", "takes the point half-way between the first and the last token, ignoring the others")
-def middle_of_first_and_last(x):
-    return (x[:, 0] + x[:, -1]) / 2
-
-
-@wrong("00.1", "averages step by step with weight 1/2 each time, so late tokens count more")
-def repeated_halving(x):
-    mean = x[:, 0]
-    for t in range(1, x.shape[1]):
-        mean = (mean + x[:, t]) / 2
-    return mean
-
-
 @wrong("00.1", "takes tokens that are all 0 for padding and leaves them out of the mean")
 def mean_of_nonzero_tokens(x):
     real = (x != 0).any(dim=-1, keepdim=True)
@@ -641,11 +523,6 @@ def mean_with_ddof(x):
 def smoothed_rows(a):
     a = a + 1
     return a / a.sum(dim=-1, keepdim=True)
-
-
-@wrong("00.2", "never divides by less than 1, so rows whose sum is below 1 stay as they are")
-def rows_with_guarded_sum(a):
-    return a / a.sum(dim=-1, keepdim=True).clamp(min=1)
 
 
 @wrong("00.2", "puts the missing axis of the sums at place 1, which is right for one matrix only")

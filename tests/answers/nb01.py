@@ -6,16 +6,6 @@ import torch.nn.functional as F
 from tests.answers import wrong
 
 
-@wrong("01.1", named="position 0 left out")
-def loop_starts_at_one(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(1, T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
 @wrong("01.1", named="the token forgets itself, but for token 0")
 def first_token_kept_then_slice_too_short(x):
     B, T, C = x.shape
@@ -33,16 +23,6 @@ def sum_divided_by_t(x):
     for b in range(x.shape[0]):
         for t in range(x.shape[1]):
             out[b, t] = x[b, : t + 1].sum(dim=0) / max(t, 1)
-    return out
-
-
-@wrong("01.1", named="channels mixed")
-def one_mean_for_all_channels(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean()
     return out
 
 
@@ -65,16 +45,6 @@ def means_written_over_the_tokens(x):
         for t in range(x.shape[1]):
             out[b, t] = x[b, : t + 1].mean(dim=0)
     return out
-
-
-@wrong("01.1", named="returned after the first sequence")
-def returned_after_first_sequence(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-        return out
 
 
 @wrong("01.1", "always reads from sequence 0 and never uses b")
@@ -504,23 +474,9 @@ def earlier_outputs_overwritten(x):
     return out
 
 
-@wrong("01.2", named="sequences mixed")
-def averaged_over_the_batch_too(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
-    return out
-
-
 @wrong("01.3", "counts from 1 to 5, as in the notebook's example, whatever the number of tokens")
 def counts_of_the_example(x):
     return x.cumsum(dim=1) / torch.arange(1, 6)[:, None]
-
-
-@wrong("01.3", "divides the tokens by the counts before the running sum, not the sums afterwards")
-def divided_before_the_sum(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return (x / counts).cumsum(dim=1)
 
 
 @wrong("01.3", "puts all sequences in one column, so the sums run on from one to the next")
@@ -547,15 +503,6 @@ def mean_of_those_before(x):
         out[b, 0] = x[b, 0]
         for t in range(1, x.shape[1]):
             out[b, t] = x[b, :t].mean(dim=0)
-    return out
-
-
-@wrong("01.1", named="channels mixed")
-def mean_without_dim(x):
-    out = torch.zeros_like(x)
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            out[b, t] = x[b, : t + 1].mean()
     return out
 
 
@@ -600,14 +547,6 @@ def two_channels_by_hand(x):
     return out
 
 
-@wrong("01.2", named="sequences mixed")
-def sequences_averaged_too(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
-    return out
-
-
 @wrong("01.2", "the slice begins at t instead of ending there: it averages the future")
 def mean_from_here_on(x):
     out = torch.zeros_like(x)
@@ -633,12 +572,6 @@ def one_long_sequence(x):
     return sums / torch.arange(1, T + 1)[:, None]
 
 
-@wrong("01.3", named="running sum over the batch, divided over time")
-def running_over_the_batch(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return x.cumsum(dim=0) / counts
-
-
 # ------------------------------------------------------- a fourth set, opened last
 
 
@@ -650,15 +583,6 @@ def loop_with_a_sum_carried_over(x):
         for t in range(x.shape[1]):
             total = total + x[b, t]
             out[b, t] = total / (t + 1)
-    return out
-
-
-@wrong("01.1", named="channels mixed")
-def loop_with_mean_of_all_channels(x):
-    out = torch.zeros_like(x)
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            out[b, t] = x[b, : t + 1].mean()
     return out
 
 
@@ -677,30 +601,6 @@ def loop_of_the_size_of_the_toy(x):
     for b in range(3):
         for t in range(5):
             out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
-@wrong("01.1", named="the token forgets itself, but for token 0")
-def loop_over_the_strict_past(x):
-    out = torch.zeros_like(x)
-    for b in range(x.shape[0]):
-        out[b, 0] = x[b, 0]
-        for t in range(1, x.shape[1]):
-            out[b, t] = x[b, :t].mean(dim=0)
-    return out
-
-
-@wrong("01.2", "stacks the means along a new first axis and mends the shape with view")
-def one_loop_stacked_then_viewed(x):
-    means = [x[:, : t + 1].mean(dim=1) for t in range(x.shape[1])]
-    return torch.stack(means).view(x.shape)
-
-
-@wrong("01.2", named="sequences mixed")
-def one_loop_over_batch_and_tokens(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
     return out
 
 
@@ -747,18 +647,6 @@ def running_sums_without_the_own_token(x):
     return before / torch.arange(1, x.shape[1] + 1)[:, None]
 
 
-@wrong("01.3", named="divided by T")
-def running_means_by_pooling(x):
-    T = x.shape[1]
-    padded = F.pad(x.transpose(1, 2), (T - 1, 0))
-    return F.avg_pool1d(padded, kernel_size=T, stride=1).transpose(1, 2)
-
-
-@wrong("01.3", "the counts 1 to 5 are copied from the example, so only five tokens work")
-def running_sums_with_counts_to_five(x):
-    return x.cumsum(dim=1) / torch.arange(1, 6)[:, None]
-
-
 @wrong("01.3", "computes the sums through logarithms, which negative numbers do not have")
 def running_means_in_log_space(x):
     counts = torch.arange(1, x.shape[1] + 1)[:, None]
@@ -776,15 +664,6 @@ def total_not_reset(x):
         for t in range(x.shape[1]):
             total = total + x[b, t]
             out[b, t] = total / (t + 1)
-    return out
-
-
-@wrong("01.1", "writes the means into the tokens themselves, so later means are means of means")
-def means_over_means(x):
-    out = x.clone()
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            out[b, t] = out[b, : t + 1].mean(dim=0)
     return out
 
 
@@ -814,22 +693,6 @@ def stacked_last_then_reshaped(x):
     return torch.stack(means, dim=-1).reshape(x.shape)
 
 
-@wrong("01.2", named="sequences mixed")
-def mean_over_batch_and_time(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
-    return out
-
-
-@wrong("01.2", named="looped over B positions")
-def loop_over_len(x):
-    out = torch.zeros_like(x)
-    for t in range(len(x)):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
 @wrong("01.2", "makes room for two channels, as in the examples, whatever x has")
 def room_for_two_channels(x):
     B, T, _ = x.shape
@@ -847,27 +710,12 @@ def update_with_wrong_share(x):
     return out
 
 
-@wrong("01.3", "copies the column of counts 1 to 5 from the example, so it fits five tokens only")
-def counts_for_five(x):
-    return x.cumsum(dim=1) / torch.arange(1, 6)[:, None]
-
-
 @wrong(
     "01.3", "counts from 0 and changes the 0 to 1, so from position 1 on one token is not counted"
 )
 def counts_one_too_low(x):
     counts = torch.arange(x.shape[1]).clamp(min=1)[:, None]
     return x.cumsum(dim=1) / counts
-
-
-@wrong(
-    "01.3",
-    "lays all sequences end to end before the running sums, so each starts with the last one's",
-)
-def running_through_the_batch(x):
-    B, T, C = x.shape
-    sums = x.reshape(B * T, C).cumsum(dim=0).reshape(B, T, C)
-    return sums / torch.arange(1, T + 1)[:, None]
 
 
 @wrong("01.3", "sums exponentials and takes the logarithm (log-mean-exp) instead of the plain mean")

@@ -159,14 +159,6 @@ def blocks_instead_of_a_sliding_window(T, width):
     return same / same.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.2", named="first rows empty")
-def negative_start(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        weights[t, t - width + 1 : t + 1] = 1 / min(t + 1, width)
-    return weights
-
-
 @wrong(
     "02.2", "fills up the short first windows with later tokens, so the first rows see the future"
 )
@@ -482,14 +474,6 @@ def window_with_roll(T, width):
     return weights / width
 
 
-@wrong("02.2", named="first rows empty")
-def window_with_negative_start(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        weights[t, t - width + 1 : t + 1] = 1 / min(t + 1, width)
-    return weights
-
-
 @wrong("02.2", "fills up the first windows with copies of token 0, which counts too much")
 def window_padded_with_token_0(T, width):
     weights = torch.zeros(T, T)
@@ -533,14 +517,6 @@ def oldest_counts_most(T, decay):
 
 
 # ------------------------------------------------------- a third set, opened last
-
-
-@wrong("02.1", named="no keepdim")
-def row_sums_as_a_row(x):
-    T = x.shape[1]
-    ones = torch.tril(torch.ones(T, T))
-    weights = ones / ones.sum(dim=-1)
-    return weights @ x
 
 
 @wrong("02.1", "lays the sequences side by side with reshape, which mixes tokens of all sequences")
@@ -657,13 +633,6 @@ def product_that_sums_only_the_weights(x):
     return torch.einsum("ts,btc->btc", W, x)
 
 
-@wrong("02.1", "softmax of the triangle of ones: the zeros of the future get weight, too")
-def product_with_softmax_of_the_triangle(x):
-    T = x.shape[1]
-    W = torch.softmax(torch.tril(torch.ones(T, T)), dim=-1)
-    return W @ x
-
-
 @wrong("02.1", "puts all sequences into one long one, so later sequences average earlier ones, too")
 def product_over_one_long_sequence(x):
     B, T, C = x.shape
@@ -688,23 +657,6 @@ def product_with_64_bit_weights(x):
     return torch.matmul(W, x)
 
 
-@wrong("02.2", "cuts the text into blocks of width tokens: at each block the window starts anew")
-def window_that_starts_anew(T, width):
-    i = torch.arange(T)
-    same_block = (i[:, None] // width) == (i[None, :] // width)
-    W = torch.tril(same_block.float())
-    return W / W.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "fills up the first windows with copies of token 0 instead of having fewer tokens")
-def window_that_repeats_token_zero(T, width):
-    W = torch.zeros(T, T)
-    for t in range(T):
-        for k in range(width):
-            W[t, max(t - k, 0)] += 1 / width
-    return W
-
-
 @wrong("02.2", "builds a diagonal for each step back, also for steps beyond the first token")
 def window_of_diagonals(T, width):
     W = torch.zeros(T, T)
@@ -722,30 +674,12 @@ def window_always_full(T, width):
     return W / W.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.3", "exponential moving average: token 0 counts as the start value, not with 1 - decay")
-def decay_as_moving_average(T, decay):
-    W = torch.zeros(T, T)
-    W[0, 0] = 1
-    for t in range(1, T):
-        W[t] = decay * W[t - 1]
-        W[t, t] = 1 - decay
-    return W
-
-
 @wrong("02.3", "divides by the formula of the geometric sum, which is 0 / 0 for decay = 1")
 def decay_with_geometric_sum(T, decay):
     i = torch.arange(T)
     steps = (i[:, None] - i[None, :]).clamp(min=0)
     sums = (1 - torch.tensor(float(decay)) ** (i + 1)) / (1 - torch.tensor(float(decay)))
     return torch.tril(float(decay) ** steps) / sums[:, None]
-
-
-@wrong("02.3", "subtracts decay for each step back instead of multiplying by it")
-def decay_in_equal_steps(T, decay):
-    i = torch.arange(T)
-    steps = i[:, None] - i[None, :]
-    W = torch.tril((1 - decay * steps).clamp(min=0))
-    return W / W.sum(dim=-1, keepdim=True)
 
 
 @wrong("02.3", named="cut after normalising")
@@ -786,25 +720,6 @@ def blocks_of_width(T, width):
     block = torch.arange(T) // width
     same = torch.tril((block[:, None] == block[None, :]).float())
     return same / same.sum(dim=-1, keepdim=True)
-
-
-@wrong(
-    "02.2", "fills the window at the start with copies of token 0, which then counts several times"
-)
-def start_filled_with_token_0(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        for k in range(width):
-            weights[t, max(t - k, 0)] += 1 / width
-    return weights
-
-
-@wrong("02.2", "lets the start of the slice become negative, so it counts from the end")
-def negative_slice(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        weights[t, t - width + 1 : t + 1] = 1
-    return weights / weights.sum(dim=-1, keepdim=True)
 
 
 @wrong("02.2", "centres the window on token t, so half of it lies in the future")

@@ -458,13 +458,6 @@ def largest_absolute_value_subtracted(scores):
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", named="max without .values")
-def pair_of_max_subtracted(scores):
-    largest = scores.max(dim=-1, keepdim=True)
-    exponentials = torch.exp(scores - largest)
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
 # ------------------------------------------------------- a third set, opened last
 
 
@@ -539,12 +532,6 @@ def scores_returned(T):
     return scores.masked_fill(~causal_mask(T), float("-inf"))
 
 
-@wrong("03.3", "cuts all scores off at 80, so scores above it become equal")
-def cut_off_at_eighty(scores):
-    exponentials = torch.exp(scores.clamp(max=80))
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
 @wrong("03.3", "only computes with 64-bit floats, whose exponentials overflow above 709")
 def more_digits(scores):
     exponentials = scores.double().exp()
@@ -556,12 +543,6 @@ def largest_size_subtracted(scores):
     largest = scores.abs().max(dim=-1, keepdim=True).values
     exponentials = torch.exp(scores - largest)
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
-@wrong("03.3", named="divided by the grand total")
-def one_sum_for_all_rows(scores):
-    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
-    return exponentials / exponentials.sum()
 
 
 # ------------------------------------------------------- a fourth set, opened last
@@ -645,28 +626,10 @@ def one_back_and_itself(T):
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
-@wrong("03.3", named="divided by the largest instead of subtracted")
-def softmax_divided_by_the_maximum(scores):
-    exps = torch.exp(scores / scores.amax(dim=-1, keepdim=True))
-    return exps / exps.sum(dim=-1, keepdim=True)
-
-
-@wrong("03.3", named="less than the largest subtracted")
-def softmax_minus_the_mean(scores):
-    exps = torch.exp(scores - scores.mean(dim=-1, keepdim=True))
-    return exps / exps.sum(dim=-1, keepdim=True)
-
-
 @wrong("03.3", "subtracts the largest absolute value: large negative scores all underflow to 0")
 def softmax_minus_the_largest_size(scores):
     exps = torch.exp(scores - scores.abs().amax(dim=-1, keepdim=True))
     return exps / exps.sum(dim=-1, keepdim=True)
-
-
-@wrong("03.3", "takes powers of 2 instead of powers of e")
-def softmax_to_base_two(scores):
-    powers = 2 ** (scores - scores.amax(dim=-1, keepdim=True))
-    return powers / powers.sum(dim=-1, keepdim=True)
 
 
 @wrong("03.3", "cuts off scores above 80 against overflow, so large scores become equal")
@@ -690,13 +653,6 @@ def zeros_masked_too(scores):
 def ten_below_the_lowest(scores):
     may_attend = causal_mask(scores.shape[-1])
     return torch.softmax(scores.masked_fill(~may_attend, scores.min().item() - 10), dim=-1)
-
-
-@wrong("03.1", "divides the scores by the square root of their last axis, which nobody asked for")
-def scaled_by_root_of_T(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(~causal_mask(T), float("-inf"))
-    return torch.softmax(masked / math.sqrt(T), dim=-1)
 
 
 @wrong("03.1", "adds -1000 to the scores of the future, too little when scores differ by more")
@@ -734,24 +690,6 @@ def loop_from_two(T):
     for t in range(2, T):
         scores[t, t - 1] = 20.0
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
-@wrong("03.3", "subtracts the largest absolute value, so very negative rows underflow")
-def largest_absolute_subtracted(scores):
-    exponentials = torch.exp(scores - scores.abs().amax(dim=-1, keepdim=True))
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
-@wrong("03.3", "computes in 64-bit floats, which only moves the overflow to scores above 709")
-def double_is_enough(scores):
-    exponentials = torch.exp(scores.double())
-    return (exponentials / exponentials.sum(dim=-1, keepdim=True)).to(scores.dtype)
-
-
-@wrong("03.3", "cuts all scores at 80, so larger ones become equal")
-def cut_at_80(scores):
-    exponentials = torch.exp(scores.clamp(max=80))
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
 # One for each mistake that no answer above makes.

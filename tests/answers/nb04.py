@@ -442,21 +442,9 @@ def weight_of_the_pair(x, W_query, W_key, i, j):
 # 04.2: plain_matrix(layer)
 
 
-@wrong("04.2", named="reshaped instead of transposed")
-def reshaped_to_fit(layer):
-    d, C = layer.weight.shape
-    return layer.weight.reshape(C, d)
-
-
 @wrong("04.2", "sends the rows of a 32 by 32 identity through the layer: only right for C = 32")
 def identity_of_32(layer):
     return layer(torch.eye(32))
-
-
-@wrong("04.2", "transposes the weight inside the layer, so the layer itself is changed")
-def transposes_the_layer_itself(layer):
-    layer.weight.data = layer.weight.data.T
-    return layer.weight
 
 
 @wrong("04.2", "makes a new layer with the two sizes swapped, and returns its random weight")
@@ -475,15 +463,6 @@ def tiny_negative_fill(x, W_query, W_key, W_value):
     scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
     mask = torch.tril(torch.ones(T, T))
     scores = scores.masked_fill(mask == 0, -1e-9)
-    return torch.softmax(scores, dim=-1) @ v
-
-
-@wrong("04.3", named="divided by √ of the value's length")
-def root_of_value_size(x, W_query, W_key, W_value):
-    T = x.shape[1]
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = q @ k.mT / v.shape[-1] ** 0.5
-    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
     return torch.softmax(scores, dim=-1) @ v
 
 
@@ -511,19 +490,7 @@ def one_long_sequence(x, W_query, W_key, W_value):
     return (torch.softmax(scores, dim=-1) @ v).reshape(B, T, -1)
 
 
-@wrong("04.3", "returns the pair (outputs, weights) that the helper gives, not the outputs alone")
-def outputs_and_weights(x, W_query, W_key, W_value):
-    return attention(x @ W_query, x @ W_key, x @ W_value, causal_mask(x.shape[1]))
-
-
 # ------------------------------------------------------- a third set, opened last
-
-
-@wrong("04.1", "adds the products of channels 0 and 1 only, whatever the length of a query is")
-def formula_for_two_channels(x, W_query, W_key, i, j):
-    q = x[i] @ W_query
-    k = x[j] @ W_key
-    return q[0] * k[0] + q[1] * k[1]
 
 
 @wrong("04.1", "always takes the query of token 1, so i is ignored")
@@ -545,27 +512,12 @@ def cosine_of_query_and_key(x, W_query, W_key, i, j):
     return F.cosine_similarity(q, k, dim=0)
 
 
-@wrong("04.2", named="reshaped instead of transposed")
-def reshaped_weight(layer):
-    return layer.weight.reshape(layer.in_features, layer.out_features)
-
-
 @wrong("04.2", "puts the longer axis first, which transposes only if C is larger than d")
 def longer_axis_first(layer):
     W = layer.weight
     if W.shape[0] < W.shape[1]:
         W = W.T
     return W
-
-
-@wrong("04.2", named="inverted")
-def inverse_of_the_weight(layer):
-    return torch.linalg.pinv(layer.weight)
-
-
-@wrong("04.2", "sends the identity matrix through the layer, but always one of 32 channels")
-def identity_of_32_channels(layer):
-    return layer(torch.eye(32))
 
 
 @wrong("04.3", named="divided by √ of the value's length")
@@ -617,13 +569,6 @@ def tiny_negative_number(x, W_query, W_key, W_value):
 # ------------------------------------------------------- a fourth set, opened last
 
 
-@wrong("04.1", "writes out the formula for two channels, so further channels do not count")
-def score_of_two_channels(x, W_query, W_key, i, j):
-    q = x[i] @ W_query
-    k = x[j] @ W_key
-    return q[0] * k[0] + q[1] * k[1]
-
-
 @wrong("04.1", "takes tensordot with dims=0, which multiplies each channel with each and adds none")
 def score_by_outer_product(x, W_query, W_key, i, j):
     return torch.tensordot(x[i] @ W_query, x[j] @ W_key, dims=0)
@@ -635,47 +580,11 @@ def score_by_cosine(x, W_query, W_key, i, j):
     return F.cosine_similarity(q[i], k[j], dim=0)
 
 
-@wrong("04.1", named="one matrix for both")
-def score_with_one_matrix(x, W_query, W_key, i, j):
-    query = x[i] @ W_query
-    key = x[j] @ W_query
-    return query @ key
-
-
 @wrong("04.1", named="the query is counted from 1")
 def score_with_queries_from_one(x, W_query, W_key, i, j):
     query = x[i - 1] @ W_query
     key = x[j] @ W_key
     return torch.dot(query, key)
-
-
-@wrong("04.2", named="reshaped instead of transposed")
-def matrix_by_reshape(layer):
-    return layer.weight.reshape(layer.in_features, layer.out_features)
-
-
-@wrong("04.2", named="inverted")
-def matrix_by_inverse(layer):
-    return torch.linalg.pinv(layer.weight)
-
-
-@wrong("04.2", "transposes only if there are more columns than rows, so not when d is C or larger")
-def matrix_with_long_side_first(layer):
-    W = layer.weight
-    if W.shape[0] < W.shape[1]:
-        W = W.T
-    return W
-
-
-@wrong("04.2", "transposes the layer's own weight, so the layer itself is broken afterwards")
-def matrix_in_place(layer):
-    layer.weight.data = layer.weight.data.T
-    return layer.weight
-
-
-@wrong("04.2", "sends an identity matrix of size d through the layer, which reads C channels")
-def matrix_from_identity_of_the_outputs(layer):
-    return layer(torch.eye(layer.out_features))
 
 
 @wrong("04.3", "masks every score that is 0 after tril, so also scores of the past that are 0")
@@ -725,20 +634,10 @@ def head_without_itself(x, W_query, W_key, W_value):
 # ------------------------------------------------------- a fifth set, opened last
 
 
-@wrong("04.1", named="both counted from 1")
-def score_counted_from_one(x, W_query, W_key, i, j):
-    return (x[i - 1] @ W_query) @ (x[j - 1] @ W_key)
-
-
 @wrong("04.1", "picks the score from the flat list with C instead of T as the length of a row")
 def score_flat_index(x, W_query, W_key, i, j):
     scores = (x @ W_query) @ (x @ W_key).T
     return scores.flatten()[i * x.shape[1] + j]
-
-
-@wrong("04.1", "computes the cosine similarity, so the lengths of query and key do not count")
-def score_cosine(x, W_query, W_key, i, j):
-    return F.cosine_similarity(x[i] @ W_query, x[j] @ W_key, dim=0)
 
 
 @wrong("04.1", "applies a causal mask: a key after the query gets minus infinity")
@@ -765,11 +664,6 @@ def matrix_transposed_if_needed(layer):
 def matrix_changes_layer(layer):
     layer.weight.data = layer.weight.data.T.contiguous()
     return layer.weight
-
-
-@wrong("04.2", named="inverted")
-def matrix_inverse(layer):
-    return torch.linalg.pinv(layer.weight)
 
 
 @wrong("04.3", named="divided by √ of the value's length")

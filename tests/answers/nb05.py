@@ -222,11 +222,6 @@ def masked_scores_set_to_zero(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.3", named="multiplied")
-def multiplied_by_temperature(scores, temperature):
-    return torch.softmax(scores * temperature, dim=-1)
-
-
 @wrong("05.3", named="divided afterwards")
 def weights_divided_by_temperature(scores, temperature):
     return torch.softmax(scores, dim=-1) / temperature
@@ -235,11 +230,6 @@ def weights_divided_by_temperature(scores, temperature):
 @wrong("05.3", named="divided by √temperature")
 def root_of_temperature(scores, temperature):
     return F.softmax(scores / temperature**0.5, dim=-1)
-
-
-@wrong("05.3", named="temperature not used")
-def temperature_ignored(scores, temperature):
-    return torch.softmax(scores, dim=-1)
 
 
 @wrong("05.3", named="divided by the sum of everything")
@@ -361,11 +351,6 @@ def next_token_visible(q, k):
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
 
-@wrong("05.3", named="along the first axis")
-def softmax_along_the_first_axis(scores, temperature):
-    return torch.softmax(scores / temperature, dim=0)
-
-
 @wrong("05.3", "raises the weights to the power 1/temperature, without dividing by the new sum")
 def power_without_a_new_sum(scores, temperature):
     weights = torch.softmax(scores, dim=-1)
@@ -386,28 +371,12 @@ def no_exponential(scores, temperature):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("05.1", named="only a token with itself")
-def own_position_only(q, k, scaled):
-    dots = (q * k).sum(dim=-1)
-    if scaled:
-        dots = dots / q.shape[-1] ** 0.5
-    return dots.var()
-
-
 @wrong("05.1", "takes the mean of the squares and never subtracts the mean of the scores")
 def mean_of_squares(q, k, scaled):
     scores = q @ k.mT
     if scaled:
         scores = scores / math.sqrt(q.size(-1))
     return (scores**2).mean()
-
-
-@wrong("05.1", "takes the variance of each row alone and averages these")
-def average_of_row_variances(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / q.shape[-1] ** 0.5
-    return scores.var(dim=-1).mean()
 
 
 @wrong("05.1", "flattens the batch, so queries also meet the keys of other sequences")
@@ -435,14 +404,6 @@ def cosines(q, k):
     q = F.normalize(q, dim=-1)
     k = F.normalize(k, dim=-1)
     scores = (q @ k.mT).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("05.2", "divides by the measured standard deviation of these scores, not by √d")
-def measured_spread(q, k):
-    scores = q @ k.mT
-    scores = scores / scores.std()
-    scores = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
     return torch.softmax(scores, dim=-1)
 
 
@@ -479,12 +440,6 @@ def power_not_inverted(scores, temperature):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong("05.3", "divides in place, so the scores of the caller are changed as well")
-def divides_in_place(scores, temperature):
-    scores /= temperature
-    return torch.softmax(scores, dim=-1)
-
-
 @wrong("05.3", named="temperature not used")
 def temperature_outside_the_exponent(scores, temperature):
     e = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) / temperature
@@ -492,14 +447,6 @@ def temperature_outside_the_exponent(scores, temperature):
 
 
 # ------------------------------------------------------- a third set, opened last
-
-
-@wrong("05.1", named="only a token with itself")
-def one_key_for_each_query(q, k, scaled):
-    dots = (q * k).sum(dim=-1)
-    if scaled:
-        dots = dots / q.shape[-1] ** 0.5
-    return dots.var()
 
 
 @wrong("05.1", named="the variance was divided, not the scores")
@@ -531,14 +478,6 @@ def mean_of_the_squares(q, k, scaled):
     if scaled:
         scores = scores / q.shape[-1] ** 0.5
     return scores.square().mean()
-
-
-@wrong("05.2", "divides by the measured standard deviation of the scores, not by the root of d")
-def divided_by_the_measured_spread(q, k):
-    scores = q @ k.mT
-    scores = scores / scores.std()
-    scores = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=-1)
 
 
 @wrong("05.2", named="scaled after the softmax")
@@ -583,28 +522,12 @@ def softmax_with_gumbel_noise(scores, temperature):
 # ------------------------------------------------------- a fourth set, opened last
 
 
-@wrong("05.1", "averages the squared scores without subtracting their mean, as if it were always 0")
-def variance_without_the_mean(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / q.shape[-1] ** 0.5
-    return (scores**2).mean()
-
-
 @wrong("05.1", "takes the variance of each row and averages it, so distances between rows are lost")
 def variance_row_by_row(q, k, scaled):
     scores = q @ k.transpose(1, 2)
     if scaled:
         scores = scores / q.size(-1) ** 0.5
     return scores.var(dim=-1).mean()
-
-
-@wrong("05.1", named="only a token with itself")
-def variance_of_matching_pairs(q, k, scaled):
-    dots = (q * k).sum(dim=-1)
-    if scaled:
-        dots = dots / q.shape[-1] ** 0.5
-    return dots.var()
 
 
 @wrong("05.1", "returns the pair (variance, mean) of var_mean instead of the variance alone")
@@ -653,26 +576,9 @@ def weights_that_cannot_learn(q, k):
         return torch.softmax(masked, dim=-1)
 
 
-@wrong("05.3", "does not let the temperature fall below 0.1, to be safe from dividing by about 0")
-def soften_with_a_lower_limit(scores, temperature):
-    temperature = max(temperature, 0.1)
-    return torch.softmax(scores / temperature, dim=-1)
-
-
 @wrong("05.3", "names no axis, and PyTorch's old default is the first axis of a tensor with three")
 def soften_without_naming_the_axis(scores, temperature):
     return F.softmax(scores / temperature)
-
-
-@wrong("05.3", named="divided by √temperature")
-def soften_by_the_root(scores, temperature):
-    return torch.softmax(scores / temperature**0.5, dim=-1)
-
-
-@wrong("05.3", "raises the weights to a power, but does not make them sum to 1 again")
-def soften_by_a_power(scores, temperature):
-    weights = torch.softmax(scores, dim=-1)
-    return weights ** (1 / temperature)
 
 
 @wrong("05.3", "sums without keepdim, so the sums line up with columns instead of rows")
@@ -683,14 +589,6 @@ def soften_with_sums_along_the_wrong_axis(scores, temperature):
 
 
 # ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("05.1", "averages the squares without subtracting the mean of the scores")
-def variance_without_mean(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / q.shape[-1] ** 0.5
-    return (scores**2).mean()
 
 
 @wrong("05.1", "puts all sequences in one, so queries also meet the keys of other sequences")
@@ -777,20 +675,9 @@ def soften_clamped(scores, temperature):
     return torch.softmax(scores / max(temperature, 0.1), dim=-1)
 
 
-@wrong("05.3", named="divided by √temperature")
-def soften_root(scores, temperature):
-    return torch.softmax(scores / temperature**0.5, dim=-1)
-
-
 @wrong("05.3", named="along the first axis")
 def soften_first_axis(scores, temperature):
     return F.softmax(scores / temperature, 0)
-
-
-@wrong("05.3", "divides the scores by the temperature in place, so the caller's scores change")
-def soften_in_place(scores, temperature):
-    scores /= temperature
-    return torch.softmax(scores, dim=-1)
 
 
 @wrong("05.3", "normalises the divided scores by their sum, without the exponential")

@@ -269,11 +269,6 @@ def cut_from_the_end(fused):
     return fused[-C:], fused[-2 * C : -C], fused[: -2 * C]
 
 
-@wrong("06.3", named="pieces of three rows")
-def pieces_of_three_rows(fused):
-    return fused.split(3)
-
-
 @wrong("06.3", named="cut along the columns")
 def columns_cut(fused):
     return torch.chunk(fused, 3, dim=1)
@@ -487,11 +482,6 @@ def alternating_channels(heads, x):
     return torch.stack(outputs, dim=-1).flatten(start_dim=-2)
 
 
-@wrong("06.1", named="along the time axis")
-def hstack_joins_tokens(heads, x):
-    return torch.hstack([head(x) for head in heads])
-
-
 @wrong("06.1", named="the first head only")
 def result_of_cat_lost(heads, x):
     out = heads[0](x)
@@ -569,12 +559,6 @@ def key_before_query(fused):
 # ------------------------------------------------------- a third set, opened last
 
 
-@wrong("06.1", named="channels of the heads shuffled together")
-def channels_take_turns(heads, x):
-    outputs = torch.stack([head(x) for head in heads], dim=-1)  # (B, T, head_size, n_head)
-    return outputs.flatten(start_dim=-2)
-
-
 @wrong("06.1", "takes C / n_head for head_size, so the result always has as many channels as x")
 def room_for_the_channels_of_x(heads, x):
     out = torch.zeros(x.shape)
@@ -584,23 +568,10 @@ def room_for_the_channels_of_x(heads, x):
     return out
 
 
-@wrong("06.1", named="along the time axis")
-def joined_with_hstack(heads, x):
-    return torch.hstack([head(x) for head in heads])
-
-
 @wrong("06.1", named="stacked, then reshaped")
 def reshaped_with_heads_in_front(heads, x):
     B, T, _ = x.shape
     return torch.stack([head(x) for head in heads]).reshape(B, T, -1)
-
-
-@wrong("06.1", named="last head first")
-def newest_head_in_front(heads, x):
-    out = heads[0](x)
-    for head in heads[1:]:
-        out = torch.cat([head(x), out], dim=-1)
-    return out
 
 
 @wrong("06.2", "puts the heads before the batch in the split, but after the batch in the merge")
@@ -645,25 +616,6 @@ def cut_at_fixed_rows(fused):
 
 
 C = 32  # as in the notebook
-
-
-@wrong("06.1", named="channels of the heads shuffled together")
-def heads_with_alternating_channels(heads, x):
-    outputs = torch.stack([head(x) for head in heads], dim=-1)
-    return outputs.flatten(start_dim=-2)
-
-
-@wrong("06.1", named="along the time axis")
-def heads_by_hstack(heads, x):
-    return torch.hstack([head(x) for head in heads])
-
-
-@wrong("06.1", named="last head first")
-def heads_in_reverse(heads, x):
-    result = heads[0](x)
-    for head in heads[1:]:
-        result = torch.cat([head(x), result], dim=-1)
-    return result
 
 
 @wrong("06.1", "fills a tensor as wide as x, although n_head * head_size may differ from C")
@@ -750,12 +702,6 @@ def cut_every_third_row(fused):
     return query, key, value
 
 
-@wrong("06.3", "ends each slice one row early, as if the end of a slice were included")
-def cut_one_row_short(fused):
-    n = fused.shape[1]
-    return fused[0 : n - 1], fused[n : 2 * n - 1], fused[2 * n : 3 * n - 1]
-
-
 @wrong("06.3", "cuts by the notebook's own C of 32 instead of the size of the weight it gets")
 def cut_by_the_notebooks_c(fused):
     return fused[:C], fused[C : 2 * C], fused[2 * C :]
@@ -768,12 +714,6 @@ def cut_by_the_notebooks_c(fused):
 def heads_stacked_before_tokens(heads, x):
     B, T, _ = x.shape
     return torch.stack([head(x) for head in heads], dim=1).reshape(B, T, -1)
-
-
-@wrong("06.1", "gives each head only its slice of the channels of x")
-def heads_get_slices(heads, x):
-    parts = x.chunk(len(heads), dim=-1)
-    return torch.cat([head(part) for head, part in zip(heads, parts, strict=True)], dim=-1)
 
 
 @wrong("06.1", "takes exactly the first four heads, however many there are")
@@ -789,14 +729,6 @@ def heads_into_a_copy_of_x(heads, x):
         piece = head(x)
         out[:, :, start : start + piece.shape[-1]] = piece
         start += piece.shape[-1]
-    return out
-
-
-@wrong("06.1", named="last head first")
-def heads_newest_first(heads, x):
-    out = heads[0](x)
-    for head in heads[1:]:
-        out = torch.cat([head(x), out], dim=-1)
     return out
 
 
@@ -854,11 +786,6 @@ def many_heads_root_of_n_head(q, k, v, n_head):
 @wrong("06.3", named="pieces of three rows")
 def cut_pieces_of_three(fused):
     return torch.split(fused, 3)
-
-
-@wrong("06.3", "cuts at 32 and 64, whatever C is")
-def cut_at_thirty_two(fused):
-    return fused[:32], fused[32:64], fused[64:]
 
 
 @wrong("06.3", "cuts by head: expects query, key, value of head 0, then those of head 1, and so on")

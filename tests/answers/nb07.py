@@ -425,17 +425,6 @@ def half_a_block(x, attention, feed_forward, norm_1, norm_2):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("07.1", named="bias after the ReLU")
-def bias_after_relu(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x @ W_1.T) + b_1
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", named="GELU instead of ReLU")
-def gelu_like_gpt2(x, W_1, b_1, W_2, b_2):
-    return F.linear(F.gelu(F.linear(x, W_1, b_1)), W_2, b_2)
-
-
 @wrong("07.1", "writes torch.max(hidden, 0), which takes the maximum over axis 0, for a ReLU")
 def maximum_over_axis_0(x, W_1, b_1, W_2, b_2):
     hidden = x @ W_1.T + b_1
@@ -485,12 +474,6 @@ def norm_replaces_x(x, attention, feed_forward, norm_1, norm_2):
     return x
 
 
-@wrong("07.3", named="the first sum is not kept")
-def second_sum_from_the_start(x, attention, feed_forward, norm_1, norm_2):
-    after_attention = x + attention(norm_1(x))
-    return x + feed_forward(norm_2(after_attention))
-
-
 @wrong("07.3", named="norm after the branch")
 def norm_at_the_end_of_a_branch(x, attention, feed_forward, norm_1, norm_2):
     x = x + norm_1(attention(x))
@@ -514,17 +497,6 @@ def attention_of_sequence_0(x, attention, feed_forward, norm_1, norm_2):
 # ------------------------------------------------------- a third set, opened last
 
 
-@wrong("07.1", named="bias after the ReLU")
-def bias_after_the_relu(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x @ W_1.T) + b_1
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", "uses relu6, which cuts off hidden numbers above 6")
-def hidden_at_most_six(x, W_1, b_1, W_2, b_2):
-    return F.linear(F.relu6(F.linear(x, W_1, b_1)), W_2, b_2)
-
-
 @wrong("07.1", "projects back with W_1, so W_2 is not used")
 def back_through_the_first_matrix(x, W_1, b_1, W_2, b_2):
     hidden = torch.relu(x @ W_1.T + b_1)
@@ -543,39 +515,9 @@ def library_norm_with_its_own_eps(x, eps=1e-5):
     return F.layer_norm(x, (x.shape[-1],))
 
 
-@wrong("07.2", named="over the whole sequence")
-def norm_over_tokens_too(x, eps=1e-5):
-    return F.layer_norm(x, x.shape[1:], eps=eps)
-
-
 @wrong("07.2", named="root mean square")
 def root_mean_square_only(x, eps=1e-5):
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
-
-
-@wrong("07.3", named="parallel branches")
-def parallel_branches(x, attention, feed_forward, norm_1, norm_2):
-    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
-
-
-@wrong("07.3", named="the first sum is not kept")
-def second_sum_starts_from_the_input(x, attention, feed_forward, norm_1, norm_2):
-    h = x + attention(norm_1(x))
-    return x + feed_forward(norm_2(h))
-
-
-@wrong("07.3", named="feed-forward before attention")
-def network_before_attention(x, attention, feed_forward, norm_1, norm_2):
-    x = x + feed_forward(norm_2(x))
-    x = x + attention(norm_1(x))
-    return x
-
-
-@wrong("07.3", "adds in place, so it changes the caller's x")
-def adds_in_place(x, attention, feed_forward, norm_1, norm_2):
-    x += attention(norm_1(x))
-    x += feed_forward(norm_2(x))
-    return x
 
 
 # ------------------------------------------------------- a fourth set, opened last
@@ -593,23 +535,11 @@ def feed_forward_with_exchanged_matrices(x, W_1, b_1, W_2, b_2):
     return hidden @ W_1 + b_2
 
 
-@wrong("07.1", named="bias after the ReLU")
-def feed_forward_with_late_bias(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x @ W_1.T) + b_1
-    return hidden @ W_2.T + b_2
-
-
 @wrong("07.1", "keeps a dropout from a GPT that it copied, and F.dropout drops at every call")
 def feed_forward_with_dropout(x, W_1, b_1, W_2, b_2):
     x = F.relu(F.linear(x, W_1, b_1))
     x = F.linear(x, W_2, b_2)
     return F.dropout(x, 0.2)
-
-
-@wrong("07.1", "makes the tokens columns by x.T, which works only for a matrix of tokens")
-def feed_forward_on_columns(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(W_1 @ x.T + b_1[:, None])
-    return (W_2 @ hidden + b_2[:, None]).T
 
 
 @wrong("07.2", named="ε outside the square root")
@@ -638,33 +568,6 @@ def layer_norm_that_ignores_eps(x, eps=1e-5):
     return F.layer_norm(x, x.shape[-1:])
 
 
-@wrong("07.3", "takes [0] of attention's output, which is sequence 0 and not the first of a pair")
-def block_with_sequence_zero(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))[0]
-    return x + feed_forward(norm_2(x))
-
-
-@wrong("07.3", "adds with +=, which overwrites the tokens of the caller")
-def block_in_place(x, attention, feed_forward, norm_1, norm_2):
-    x += attention(norm_1(x))
-    x += feed_forward(norm_2(x))
-    return x
-
-
-@wrong("07.3", named="parallel branches")
-def block_in_parallel(x, attention, feed_forward, norm_1, norm_2):
-    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
-
-
-@wrong("07.3", named="norm on the residual stream")
-def block_that_adds_to_the_norm(x, attention, feed_forward, norm_1, norm_2):
-    x = norm_1(x)
-    x = x + attention(x)
-    x = norm_2(x)
-    x = x + feed_forward(x)
-    return x
-
-
 @wrong("07.3", named="one norm for both")
 def block_with_one_norm(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(norm_1(x))
@@ -673,23 +576,6 @@ def block_with_one_norm(x, attention, feed_forward, norm_1, norm_2):
 
 
 # ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("07.1", "cuts the hidden numbers off at 6 (ReLU6)")
-def ffn_relu6(x, W_1, b_1, W_2, b_2):
-    return F.linear(F.relu6(F.linear(x, W_1, b_1)), W_2, b_2)
-
-
-@wrong("07.1", named="bias after the ReLU")
-def ffn_bias_after_relu(x, W_1, b_1, W_2, b_2):
-    return (torch.relu(x @ W_1.T) + b_1) @ W_2.T + b_2
-
-
-@wrong("07.1", named="reshaped instead of transposed")
-def ffn_by_view(x, W_1, b_1, W_2, b_2):
-    C = x.shape[-1]
-    hidden = torch.relu(x @ W_1.reshape(C, -1) + b_1)
-    return hidden @ W_2.reshape(-1, C) + b_2
 
 
 @wrong("07.1", "joins B and T to one axis and does not separate them again")
@@ -718,20 +604,9 @@ def norm_eps_as_limit(x, eps=1e-5):
     return (x - mean) / var.clamp(min=eps).sqrt()
 
 
-@wrong("07.2", "ignores the argument eps and always adds 1e-5")
-def norm_fixed_eps(x, eps=1e-5):
-    return F.layer_norm(x, x.shape[-1:])
-
-
 @wrong("07.2", named="over the whole sequence")
 def norm_whole_sequence(x, eps=1e-5):
     return F.layer_norm(x, x.shape[-2:], eps=eps)
-
-
-@wrong("07.2", "divides by the mean distance from the mean instead of the standard deviation")
-def norm_mean_distance(x, eps=1e-5):
-    centred = x - x.mean(dim=-1, keepdim=True)
-    return centred / (centred.abs().mean(dim=-1, keepdim=True) + eps)
 
 
 @wrong("07.2", "centres the caller's tensor in place, so x changes")
@@ -744,38 +619,6 @@ def norm_in_place(x, eps=1e-5):
 def block_norms_exchanged(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(norm_2(x))
     return x + feed_forward(norm_1(x))
-
-
-@wrong("07.3", "adds in place, so the caller's x changes")
-def block_adds_in_place(x, attention, feed_forward, norm_1, norm_2):
-    x += attention(norm_1(x))
-    x += feed_forward(norm_2(x))
-    return x
-
-
-@wrong("07.3", named="norm after the branch")
-def block_norms_outputs(x, attention, feed_forward, norm_1, norm_2):
-    x = x + norm_1(attention(x))
-    return x + norm_2(feed_forward(x))
-
-
-@wrong("07.3", named="norm on the residual stream")
-def block_adds_normed(x, attention, feed_forward, norm_1, norm_2):
-    x = norm_1(x)
-    x = x + attention(x)
-    x = norm_2(x)
-    return x + feed_forward(x)
-
-
-@wrong("07.3", named="parallel branches")
-def block_parallel(x, attention, feed_forward, norm_1, norm_2):
-    return x + attention(norm_1(x)) + feed_forward(norm_2(x))
-
-
-@wrong("07.3", named="the first sum is not kept")
-def block_second_skip_from_x(x, attention, feed_forward, norm_1, norm_2):
-    h = x + attention(norm_1(x))
-    return x + feed_forward(norm_2(h))
 
 
 # One for each mistake that no answer above makes.

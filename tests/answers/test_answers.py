@@ -19,7 +19,6 @@ ERRORS_THAT_SAY_IT = {
     "integer_scores": "Whole numbers have no infinity.",
     "printed_not_returned": "Your function returned None. Is its `return` missing?",
     "columns_instead_of_rows": "Is it the right axis?",
-    "heads_get_slices": "its shape is (4, 5, 2)",
     "each_head_reads_a_slice": "its shape is (4, 5, 2)",
     "bias_added": "So is the bias of a layer with bias=False",
     "torch_sqrt_of_a_number": "For a number, write n ** 0.5",
