@@ -20,7 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import hub as hubs
+
+from classroom import simulated
 
 SIZES = (2, 6, 12)
 NOTEBOOK = "work/03_softmax_masking.ipynb"
@@ -30,7 +31,7 @@ MARK = "# saved by"
 WIDTH = 50  # characters of the longest bar
 
 
-def run_notebook(browser: hubs.Browser) -> dict:
+def run_notebook(browser: simulated.Browser) -> dict:
     """Run all cells of the notebook; returns it with its outputs."""
     notebook = browser.open(NOTEBOOK)
     kernel = browser.kernel(NOTEBOOK)
@@ -52,10 +53,10 @@ def memory(name: str) -> float:
     )
 
 
-def student(hub: hubs.Hub, name: str) -> tuple[float, float, float]:
+def student(hub: simulated.Hub, name: str) -> tuple[float, float, float]:
     """One student's day: seconds to the server, to the saved notebook; and seconds to come back."""
     start = time.monotonic()
-    browser = hubs.Browser(hub.url, name)
+    browser = simulated.Browser(hub.url, name)
     browser.login(hub.passwords[name])
     browser.start_server()
     served = time.monotonic() - start
@@ -67,7 +68,7 @@ def student(hub: hubs.Hub, name: str) -> tuple[float, float, float]:
     return served, saved, back(hub, name)
 
 
-def back(hub: hubs.Hub, name: str) -> float:
+def back(hub: simulated.Hub, name: str) -> float:
     """Log in again: the seconds until the saved notebook is there, infinite where it is lost."""
     start = time.monotonic()
     notebook = hub.enter(name).open(NOTEBOOK)
@@ -78,7 +79,7 @@ def back(hub: hubs.Hub, name: str) -> float:
 
 def alone() -> float:
     """The seconds that the notebook takes one student whose server runs."""
-    with hubs.running(["alone"]) as hub:
+    with simulated.running(["alone"]) as hub:
         browser = hub.enter(*hub.passwords)
         start = time.monotonic()
         run_notebook(browser)
@@ -87,7 +88,7 @@ def alone() -> float:
 
 def together(n: int) -> tuple[float, float, int]:
     """Let n students work at once: p95 of their seconds, the most memory of one, saves lost."""
-    with hubs.running([f"s{i:02d}" for i in range(n)]) as hub:
+    with simulated.running([f"s{i:02d}" for i in range(n)]) as hub:
         with ThreadPoolExecutor(n) as pool:
             days = list(pool.map(lambda name: student(hub, name), hub.passwords))
         memories = [memory(name) for name in hub.passwords]
@@ -120,7 +121,7 @@ def drawn(sizes: Sequence[int], seconds: Sequence[float], wanted: float) -> str:
 
 
 def main() -> None:
-    if os.geteuid() or not (hubs.PROGRAMS / "installed").exists():
+    if os.geteuid() or not (simulated.PROGRAMS / "installed").exists():
         print("Not measured: that needs root and a hub that `make hub` has installed.")
         return
     sizes = [int(n) for n in sys.argv[1:]] or SIZES

@@ -21,6 +21,8 @@ Whole numbers:
 
 - `powers`: powers of ten as tick labels, 0.01 or 10⁻³.
 - `listed`: positions as in a sentence, "0 to 3". `joined`: any words, "a, b and c".
+
+Lines of text: `align_columns`, `wrap_text`.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ import numpy as np
 TIE = 1e-9  # closer to a tie than this: an exact tie such as 1/8, which is exact everywhere
 EDGE = 1e-6  # closer than this: another machine may fall on the other side
 MOST_DECIMALS = 15  # a float has no more to tell
+WIDTH = 80  # characters a line of printed text; JupyterLab breaks longer ones mid-word
 HUGE = 1e6  # from here on 1.00e+06 reads better than 1000000.00
 
 _any_rounding = False
@@ -249,6 +252,28 @@ def listed(places: Sequence[int]) -> str:
 def joined(words: Sequence[str]) -> str:
     """Words as in a sentence: "a, b and c"."""
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def align_columns(cells: Sequence[Sequence[str]], *, width: int = 0) -> list[str]:
+    """Rows of words as lines of text, columns aligned right, two spaces apart.
+
+    `width` is the least width of a column. The first column may hold row labels.
+    """
+    widths = [max(width, *map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(word.rjust(w) for word, w in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+
+
+def wrap_text(text: str, hanging: str = "") -> str:
+    """Wrap each line by itself; a line that begins with a space (code) stays as it is."""
+    return "\n".join(
+        line
+        if line.startswith(" ")
+        else textwrap.fill(line, WIDTH, subsequent_indent=hanging, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
 
 
 def as_array(values: Any, what: str = "the values") -> np.ndarray:

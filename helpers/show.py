@@ -1,15 +1,12 @@
-"""Text as the notebooks print it: numbers rounded and aligned, sentences wrapped."""
+"""Numbers as the notebooks print them: rounded and aligned."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
 from typing import Any
 
-from helpers.numbers import MOST_DECIMALS, as_array, as_whole, described, texts
+from helpers.numbers import MOST_DECIMALS, align_columns, as_array, as_whole, described, texts
 
 MOST = 200  # numbers that `show` prints at once
-WIDTH = 80  # characters a line of printed text; JupyterLab breaks longer ones mid-word
 
 
 def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
@@ -66,25 +63,3 @@ def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
         if array.ndim == 3:
             print(f"[{index}]")
         print("\n".join(align_columns(sheet, width=width)))
-
-
-def align_columns(cells: Sequence[Sequence[str]], *, width: int = 0) -> list[str]:
-    """Rows of words as lines of text, columns aligned right, two spaces apart.
-
-    `width` is the least width of a column. The first column may hold row labels.
-    """
-    widths = [max(width, *map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(word.rjust(w) for word, w in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
-
-
-def wrap_text(text: str, hanging: str = "") -> str:
-    """Wrap each line by itself; a line that begins with a space (code) stays as it is."""
-    return "\n".join(
-        line
-        if line.startswith(" ")
-        else textwrap.fill(line, WIDTH, subsequent_indent=hanging, break_on_hyphens=False)
-        for line in text.split("\n")
-    )

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from classroom import WORK, accounts, hub, hub_folder, publish
+from classroom.simulated import free_ports, until
 from tools import lab, notebooks
-from tools.hub import free_ports, until
 
 FOLDER = notebooks.ROOT / "classroom"
 

@@ -1,5 +1,6 @@
 """The project's own files agree with each other."""
 
+import doctest
 import importlib
 import pkgutil
 import re
@@ -82,6 +83,16 @@ def test_the_tests_of_a_package_stand_in_a_folder_of_its_name(package):
     tested = {path.stem.removeprefix("test_") for path in folder.glob("test_*.py")}
     assert tested, f"{folder} holds no tests"
     assert tested <= files, "a test file is named after the file that it tests"
+
+
+WITH_EXAMPLES = [p for p in (ROOT / "helpers").rglob("*.py") if ">>> " in p.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_in_docstrings_are_true(path):
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted and not result.failed
 
 
 @pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)

@@ -1,12 +1,12 @@
-import doctest
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from helpers import numbers
 from helpers.numbers import (
+    WIDTH,
+    align_columns,
     any_rounding,
     as_array,
     bracketed,
@@ -21,6 +21,7 @@ from helpers.numbers import (
     small,
     texts,
     told_apart,
+    wrap_text,
 )
 
 
@@ -74,11 +75,6 @@ def test_strict_mode_refuses_a_rounding_that_could_flip(monkeypatch):
         number(0.1250004)
     monkeypatch.setenv("ATTENTION_STRICT", "0")
     assert number(0.1250004) == "0.13"
-
-
-def test_examples_in_docstrings_are_true():
-    result = doctest.testmod(numbers)
-    assert result.attempted and not result.failed
 
 
 def test_texts_are_nested_as_the_array_is():
@@ -178,3 +174,16 @@ def test_as_array_is_a_copy():
     x = torch.zeros(3)
     as_array(x)[0] = 1
     assert x.sum() == 0
+
+
+def test_columns_are_aligned_right():
+    assert align_columns([["", "a", "bb"], ["row", "1.00", ""]]) == ["        a  bb", "row  1.00"]
+    assert align_columns([["1", "2"]], width=3) == ["  1    2"]
+
+
+def test_lines_are_wrapped_one_by_one_and_code_stays():
+    text = "word " * 30 + "\n    code = " + "1 + " * 30
+    *lines, code = wrap_text(text, hanging="  ").split("\n")
+    assert len(lines) == 2 and all(len(line) <= WIDTH for line in lines)
+    assert lines[1].startswith("  word")
+    assert code == "    code = " + "1 + " * 30

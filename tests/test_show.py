@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from helpers.show import WIDTH, align_columns, show, wrap_text
+from helpers.show import show
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,3 @@ def test_show_writes_the_label(capsys):
 def test_show_refuses_in_words(value, error, words):
     with pytest.raises(error, match=words):
         show(value)
-
-
-def test_columns_are_aligned_right():
-    assert align_columns([["", "a", "bb"], ["row", "1.00", ""]]) == ["        a  bb", "row  1.00"]
-    assert align_columns([["1", "2"]], width=3) == ["  1    2"]
-
-
-def test_lines_are_wrapped_one_by_one_and_code_stays():
-    text = "word " * 30 + "\n    code = " + "1 + " * 30
-    *lines, code = wrap_text(text, hanging="  ").split("\n")
-    assert len(lines) == 2 and all(len(line) <= WIDTH for line in lines)
-    assert lines[1].startswith("  word")
-    assert code == "    code = " + "1 + " * 30

@@ -52,12 +52,14 @@ NOT_COPIED = shutil.ignore_patterns(
 )
 # Where the tests of a file stand, by the beginning of its path; the first that fits.
 OWN_TESTS = {
-    "helpers/attention": ["tests/test_attention.py", "tests/test_modules.py"],
+    "helpers/attention/": ["tests/attention"],
     "helpers/pictures/": ["tests/pictures"],
     "helpers/lesson/": ["tests/lesson"],
     "helpers/clinic/": ["tests/clinic"],
     "helpers/explorers/": ["tests/explorers"],
-    "helpers/": [f"tests/test_{name}.py" for name in ("numbers", "show", "stack", "toy")],
+    "helpers/": [
+        f"tests/test_{name}.py" for name in ("known", "numbers", "same", "show", "stack", "toy")
+    ],
     "tools/": ["tests/tools"],
 }
 # Its own mutations of lines of helpers would stumble over a line that is changed already.

@@ -8,33 +8,28 @@ results as another one, is told. The exit code is 1 where anything is to mend.
 import sys
 from collections.abc import Iterator
 
-from helpers.known import PageError
 from tools import notebooks
 
 
 def main(number: str = "") -> None:
     """Try one page, or all of them."""
-    chosen = [path.name[:2] for path in notebooks.chosen(number)]
     try:
         from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
-
-        failed = False
-        for name in chosen:
-            exercises = [one for id, one in EXERCISES.items() if id.startswith(name)]
-            faults = [fault for exercise in exercises for fault in faults_of(exercise)]
-            failed |= bool(faults)
-            counts = (
-                len(exercises),
-                sum(len(exercise.mistakes) for exercise in exercises),
-                sum(id.startswith(name) for id in PREDICTIONS),
-                sum(term.notebook == name for term in TERMS.values()),
-            )
-            print(
-                "{}.md: {} exercises, {} mistakes, {} predictions, {} terms".format(name, *counts)
-            )
-            print("\n".join(f"  {fault}" for fault in faults) or "  nothing to mend")
-    except PageError as error:
+    except ValueError as error:  # a page that cannot be read: the text names file and line
         notebooks.stop(str(error))
+    failed = False
+    for name in (path.name[:2] for path in notebooks.chosen(number)):
+        exercises = [one for id, one in EXERCISES.items() if id.startswith(name)]
+        faults = [fault for exercise in exercises for fault in faults_of(exercise)]
+        failed |= bool(faults)
+        n_mistakes = sum(len(exercise.mistakes) for exercise in exercises)
+        n_predictions = sum(id.startswith(name) for id in PREDICTIONS)
+        n_terms = sum(term.notebook == name for term in TERMS.values())
+        print(
+            f"{name}.md: {len(exercises)} exercises, {n_mistakes} mistakes, "
+            f"{n_predictions} predictions, {n_terms} terms"
+        )
+        print("\n".join(f"  {fault}" for fault in faults) or "  nothing to mend")
     raise SystemExit(failed)
 
 
@@ -42,7 +37,11 @@ def faults_of(exercise: "Exercise") -> Iterator[str]:  # noqa: F821 - a faulty p
     """Say which mistakes of an exercise it does not refuse by their own names."""
     for mistake in exercise.mistakes:
         where = f"{mistake.known.where}, “{mistake.name}”"
-        verdict = exercise.check(mistake.code)
+        try:
+            verdict = exercise.check(mistake.code)
+        except ValueError as error:  # its change makes no program
+            yield str(error)
+            continue
         if verdict.status != "failed":
             yield f"{where}: with this change the answer passes {exercise.id}. Change what matters."
         elif verdict.mistake != mistake.name:

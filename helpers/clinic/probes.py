@@ -17,9 +17,8 @@ import numpy as np
 import torch
 
 from helpers.attention import causal_mask
-from helpers.numbers import as_array, as_real, described, joined, listed, small
+from helpers.numbers import as_array, as_real, described, joined, listed, small, wrap_text
 from helpers.same import close, seed_all
-from helpers.show import wrap_text
 
 
 @dataclass(frozen=True)

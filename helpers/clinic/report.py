@@ -13,9 +13,9 @@ from torch import Tensor
 
 from helpers.attention import causal_mask
 from helpers.clinic.probes import Finding
+from helpers.numbers import wrap_text
 from helpers.pictures.base import Picture
 from helpers.pictures.matrix import heatmap, heatmaps
-from helpers.show import wrap_text
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ import numpy as np
 
 from helpers.numbers import any_rounding, number
 from helpers.pictures.colours import fills, paint
-from helpers.pictures.table import STYLESHEET, Cell, text_html
+from helpers.pictures.table import RULES as TABLE_RULES
+from helpers.pictures.table import Cell, text_html
 
 CLASS = "attention-explorer"
 # What a keyboard and a screen reader need, and no trait of ipywidgets gives. The page does it again
@@ -40,13 +41,13 @@ const mend = () => {{
 new MutationObserver(mend).observe(box, {{childList: true, subtree: true}});
 mend();
 """
-RULES = f"""
+RULES = f"""{TABLE_RULES}
 .{CLASS} p {{margin: 4px 0; line-height: 1.4}}
 .{CLASS} svg {{font: 12px sans-serif; fill: currentColor; display: block}}
 .{CLASS}.tall-rows td {{height: 20px}}
 .{CLASS} .error {{border-left: 4px solid #d6006c; padding: 6px 10px}}
 """
-STYLES = f'{STYLESHEET}<style onload="{ON_LOAD}">{RULES}</style>'
+STYLES = f'<style onload="{ON_LOAD}">{RULES}</style>'
 
 
 class Explorer:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from helpers.attention import attention, causal_mask
-from helpers.attention_checks import refuse_uneven_heads
+from helpers.attention.checks import refuse_uneven_heads
 from helpers.explorers.explorer import Explorer, checkbox, sentences, slider
 from helpers.numbers import listed, narrow, number
 from helpers.pictures.checks import as_matrix

@@ -18,11 +18,10 @@ from helpers.explorers.explorer import (
     in_a_row,
     sentences,
 )
-from helpers.numbers import narrow, number, texts
+from helpers.numbers import align_columns, narrow, number, texts
 from helpers.pictures.checks import as_matrix, as_names
 from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import Cell, Table, text_html
-from helpers.show import align_columns
 
 PRESETS: dict[str, Callable[[int, int], float]] = {
     "causal": lambda t, j: float(j <= t),

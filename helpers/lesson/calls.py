@@ -25,7 +25,7 @@ from helpers.same import same, same_conditions, seed_all
 HELPERS = Path(__file__).resolve().parents[1]
 LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"], str(HELPERS))
 REFERENCES = str(HELPERS / "lesson" / "exercises")  # one may stand in for an earlier answer
-HELPER = Path(__file__).resolve().parents[1] / "attention.py"
+HELPER = HELPERS / "attention" / "formula.py"
 
 
 @dataclass(frozen=True)

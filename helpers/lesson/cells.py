@@ -10,7 +10,7 @@ from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
 from helpers.lesson.grading import Exercise
 from helpers.lesson.messages import RIGHT_BUT
 from helpers.lesson.question import Prediction, Question
-from helpers.show import wrap_text
+from helpers.numbers import wrap_text
 
 
 class LessonError(Exception):
@@ -79,7 +79,7 @@ def check(id: str, candidate: Callable) -> Callable:
         print(f'The reference stands in, so the cells below run. hint("{exercise.id}") helps.')
         return exercise.reference
     lines = [f"✗ {head}: {verdict.mistake or 'not right yet'}", verdict.message, verdict.details]
-    if verdict.message.startswith(RIGHT_BUT):
+    if not verdict.mistake and verdict.message.startswith(RIGHT_BUT):
         lines = [f"✗ {head}: {verdict.message[0].lower()}{verdict.message[1:]}"]
     lines.append(f'hint("{exercise.id}") helps.')
     raise CheckFailed("\n".join(wrap_text(line) for line in lines if line)) from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from helpers.show import wrap_text
+from helpers.numbers import wrap_text
 
 if TYPE_CHECKING:
     import ipywidgets

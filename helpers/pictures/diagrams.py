@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from helpers.attention_checks import refuse_uneven_heads
+from helpers.attention.checks import refuse_uneven_heads
+from helpers.numbers import WIDTH
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import is_whole
 from helpers.pictures.colours import CELL, INK, LINE, MARKED_CELL, ORANGE, PALE, QUIET
 from helpers.pictures.table import Cell, Table, side_by_side, text_html
-from helpers.show import WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

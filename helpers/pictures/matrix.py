@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from helpers.numbers import (
+    align_columns,
     as_array,
     as_real,
     as_whole,
@@ -33,7 +34,6 @@ from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_list, as_mask, as_matrix, as_names, as_switch, as_text
 from helpers.pictures.colours import INK, MASKED, QUIET, Fill, fills, paint
 from helpers.pictures.table import Cell, Table, side_by_side
-from helpers.show import align_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ readers, and `grid` draws the same cells with matplotlib.
 
 What a look means in HTML is said once, in `CSS`. ``table.html()`` writes it into every cell,
 because GitHub and untrusted notebooks remove style sheets. ``table.html(classes=True)`` writes
-class names instead, for a place that holds the `STYLESHEET`: less than half the size, which counts
+class names instead, for a page with the style sheet `RULES`: less than half the size, which counts
 in an explorer, where a table travels at every step of a slider.
 """
 
@@ -18,9 +18,9 @@ from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from helpers.numbers import align_columns
 from helpers.pictures import base
 from helpers.pictures.colours import CELL, GLOW, INK, MARKED_CELL, ORANGE, QUIET, SKY, Fill
-from helpers.show import align_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +73,7 @@ def _rules(css: dict[str, str], size: str) -> str:
     return "".join(f"{table}{'' if name == 'table' else f' {name}'}{{{css[name]}}}" for name in css)
 
 
-STYLESHEET = f"<style>{_rules(CSS, '')}{''.join(_rules(SIZES[s], s) for s in SIZES)}</style>"
+RULES = _rules(CSS, "") + "".join(_rules(SIZES[size], size) for size in SIZES)
 
 
 class Cell(NamedTuple):
@@ -172,7 +172,7 @@ class Table:
     def html(self, *, classes: bool = False) -> str:
         """Write it as an HTML table with scoped headers, for readers and screen readers.
 
-        `classes`: the page holds the `STYLESHEET`.
+        `classes`: the page has the style sheet `RULES`.
         """
         tag = partial(_tag, size=self.size, classes=classes)
         html = [f'<table class="{CLASS} {self.size}">' if classes else tag("table")]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tools import hub as hubs
+from classroom import simulated
 
 pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not (hubs.PROGRAMS / "installed").exists(),
+    os.geteuid() != 0 or not (simulated.PROGRAMS / "installed").exists(),
     reason="that needs root and a hub that make hub or make test-hub has installed",
 )
 FIRST = "00_start_here.ipynb"
@@ -17,7 +17,7 @@ FIRST = "00_start_here.ipynb"
 
 @pytest.fixture(scope="module")
 def hub():
-    with hubs.running(["anna", "ben"]) as running:
+    with simulated.running(["anna", "ben"]) as running:
         yield running
 
 

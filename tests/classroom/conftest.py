@@ -2,13 +2,13 @@
 
 import pytest
 
-from tools import hub as hubs
+from classroom import simulated
 
 
 @pytest.fixture(scope="session")
 def hub():
     """A running hub."""
-    with hubs.running(["anna", "ben"]) as hub:
+    with simulated.running(["anna", "ben"]) as hub:
         yield hub
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from classroom.simulated import PROGRAMS, until
 from tools import notebooks
-from tools.hub import PROGRAMS, until
 
 
 def install(*arguments, **settings):

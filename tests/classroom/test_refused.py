@@ -11,7 +11,7 @@ import requests
 import websocket
 
 from classroom import accounts, hub_group
-from tools.hub import Browser, Refused
+from classroom.simulated import Browser, Refused
 
 
 def owned_by(name):

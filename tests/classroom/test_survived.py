@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from classroom.publish import git
+from classroom.simulated import Browser, Refused, until
 from tools import notebooks
-from tools.hub import Browser, Refused, until
 
 THIRD = "03_softmax_masking.ipynb"
 NOTEBOOK = f"work/{THIRD}"

@@ -5,7 +5,7 @@ from matplotlib.colors import to_hex
 
 from helpers.pictures import base
 from helpers.pictures.colours import CELL, MARKED_CELL, ORANGE, Fill
-from helpers.pictures.table import CSS, SIZES, STYLESHEET, Cell, Table, grid, plain_cells
+from helpers.pictures.table import CSS, RULES, SIZES, Cell, Table, grid, plain_cells
 
 BLUE = Fill("#1f5f99", "white")
 TABLE = Table(
@@ -65,7 +65,7 @@ def test_classes_and_styles_describe_the_same_looks(size):
     styles = re.findall(r' style="([^"]*)"', inline)
     assert styled_by_classes(short, size) == styles
     assert len(short) < len(inline) / 2
-    rules = dict(re.findall(r"([^{}<>]+)\{([^{}]*)\}", STYLESHEET))
+    rules = dict(re.findall(r"([^{}<>]+)\{([^{}]*)\}", RULES))
     for css, of_size in ((CSS, ""), (SIZES[size], f".{size}" if size else "")):
         for name, declarations in css.items():
             element = "" if name == "table" else f" {name}"

@@ -1,5 +1,6 @@
 """make pages says of an edited page what is to mend, in words, with file and line."""
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -41,10 +42,17 @@ def test_what_is_there_is_counted(capsys):
     )
 
 
-def test_a_page_that_cannot_be_read_ends_in_its_sentence(refused, monkeypatch):
-    def faulty(number):
-        raise PageError("03.md, line 7: mend it.")
+def test_a_change_that_makes_no_program_is_told():
+    (fault,) = faults(
+        ("dim=1", "dim="),
+    )
+    assert fault.startswith("99.md, line 0, “change 0”: this makes `") and "no Python" in fault
 
-    monkeypatch.setattr(pages.notebooks, "chosen", lambda number: [pages.notebooks.names()[0]])
-    monkeypatch.setattr(pages, "faults_of", faulty)
+
+def test_a_page_that_cannot_be_read_ends_in_its_sentence(refused, monkeypatch):
+    class Faulty:
+        def __getattr__(self, name):
+            raise PageError("03.md, line 7: mend it.")
+
+    monkeypatch.setitem(sys.modules, "helpers.lesson.exercises", Faulty())
     assert refused(pages.main, "03") == "03.md, line 7: mend it."

@@ -26,6 +26,7 @@ def build(paths: Iterable[Path], folder: Path) -> None:
         In one sentence, where a notebook cannot be read or run.
     """
     # Here, because they take seconds: what stops a build is said before.
+    from helpers.explorers.explorer import RULES
     from tools.site import formulas, live, pages
 
     paths = list(paths)
@@ -64,7 +65,7 @@ def build(paths: Iterable[Path], folder: Path) -> None:
     ]
     _write(folder / "search.js", f"window.SECTIONS = {json.dumps(found, ensure_ascii=False)};\n")
     static = Path(__file__).parent / "static"
-    _write(folder / "site.css", (static / "site.css").read_text("utf-8") + live.stylesheet())
+    _write(folder / "site.css", (static / "site.css").read_text("utf-8") + RULES)
     shutil.copy(static / "site.js", folder)
     formulas.copy_katex(folder / "katex")
     _write(folder / MARK, "make site replaces this folder.\n")

@@ -16,15 +16,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from html.parser import HTMLParser
 from typing import Any
 
 import ipywidgets as widgets
 from nbformat import NotebookNode
 
 from helpers.explorers import Explorer
-from helpers.explorers.explorer import STYLES
-from helpers.numbers import number
 
 CALL = re.compile(r"explore_\w+\(")
 
@@ -220,22 +217,4 @@ def _all_values(control: widgets.Widget) -> list:
 
 def _text(control: widgets.Widget, value: Any) -> str:
     """How a value is written beside its control."""
-    return number(value, 1) if isinstance(control, widgets.FloatSlider) else str(value)
-
-
-class _Styles(HTMLParser):
-    """Collects what stands in <style> elements."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.css = ""
-
-    def handle_data(self, data: str) -> None:
-        self.css += data
-
-
-def stylesheet() -> str:
-    """The explorers' own style sheet, without the HTML around it."""
-    styles = _Styles()
-    styles.feed(STYLES)
-    return styles.css
+    return format(value, getattr(control, "readout_format", ""))

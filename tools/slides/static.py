@@ -10,6 +10,7 @@ stored notebook has only its words.
 import copy
 import shutil
 import sys
+from html import escape
 from pathlib import Path
 
 import nbformat
@@ -20,7 +21,6 @@ from pygments.formatters import HtmlFormatter
 from helpers.explorers.explorer import RULES
 from helpers.lesson.exercises import PREDICTIONS
 from helpers.lesson.question import Prediction, as_html
-from helpers.pictures.table import STYLESHEET, text_html
 from tools import notebooks, npm
 from tools.lab import Unreadable, read
 from tools.refresh import CellFailed, execute
@@ -86,8 +86,7 @@ def html(nb: NotebookNode) -> str:
     title = nb.cells[0].source.splitlines()[0].lstrip("# ")
     css = (HERE / "slides.css").read_text(encoding="utf-8")
     code = HtmlFormatter().get_style_defs(".highlight")
-    tables = STYLESHEET.removeprefix("<style>").removesuffix("</style>")
-    styles = "\n".join([code, tables, RULES, css])
+    styles = "\n".join([code, RULES, css])
     body, _ = exporter.from_notebook_node(nb, {"title": title, "styles": styles})
     return body
 
@@ -181,7 +180,7 @@ def _replace(output: NotebookNode) -> None:
         about = words.splitlines()[0].removeprefix("Live: ")
         picture = output.data["text/html"]
         output.data["text/html"] = (
-            f'<div class="live"><p>Live in the notebook: {text_html(about)}</p>{picture}</div>'
+            f'<div class="live"><p>Live in the notebook: {escape(about)}</p>{picture}</div>'
         )
 
 

@@ -1,4 +1,4 @@
-"""Error messages of `helpers.attention`: each states the rule, the numbers and the remedy."""
+"""What `helpers.attention` refuses: each states the rule, the numbers and the remedy."""
 
 # NumPy's broadcast_shapes, since PyTorch's imports sympy, which takes a quarter of a second.
 import numpy as np
