@@ -34,30 +34,17 @@ class PageError(ValueError):
 
 @dataclass(frozen=True)
 class Known:
-    """An entry of a page: something that people get wrong.
+    """An entry of a page: something that people get wrong."""
 
-    Attributes
-    ----------
-    name
-        What is wrong, in a few words.
-    changes
-        Pairs of an old and a new text, put in one after the other; each old text stands in the
-        right program exactly once.
-    message
-        What is told about it, a paragraph a line.
-    where
-        File and line, such as "02.md, line 12".
-    function
-        In the place of changes, where it is another program: the name of a function.
-    settings
-        In the place of changes, where it is a call: the arguments that make it.
-    """
-
-    name: str
+    name: str  # what is wrong, in a few words
+    # Pairs of an old and a new text, put in one after the other; each old text stands in the right
+    # program exactly once.
     changes: tuple[Change, ...] = ()
-    message: str = ""
-    where: str = ""
+    message: str = ""  # what is told about it, a paragraph a line
+    where: str = ""  # file and line, such as "02.md, line 12"
+    # In the place of changes, where it is another program: the name of a function.
     function: str = ""
+    # In the place of changes, where it is a call: the arguments that make it.
     settings: dict[str, Any] = field(default_factory=dict, compare=False)
 
 

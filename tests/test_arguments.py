@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import clinic, explorers, pictures
+from helpers import clinic, explorers, lesson, pictures
 from helpers.attention import Head, causal_mask
 from helpers.numbers import number
 from helpers.pictures import diagrams
@@ -60,13 +60,13 @@ CALLS = [
         pictures.heatmaps,
         {"matrices": {"a": weights}, "titles": ["a"], "outline": {"a": [(0, 1)]}, **looks},
     ),
-    (pictures.sheets, {"x": x, "names": ("b", "t", "c"), "title": ""}),
+    (pictures.sheets, {"x": x, "title": ""}),
     (
         pictures.row_times_column,
         {"A": weights, "B": weights, "row": 1, "col": 1, "names": ("A", "B"), "title": ""},
     ),
     (pictures.ribbon, {"T": 2, "n_head": 2, "head_size": 2, "title": ""}),
-    (pictures.staircase, {"T": 4, "mask": causal_mask(4), "title": ""}),
+    (pictures.staircase, {"T": 4, "title": ""}),
     (pictures.score_arrows, {"query": [1.0, 2.0], "keys": {"a": [1.0, 0.0]}, "title": ""}),
     (
         pictures.softmax_steps,
@@ -81,7 +81,7 @@ CALLS = [
         {"x": [1, 2], "panels": {"p": {"l": [1.0, 2.0]}}, "xlabel": "x", "logx": False}
         | {"logy": ["p"], "columns": 1, "statements": ["It rises."], "title": ""},
     ),
-    (pictures.series_map, {"current": "03"}),
+    (lesson.series_map, {"current": "03"}),
     (explorers.explore_heads, {"x": torch.randn(4, 8), "n_head": 4}),
     (explorers.explore_prefix, {"x": x[0, :, :2]}),
     (

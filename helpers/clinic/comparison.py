@@ -33,30 +33,14 @@ LARGEST_WINDOW = 64  # that is tried
 
 @dataclass(frozen=True)
 class Comparison:
-    """What comparing an attention with the right formula, and with the bugs, has shown.
+    """What comparing an attention with the right formula, and with the bugs, has shown."""
 
-    Attributes
-    ----------
-    finding
-        Whether the numbers are those of the right formula.
-    right
-        The right weights (B, n_head, T, T).
-    bugs
-        Name -> evidence, of the bugs with which the numbers are the same.
-    weights
-        The weights with these bugs, if any.
-    different
-        In what it differs from textbook attention without being wrong, or "".
-    n_head
-        The number of heads with which the numbers are the same.
-    """
-
-    finding: Finding
-    right: Tensor
-    bugs: dict[str, str]
-    weights: Tensor | None = None
-    different: str = ""
-    n_head: int = 1
+    finding: Finding  # whether the numbers are those of the right formula
+    right: Tensor  # the right weights (B, n_head, T, T)
+    bugs: dict[str, str]  # name -> evidence, of the bugs with which the numbers are the same
+    weights: Tensor | None = None  # the weights with these bugs, if any
+    different: str = ""  # in what it differs from textbook attention without being wrong, or ""
+    n_head: int = 1  # the number of heads with which the numbers are the same
 
     @property
     def unexplained(self) -> bool:

@@ -61,21 +61,11 @@ def reshape_for_view() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Crash:
-    """An error of a module.
+    """An error of a module."""
 
-    Attributes
-    ----------
-    finding
-        The error, the line, and what else was tried.
-    bug
-        (name, message) of the bug, if it shows.
-    shorter
-        The first tokens of the input, if the module runs with them.
-    """
-
-    finding: Finding
-    bug: tuple[str, str] | None = None
-    shorter: Tensor | None = None
+    finding: Finding  # the error, the line, and what else was tried
+    bug: tuple[str, str] | None = None  # (name, message) of the bug, if it shows
+    shorter: Tensor | None = None  # the first tokens of the input, if the module runs with them
 
 
 def examine_crash(

@@ -44,27 +44,15 @@ NOT_EXPLAINED = ", and no known bug explains it"
 
 @dataclass(frozen=True)
 class Examination:
-    """What an examination has found.
+    """What an examination has found."""
 
-    Attributes
-    ----------
-    subject, inside
-        What was examined, and the attentions and blocks in it.
-    told
-        What all steps have found.
-    compared
-        Name of an attention -> what comparing it with the right formula has shown.
-    weights
-        Name of an attention -> its weights, where they are known.
-    changes
-        (T, T), [j, t]: how much output t changes when token j is replaced; None if not measured.
-    """
-
-    subject: Subject
-    inside: Inside
-    told: Told
+    subject: Subject  # what was examined
+    inside: Inside  # the attentions and blocks in it
+    told: Told  # what all steps have found
+    # Name of an attention -> what comparing it with the right formula has shown.
     compared: Mapping[str, Comparison]
-    weights: Mapping[str, Tensor]
+    weights: Mapping[str, Tensor]  # name of an attention -> its weights, where they are known
+    # (T, T), [j, t]: how much output t changes when token j is replaced; None if not measured.
     changes: Tensor | None
 
     # ------------------------------------------------------------ what is reported

@@ -59,21 +59,11 @@ Bugs = tuple[tuple[str, str], ...]  # (name, message) of each
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What rebuilding the output of a module from those of the attentions in it has shown.
+    """What rebuilding the output of a module from those of the attentions in it has shown."""
 
-    Attributes
-    ----------
-    finding
-        Whether the numbers are the same.
-    bugs
-        Name -> evidence, of the bugs with which they are.
-    meant
-        Whether some modules are like this on purpose.
-    """
-
-    finding: Finding
-    bugs: dict[str, str]
-    meant: bool = False
+    finding: Finding  # whether the numbers are the same
+    bugs: dict[str, str]  # name -> evidence, of the bugs with which they are
+    meant: bool = False  # whether some modules are like this on purpose
 
 
 @dataclass(frozen=True)
@@ -202,22 +192,13 @@ def _outputs_of_all(
 
 @dataclass(frozen=True)
 class Heads:
-    """The outputs of the attentions in a module, and what can be made of them.
+    """The outputs of the attentions in a module, and what can be made of them."""
 
-    Attributes
-    ----------
-    outputs
-        Name of an attention -> its output (B, T, head_size), in the order of their list.
-    inputs
-        What may be added to them, (B, T, C).
-    projection, layer
-        The name of the layer that follows and the layer, or "" and None.
-    """
-
+    # Name of an attention -> its output (B, T, head_size), in the order of their list.
     outputs: dict[str, Tensor]
-    inputs: list[Tensor]
-    projection: str
-    layer: nn.Module | None
+    inputs: list[Tensor]  # what may be added to them, (B, T, C)
+    projection: str  # the name of the layer that follows, or ""
+    layer: nn.Module | None  # this layer
 
     def __str__(self) -> str:
         names = list(self.outputs)

@@ -37,21 +37,12 @@ ACTIVATIONS = (
 
 @dataclass(frozen=True)
 class InlineBlock:
-    """The parts of a block that is written in one class.
+    """The parts of a block that is written in one class."""
 
-    Attributes
-    ----------
-    projection
-        The call of the output projection.
-    feed_forward
-        As a function; None where its activation is not known.
-    norms
-        The names of norm_1 and norm_2.
-    """
-
-    projection: LayerCall
+    projection: LayerCall  # the call of the output projection
+    # As a function; None where its activation is not known.
     feed_forward: Callable[[Tensor], Tensor] | None
-    norms: tuple[str, str]
+    norms: tuple[str, str]  # the names of norm_1 and norm_2
 
 
 def inline_block(

@@ -61,59 +61,32 @@ MORE_BEHIND = "something more follows after the output projection"
 
 @dataclass(frozen=True)
 class Ending:
-    """One way in which the outputs of the heads became a tensor that can be seen.
+    """One way in which the outputs of the heads became a tensor that can be seen."""
 
-    Attributes
-    ----------
-    out
-        (B, T, n_head * head_size), or the output of the module.
-    project
-        What lies between the merged outputs of the heads and `out`.
-    bugs, different
-        As in `Reading`.
-    """
-
-    out: Tensor
+    out: Tensor  # (B, T, n_head * head_size), or the output of the module
+    # What lies between the merged outputs of the heads and `out`.
     project: Callable[[Tensor], Tensor] = field(default=lambda z: z)
-    bugs: tuple[tuple[str, str], ...] = ()
+    bugs: tuple[tuple[str, str], ...] = ()  # as in `Reading`
     different: str = ""
 
 
 @dataclass(frozen=True)
 class AttentionInternals:
-    """What an attention computed from one input.
+    """What an attention computed from one input."""
 
-    Attributes
-    ----------
-    x
-        (B, T, C), the input.
-    n_head
-        Number of heads.
-    readings, endings
-        The likeliest first.
-    weights
-        (B, n_head, T, T), or (B, T, T), or None.
-    zero_projection
-        Whether all weights of the output projection are 0, so that its output depends on nothing.
-    roles
-        Name of a role -> the weight of its layer, and which part of a gradient belongs to the role.
-    dtype
-        The type of numbers in which it computes.
-    own_words
-        Name of a bug -> its name and message in an attention of this kind.
-    block
-        The parts of the block, where it is written in one class together with this attention.
-    """
-
-    x: Tensor
-    n_head: int
-    readings: tuple[Reading, ...]
+    x: Tensor  # (B, T, C), the input
+    n_head: int  # number of heads
+    readings: tuple[Reading, ...]  # the likeliest first
     endings: tuple[Ending, ...]
-    weights: Tensor | None
+    weights: Tensor | None  # (B, n_head, T, T), or (B, T, T), or None
+    # Whether all weights of the output projection are 0, so that its output depends on nothing.
     zero_projection: bool
+    # Name of a role -> the weight of its layer, and which part of a gradient belongs to the role.
     roles: dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]]
-    dtype: torch.dtype = torch.float32
+    dtype: torch.dtype = torch.float32  # the type of numbers in which it computes
+    # Name of a bug -> its name and message in an attention of this kind.
     own_words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    # The parts of the block, where it is written in one class together with this attention.
     block: InlineBlock | None = None
 
 

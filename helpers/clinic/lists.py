@@ -19,25 +19,13 @@ Part = nn.Module | nn.Parameter
 
 @dataclass(frozen=True)
 class InList:
-    """Layers or parameters in a Python list.
+    """Layers or parameters in a Python list."""
 
-    Attributes
-    ----------
-    name
-        Of the list, as in "blocks.0.heads".
-    count, noun
-        How many "layers" or "parameters".
-    kind
-        "list", "tuple" or "dict".
-    instead
-        The class that registers what is in it.
-    """
-
-    name: str
-    count: int
-    noun: str
-    kind: str
-    instead: str
+    name: str  # of the list, as in "blocks.0.heads"
+    count: int  # how many stand in it
+    noun: str  # "layers" or "parameters"
+    kind: str  # "list", "tuple" or "dict"
+    instead: str  # the class that registers what is in it
 
     def __str__(self) -> str:
         return f"{self.count} {self.noun if self.count > 1 else self.noun[:-1]} in `{self.name}`"

@@ -51,24 +51,14 @@ X_AS_VALUES = (
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to take the outputs of layers as queries, keys and values.
+    """One way to take the outputs of layers as queries, keys and values."""
 
-    Attributes
-    ----------
-    q, k, v
-        (B, T, n_head * head_size).
-    bugs
-        (name, message) of what is wrong, or against custom, where these give the numbers of the
-        module.
-    different
-        In what it differs from textbook attention, or "".
-    """
-
-    q: Tensor
+    q: Tensor  # (B, T, n_head * head_size)
     k: Tensor
     v: Tensor
+    # (name, message) of what is wrong, or against custom, where these give the module's numbers.
     bugs: tuple[tuple[str, str], ...] = ()
-    different: str = ""
+    different: str = ""  # in what it differs from textbook attention, or ""
 
 
 @dataclass(frozen=True)

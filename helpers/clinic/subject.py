@@ -74,28 +74,17 @@ class Subject:
 
 @dataclass(frozen=True)
 class Inside:
-    """The attentions and blocks in a module.
+    """The attentions and blocks in a module."""
 
-    Attributes
-    ----------
-    attentions, blocks
-        Name in the module ("" for itself) -> how it is called; None for one that is not.
-    internals
-        Name of an attention -> what it computed.
-    not_batch_first
-        The name of an ``nn.MultiheadAttention`` that takes sequences for tokens, or "".
-    zero_projection
-        Whether all weights of an output projection are 0, in an attention or beside it.
-    told
-        What could not be found.
-    """
-
+    # Name in the module ("" for itself) -> how it is called; None for one that is not.
     attentions: dict[str, Call | None]
-    blocks: dict[str, Call | None]
-    internals: dict[str, AttentionInternals]
+    blocks: dict[str, Call | None]  # in the same way
+    internals: dict[str, AttentionInternals]  # name of an attention -> what it computed
+    # The name of an ``nn.MultiheadAttention`` that takes sequences for tokens, or "".
     not_batch_first: str
+    # Whether all weights of an output projection are 0, in an attention or beside it.
     zero_projection: bool
-    told: Told
+    told: Told  # what could not be found
 
 
 def look_inside(subject: Subject) -> Inside:

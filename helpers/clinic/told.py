@@ -23,23 +23,14 @@ class Recognised:
 
 @dataclass(frozen=True)
 class Told:
-    """What one step found, or several together.
+    """What one step found, or several together."""
 
-    Attributes
-    ----------
-    findings
-        Pairs of what a probe found and in which part; "" for the whole module.
-    bugs
-        In the order in which they were recognised.
-    not_checked
-        Name of a probe -> why it could not run.
-    different
-        Name of a probe -> in what the module differs from the textbook; a bug or on purpose.
-    """
-
+    # Pairs of what a probe found and in which part; "" for the whole module.
     findings: tuple[tuple[Finding, str], ...] = ()
-    bugs: tuple[Recognised, ...] = ()
+    bugs: tuple[Recognised, ...] = ()  # in the order in which they were recognised
+    # Name of a probe -> why it could not run.
     not_checked: Mapping[str, str] = field(default_factory=dict)
+    # Name of a probe -> in what the module differs from the textbook; a bug or on purpose.
     different: Mapping[str, str] = field(default_factory=dict)
 
     def __add__(self, other: Told) -> Told:

@@ -1,7 +1,8 @@
 """What a learner calls in a notebook: predict, check, hint, solution, glossary and progress.
 
 - `cells`: the first five, and the errors that they raise. `question`: a prediction with buttons.
-- `progress_file`: keeps a learner's answers. `progress_view`: the sixth, shows them.
+- `progress_file`: keeps a learner's answers. `progress_view`: the sixth, shows them. `series_view`:
+  the map of the series.
 - `grading`: what an exercise and a mistake are, and how an answer is judged. `calls`: runs an
   answer. `contracts`: more inputs for one that looks right. `observations`: experiments that find
   out what a wrong one does. `axes`: what axes are called. `messages`: what is said about a wrong
@@ -24,6 +25,7 @@ from helpers.lesson.cells import (
 )
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
 from helpers.lesson.progress_view import progress
+from helpers.lesson.series_view import series_map
 
 __all__ = [
     "EXERCISES",
@@ -39,5 +41,6 @@ __all__ = [
     "hint",
     "predict",
     "progress",
+    "series_map",
     "solution",
 ]

@@ -42,20 +42,12 @@ MOST_NOTES = 2  # about a right answer
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake people make in an exercise.
+    """A mistake people make in an exercise."""
 
-    Attributes
-    ----------
-    known
-        Its name, what it changes in the reference, and what to tell.
-    function
-        In the place of a change, where the mistake is another program: a function that makes it.
-    exercise
-        The exercise that it belongs to; the exercise sets it.
-    """
-
-    known: Known
+    known: Known  # its name, what it changes in the reference, and what to tell
+    # In the place of a change, where the mistake is another program: a function that makes it.
     function: Callable | None = None
+    # The exercise that it belongs to; the exercise sets it.
     exercise: "Exercise | None" = field(default=None, repr=False, compare=False)
 
     @property
@@ -105,76 +97,46 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A function to write, and everything needed to judge it.
+    """A function to write, and everything needed to judge it."""
 
-    Attributes
-    ----------
-    id
-        Such as "03.1".
-    reference
-        A right answer: a plain ``def`` with the name and signature of the notebook's stub. It
-        returns a tensor (or one number).
-    cases
-        Makes the check inputs: a list of argument tuples, the same each time.
-    title, checked, hints, mistakes
-        Its name, what a pass proves in words, hints from vague to nearly there, and the mistakes
-        that are recognised: told by the notebook's page, which `helpers.lesson.pages` joins on.
-    known
-        Known bugs of attention or of a block that are recognised, too, each with a function that
-        makes it.
-    accepted
-        Other right forms; an answer may give the numbers of any of them.
-    properties
-        Pairs of a name, such as "rows sum to 1", and a function of the output and the arguments
-        that says whether it holds. Told to a learner whose answer is wrong.
-    atol
-        How far a number may lie from the reference's, plus one part in 100 000 of it.
-    several
-        The answer is several tensors of one shape, as a tuple, a list or one by one from a
-        generator; they are judged stacked.
-    axes
-        What the axes of the arguments and of the result ("return") are called: "B T C", or
-        "... C" where any axes may stand in front. More check inputs follow from them
-        (`helpers.lesson.contracts`), and what is observed is told in these names.
-    sizes
-        Sizes that are no axis of an argument, by name: functions of the arguments.
-    intermediates
-        Pairs of a name, such as "the masked scores", and a function of the arguments: steps on
-        the way, and other results that people hand in for the right one.
-    without
-        A word: an answer may call no function of torch that has it in its name.
-    needs
-        Pairs of words, such as "a softmax", and names of torch functions: an answer has to call
-        one of each.
-    no_loop_over
-        Axes, such as "B T", over which an answer may not loop in Python.
-    trained
-        Whether gradients have to reach all arguments that are float tensors.
-    named
-        Inputs beyond the check inputs that the task names, as `ContractInput.told` has them: for
-        these, an answer that fails is not only fragile.
-    """
-
-    id: str
+    id: str  # such as "03.1"
+    # A right answer: a plain ``def`` with the name and signature of the notebook's stub.
     reference: Callable
+    # Makes the check inputs, argument tuples, the same each time.
     cases: Callable[[], list[tuple]]
     _: KW_ONLY
+    # These four are told by the notebook's page, which `helpers.lesson.pages` joins on.
     title: str = ""
-    checked: str = ""
-    hints: tuple[str, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
+    checked: str = ""  # what a pass proves, in words
+    hints: tuple[str, ...] = ()  # from vague to nearly there
+    mistakes: tuple[Mistake, ...] = ()  # that are recognised
+    # Known bugs of attention or of a block that are recognised, too, and what makes each.
     known: Mapping[Known, Callable] = field(default_factory=dict)
-    accepted: tuple[Callable, ...] = ()
+    accepted: tuple[Callable, ...] = ()  # other right forms: any of their numbers will do
+    # Pairs of a name, such as "rows sum to 1", and a function of the output and the arguments that
+    # says whether it holds. Told to a learner whose answer is wrong.
     properties: tuple[tuple[str, Callable], ...] = ()
+    # How far a number may lie from the reference's, plus one part in 100 000 of it.
     atol: float = 1e-5
+    # The answer is several tensors of one shape, as a tuple, a list or one by one from a generator;
+    # they are judged stacked.
     several: bool = False
+    # What the axes of the arguments and of the result ("return") are called: "B T C", or "... C"
+    # where any axes may stand in front. More check inputs follow from them
+    # (`helpers.lesson.contracts`), and what is observed is told in these names.
     axes: Mapping[str, str] = field(default_factory=dict)
+    # Sizes that are no axis of an argument, by name: functions of the arguments.
     sizes: Mapping[str, Callable] = field(default_factory=dict)
+    # Pairs of a name, such as "the masked scores", and a function of the arguments: steps on the
+    # way, and other results that people hand in for the right one.
     intermediates: tuple[tuple[str, Callable], ...] = ()
-    without: str = ""
+    without: str = ""  # a word: an answer may call no function of torch that has it in its name
+    # Pairs of words, such as "softmax", and names of functions, one of which has to be called.
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    no_loop_over: str = ""
-    trained: bool = False
+    no_loop_over: str = ""  # axes, such as "B T", over which an answer may not loop in Python
+    trained: bool = False  # whether gradients have to reach all arguments that are float tensors
+    # Inputs beyond the check inputs that the task names, as `ContractInput.told` has them: for
+    # these, an answer that fails is not only fragile.
     named: tuple[str, ...] = ()
     _remembered: dict[Callable, list[Outcome]] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -2,6 +2,8 @@
 
 Told is it by a page, ``exercises/NN.md`` (`helpers.known` says how a page is written)::
 
+    # 02 the idea of the notebook ⏎ in a few words, for the map of the series
+
     # 02.1 The title of an exercise
     what a pass has checked
     - a hint; from vague to nearly there
@@ -41,11 +43,11 @@ SAME = re.compile(r"As in (\d\d\.\d+)(?:, “(.+)”)?\.")
 TERM = re.compile(r"(?P<name>[^:(]+?)(?: \((?P<more>[^)]*)\))?: (?P<meaning>.+)")
 MORE = re.compile(r"(?:also (?P<also>[^;]+))?(?:; )?(?P<everyday>everyday word)?")
 
-Joined = tuple[list[Exercise], list[Prediction], list[Term]]
+Joined = tuple[str, list[Exercise], list[Prediction], list[Term]]
 
 
 def join(module: ModuleType, above: Mapping[str, Exercise]) -> Joined:
-    """The exercises, predictions and terms of a notebook, complete.
+    """The idea, the exercises, the predictions and the terms of a notebook, complete.
 
     Parameters
     ----------
@@ -63,10 +65,13 @@ def join(module: ModuleType, above: Mapping[str, Exercise]) -> Joined:
     exercises: dict[str, Exercise] = {}
     predictions: list[Prediction] = []
     terms: list[Term] = []
+    idea = ""
     computed = {exercise.id: exercise for exercise in module.EXERCISES}
     for section in read(path):
         id, _, title = section.head.partition(" ")
-        if section.head == "Terms":
+        if id == path.stem and title:
+            idea = re.sub(r"\s*⏎\s*", "\n", title)
+        elif section.head == "Terms":
             terms += [_term(item, path.stem) for item in section.items]
         elif re.fullmatch(rf"{path.stem}\.p\d+", section.head):
             predictions.append(_prediction(section, [p.id for p in predictions]))
@@ -81,7 +86,9 @@ def join(module: ModuleType, above: Mapping[str, Exercise]) -> Joined:
             )
     for id in computed.keys() - exercises.keys():
         raise PageError(f"{path.name}: exercise {id} is missing. Begin it with `# {id} Its title`.")
-    return list(exercises.values()), predictions, terms
+    if not idea:
+        raise PageError(f"{path.name}: begin it with its idea, as in `# {path.stem} one head`.")
+    return idea, list(exercises.values()), predictions, terms
 
 
 def _exercise(

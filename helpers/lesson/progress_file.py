@@ -37,28 +37,15 @@ _told = False  # that nothing is kept: once is enough
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the file.
+    """One line of the file."""
 
-    Attributes
-    ----------
-    time
-        When, in UTC: "2026-01-31T09:30:00Z".
-    notebook, id
-        "03", and the exercise or the prediction: "03.1", "03.p1".
-    kind, status
-        "check" or "predict"; what came of it, see `STATUSES`.
-    answer
-        The letter that was chosen, of a prediction.
-    mistake
-        The name of the mistake that was recognised, if any; its exercise has no other of that name.
-    """
-
-    time: str
-    notebook: str
-    id: str
-    kind: str
-    status: str
-    answer: str = ""
+    time: str  # when, in UTC: "2026-01-31T09:30:00Z"
+    notebook: str  # "03"
+    id: str  # of the exercise or the prediction: "03.1", "03.p1"
+    kind: str  # "check" or "predict"
+    status: str  # what came of it, see `STATUSES`
+    answer: str = ""  # the letter that was chosen, of a prediction
+    # The name of the mistake that was recognised, if any; its exercise has no other of that name.
     mistake: str = ""
 
 

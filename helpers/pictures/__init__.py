@@ -5,8 +5,7 @@
 - tokens: `staircase`
 - weights: `score_arrows`, `softmax_steps`, `why_this_weight`
 - lines: `curves`
-- diagrams: `series_map`, `gpt_map`, `lookup_diagram`, `head_diagram`, `multi_head_diagram`,
-  `block_diagram`
+- diagrams: `gpt_map`, `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`
 - for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
   for text, HTML and drawing), colours, checks (what is refused)
 """
@@ -18,7 +17,6 @@ from helpers.pictures.diagrams import (
     head_diagram,
     lookup_diagram,
     multi_head_diagram,
-    series_map,
 )
 from helpers.pictures.lines import curves
 from helpers.pictures.matrix import heatmap, heatmaps
@@ -39,7 +37,6 @@ __all__ = [
     "ribbon",
     "row_times_column",
     "score_arrows",
-    "series_map",
     "sheets",
     "softmax_steps",
     "staircase",

@@ -1,4 +1,4 @@
-"""Diagrams of boxes and arrows: the way of the series, and how tensors go through a model.
+"""Diagrams of boxes and arrows: how tensors go through a model.
 
 A diagram is described once, as boxes on a grid and arrows between them. `diagram` draws any such
 description, and writes it as a list of steps: what each box takes, does and gives.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from helpers.attention.checks import refuse_uneven_heads
@@ -42,38 +41,18 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Box:
-    """One box on the grid.
+    """One box on the grid."""
 
-    Parameters
-    ----------
-    name : str
-        What arrows call it.
-    text : str
-        What stands in it. "+" is drawn as a circle, "" as a point where an arrow branches off.
-    column : int
-    row : float
-        Where its middle is.
-    rows : float
-        How many rows it is tall.
-    shape : str
-        "(B, T, C)", if it is a tensor.
-    look : str
-        "plain", "accent" for what matters, "pale" for what is not reached.
-    data : bool
-        Whether it is no operation, but something that goes in or comes out.
-    note : str
-        Written below it.
-    """
-
-    name: str
+    name: str  # what arrows call it
+    # What stands in it. "+" is drawn as a circle, "" as a point where an arrow branches off.
     text: str
     column: int
-    row: float = 0
-    rows: float = 1
-    shape: str = ""
-    look: str = "plain"
-    data: bool = False
-    note: str = ""
+    row: float = 0  # where its middle is
+    rows: float = 1  # how many rows it is tall
+    shape: str = ""  # "(B, T, C)", if it is a tensor
+    look: str = "plain"  # "plain", "accent" for what matters, "pale" for what is not reached
+    data: bool = False  # whether it is no operation, but something that goes in or comes out
+    note: str = ""  # written below it
 
     @property
     def bold(self) -> bool:
@@ -83,29 +62,15 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A straight arrow between two boxes that share some of their rows, or of their columns.
+    """A straight arrow between two boxes that share some of their rows, or of their columns."""
 
-    Parameters
-    ----------
-    start, end : str
-        The names of the boxes.
-    name, shape : str
-        What it carries, where that does not stand in the box at one of its ends.
-    shown : bool
-        Whether that is written on the arrow; it is told in words in any case.
-    width : float
-        How thick it is, in CSS pixels.
-    accent : bool
-        Whether it is what matters.
-    """
-
-    start: str
+    start: str  # the name of a box
     end: str
-    name: str = ""
-    shape: str = ""
-    shown: bool = True
-    width: float = 1.2
-    accent: bool = False
+    name: str = ""  # what it carries, where that does not stand in the box at one of its ends
+    shape: str = ""  # of what it carries
+    shown: bool = True  # whether that is written on the arrow; it is told in words in any case
+    width: float = 1.2  # how thick it is, in CSS pixels
+    accent: bool = False  # whether it is what matters
 
     @property
     def text(self) -> str:
@@ -124,29 +89,15 @@ class Frame:
 
 @dataclass(frozen=True)
 class Panel:
-    """Boxes and arrows on one grid.
+    """Boxes and arrows on one grid."""
 
-    Parameters
-    ----------
-    boxes : sequence of Box
-        In the order in which the steps are told.
-    arrows, frames : sequences
-        What connects them, and what holds several of them together.
-    title : str
-        Stands above them.
-    heads : sequence of str
-        One above each column.
-    row_height, gap : float
-        How tall a row is, and how far columns are apart at least: a text on an arrow takes more.
-    """
-
-    boxes: Sequence[Box]
-    arrows: Sequence[Arrow]
-    frames: Sequence[Frame] = ()
-    title: str = ""
-    heads: Sequence[str] = ()
+    boxes: Sequence[Box]  # in the order in which the steps are told
+    arrows: Sequence[Arrow]  # what connects them
+    frames: Sequence[Frame] = ()  # what holds several of them together
+    title: str = ""  # stands above them
+    heads: Sequence[str] = ()  # one above each column
     row_height: float = 48
-    gap: float = 24
+    gap: float = 24  # between columns, at least: a text on an arrow takes more
 
 
 def diagram(
@@ -510,18 +461,6 @@ def _write_on_arrow(ax: Axes, arrow: Arrow, start: Point, end: Point, away: floa
 # --- The diagrams ------------------------------------------------------------------------------
 
 
-SERIES = {
-    "00": "tensors",
-    "01": "averages\nof the past",
-    "02": "one matrix\nproduct",
-    "03": "scores to\nweights",
-    "04": "one head",
-    "05": "scaling",
-    "06": "multi-head\nattention",
-    "07": "the block",
-}
-
-
 def shape_text(*sizes: Size) -> str:
     """Write a shape: (B, T, C)."""
     return f"({', '.join(map(str, sizes))})"
@@ -535,43 +474,6 @@ def refuse_bad_shape_sizes(**sizes: Size) -> None:
             raise ValueError(
                 f"{name} must be a whole number of at least 1, or a name such as 'T'; got {size!r}"
             )
-
-
-def series_map(current: str) -> Picture:
-    """Draw the way of the series, from tensors to a language model, and where you are.
-
-    Parameters
-    ----------
-    current : str
-        The notebook that you are in, "00" to "07".
-
-    Raises
-    ------
-    ValueError
-        If there is no such notebook.
-    """
-    if not isinstance(current, str) or current not in SERIES:
-        raise ValueError(f"current must be one of {', '.join(SERIES)}, got {current!r}")
-    boxes = [
-        Box(number, f"{number}\n{idea}", column)
-        for column, (number, idea) in enumerate(SERIES.items())
-    ]
-    here = list(SERIES).index(current)
-    boxes[here] = replace(boxes[here], look="accent", note="you are here")
-    boxes.append(Box("ahead", "ahead:\na language\nmodel (GPT)", len(boxes), look="pale"))
-    arrows = [Arrow(start.name, end.name) for start, end in pairwise(boxes)]
-    idea = SERIES[current].replace("\n", " ")
-    return diagram(
-        "Map of the series",
-        [Panel(boxes, arrows, row_height=70)],
-        alt=(
-            f"Eight notebooks in a row, from 00, tensors, to 07, the block, and "
-            f"ahead of them a language model. You are in notebook {current}: {idea}."
-        ),
-        kind="notebook",
-        about="place",
-        heading=False,
-    )
 
 
 def gpt_map() -> Picture:

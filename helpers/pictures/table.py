@@ -77,28 +77,16 @@ RULES = _rules(CSS, "") + "".join(_rules(SIZES[size], size) for size in SIZES)
 
 
 class Cell(NamedTuple):
-    """One cell of a table.
+    """One cell of a table."""
 
-    Parameters
-    ----------
-    text : str
-        What it says.
-    look : str
-        "plain", "marked", "masked", "framed", "faint" or "bold", as `CSS` describes them; several
-        with spaces between; or none.
-    fill : Fill
-        Its background, and letters to be read on it; see `colours.fills`.
-    note : str
-        Shows when the mouse rests on it.
-    bar : float
-        A bar in front of the text, as a share of the longest possible one, 0 to 1. The look is
-        then that of the bar: "best", or none.
-    """
-
-    text: str
+    text: str  # what it says
+    # "plain", "marked", "masked", "framed", "faint" or "bold", as `CSS` describes them; several
+    # with spaces between; or none.
     look: str = ""
-    fill: Fill | None = None
-    note: str = ""
+    fill: Fill | None = None  # its background, and letters to be read on it; see `colours.fills`
+    note: str = ""  # shows when the mouse rests on it
+    # A bar in front of the text, as a share of the longest possible one, 0 to 1. The look is then
+    # that of the bar: "best", or none.
     bar: float | None = None
 
 
@@ -114,34 +102,16 @@ def plain_cells(
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under headers.
+    """Rows of cells under headers."""
 
-    Parameters
-    ----------
-    columns : sequence of str
-        One header a column.
-    rows : sequence of (header, cells)
-        One cell a column.
-    caption : str
-        The title, or nothing.
-    corner, over : str
-        What the headers of the rows are, what those of the columns are.
-    size : str
-        "" where numbers are to be read; "small" or "tiny" where there are many cells.
-    framed_row : int
-        A row to draw a frame around.
-    bar_width : int
-        How long the longest possible bar is, in CSS pixels.
-    """
-
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Cell]]]
-    caption: str = ""
-    corner: str = ""
-    over: str = ""
-    size: str = ""
-    framed_row: int | None = None
-    bar_width: int = 110
+    columns: Sequence[str]  # one header a column
+    rows: Sequence[tuple[str, Sequence[Cell]]]  # one cell a column
+    caption: str = ""  # the title, or nothing
+    corner: str = ""  # what the headers of the rows are
+    over: str = ""  # what those of the columns are
+    size: str = ""  # "" where numbers are to be read; "small" or "tiny" where there are many cells
+    framed_row: int | None = None  # a row to draw a frame around
+    bar_width: int = 110  # how long the longest possible bar is, in CSS pixels
 
     @property
     def names(self) -> list[str]:

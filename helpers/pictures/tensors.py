@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str = "") -> Picture:
+def sheets(x: Any, *, title: str = "") -> Picture:
     """Draw a (B, T, C) tensor as a stack of sheets, one sheet a sequence.
 
     Parameters
     ----------
     x : tensor, array or nested lists, (B, T, C)
         At most 200 numbers.
-    names : three str
-        What the three positions are called.
 
     Raises
     ------
@@ -43,20 +41,19 @@ def sheets(x: Any, *, names: tuple[str, str, str] = ("b", "t", "c"), title: str 
             f"sheets draws at most 200 numbers, got {values.size}: shape {values.shape}; "
             f"pass a slice such as x[:2, :5]"
         )
-    b, t, c = as_names(names, 3, "names", "axes")
     n_sheet, n_row, n_col = values.shape
     tables = [
-        _numbered(plain_cells(sheet), caption=f"{b} = {i}", corner=t, over=c)
+        _numbered(plain_cells(sheet), caption=f"b = {i}", corner="t", over="c")
         for i, sheet in enumerate(texts(values))
     ]
     text_lines = [
         titled(f"{n_sheet} sheets of {n_row} x {n_col}", title),
-        f"sheet = {b}, row = {t}, column = {c}",
+        "sheet = b, row = t, column = c",
         *(f"\n{table.caption}\n{table.text()}" for table in tables),
     ]
     return Picture(
         alt=f"{titled('A tensor as a stack of sheets', title)}: {n_sheet} sheets, one for each "
-        f"{b}, with {n_row} rows ({t}) and {n_col} columns ({c}).",
+        f"b, with {n_row} rows (t) and {n_col} columns (c).",
         text="\n".join(text_lines),
         draw=lambda: _draw_sheets(tables, title),
         html=lambda: side_by_side([table.html() for table in tables], title),

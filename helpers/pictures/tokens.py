@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from helpers.numbers import described
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
-from helpers.pictures.checks import as_mask, is_whole
+from helpers.pictures.checks import is_whole
 from helpers.pictures.colours import BLUE, CELL, FAINT, INK, ORANGE, QUIET, Fill
 from helpers.pictures.table import Cell, Table
 
@@ -18,26 +18,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def staircase(T: int, *, mask: Any = None, title: str = "") -> Picture:
-    """Draw who feeds whom: an arrow from input j to output t for each pair that is allowed.
+def staircase(T: int, *, title: str = "") -> Picture:
+    """Draw who feeds whom: an arrow from each input to its own output, and to every later one.
 
     Parameters
     ----------
     T : int
         How many tokens, 1 to 12.
-    mask : bool, (T, T)
-        Row t, column j: True = output t may read input j. Without: causal, every output reads its
-        own token and everything before it.
 
     Raises
     ------
-    ValueError, TypeError
-        If T is out of range or the mask does not fit.
+    ValueError
+        If T is out of range.
     """
     if not is_whole(T, 1, 12):
         raise ValueError(f"staircase draws 1 to 12 tokens, got {described(T)} for T")
-    may = np.tri(T, dtype=bool) if mask is None else as_mask(mask, (T, T), "mask")
-    reads = [_inputs_in_words(may[t], t) for t in range(T)]
+    may = np.tri(T, dtype=bool)  # row t, column j: output t reads input j
+    reads = [_inputs_in_words(t) for t in range(T)]
     text_lines = [titled("Who feeds whom", title)]
     text_lines += [f"output {t} reads {inputs}" for t, inputs in enumerate(reads)]
     table = Table(
@@ -56,11 +53,9 @@ def staircase(T: int, *, mask: Any = None, title: str = "") -> Picture:
     )
 
 
-def _inputs_in_words(may: np.ndarray, t: int) -> str:
-    """Say which inputs output t reads, given its row of the mask."""
-    others = [str(j) for j in np.flatnonzero(may) if j != t]
-    words = [f"input{'s' * (len(others) > 1)} {', '.join(others)}"] if others else []
-    return " and ".join([*words, *(["itself"] if may[t] else [])]) or "nothing"
+def _inputs_in_words(t: int) -> str:
+    """Say which inputs output t reads."""
+    return f"input{'s' * (t > 1)} {', '.join(map(str, range(t)))} and itself" if t else "itself"
 
 
 def _arrow_cell(may: bool, own: bool) -> Cell:

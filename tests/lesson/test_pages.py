@@ -39,6 +39,8 @@ Axes count from 0.
 # Terms
 - query (also Q, question; everyday word): What a token looks for.
 - key: How a token is found.
+
+# 97 sums ⏎ and means
 """
 
 
@@ -62,7 +64,8 @@ def joined(tmp_path):
 
 
 def test_what_is_told_and_what_is_computed_become_one(joined):
-    (one, two), (prediction,), terms = joined()
+    idea, (one, two), (prediction,), terms = joined()
+    assert idea == "sums\nand means"
     assert (one.title, one.checked, one.hints) == (
         "Running sum",
         "two batches",
@@ -86,6 +89,7 @@ def test_what_is_told_and_what_is_computed_become_one(joined):
 FAULTS = [
     ("# 97.2 Again", "# 97.3 Again", "line 11: “97.3 Again” is no heading here.*nb97.py has 97.2"),
     ("# 97.2 Again", "# 97.1 Again", "line 11: “97.1 Again” is no heading here"),
+    ("# 97 sums ⏎ and means\n", "", "97.md: begin it with its idea, as in `# 97 one head`"),
     ("# Terms", "# Words", "line 25: “Words” is no heading here"),
     (PAGE[: PAGE.index("# 97.p1")], PAGE[: PAGE.index("# 97.2")], "97.md: exercise 97.2 is missi"),
     ("# 97.1 Running sum", "# 97.1", "line 1: exercise 97.1 has no title"),

@@ -15,6 +15,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from PIL import Image
 
+from helpers.lesson import series_map
 from helpers.pictures import (
     base,
     block_diagram,
@@ -26,7 +27,6 @@ from helpers.pictures import (
     lookup_diagram,
     multi_head_diagram,
     ribbon,
-    series_map,
     sheets,
 )
 from helpers.pictures.base import break_lines, png_of, text_width

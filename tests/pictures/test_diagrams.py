@@ -10,14 +10,13 @@ from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
 from matplotlib.text import Text
 
 from helpers.attention import Head, MultiHeadAttention
+from helpers.lesson import series_map
 from helpers.pictures import (
     block_diagram,
-    diagrams,
     gpt_map,
     head_diagram,
     lookup_diagram,
     multi_head_diagram,
-    series_map,
 )
 from helpers.pictures.base import png_of, size_of
 from helpers.pictures.colours import CELL, INK, LINE, MARKED_CELL, ORANGE, PALE, QUIET
@@ -220,18 +219,6 @@ def test_there_is_one_accent(name):
     assert ORANGE in used
 
 
-@pytest.mark.parametrize("current", diagrams.SERIES)
-def test_the_map_marks_where_you_are(current):
-    picture = series_map(current)
-    drawn = Drawn(picture)
-    marked = [p.get_gid() for p in drawn.ax.patches if to_hex(p.get_edgecolor()) == ORANGE]
-    assert marked == [f"box {current}"]
-    here = [line for line in str(picture).splitlines() if "you are here" in line]
-    assert [line[:2] for line in here] == [current]
-    assert size_of(drawn.figure)[1] <= 130
-    assert picture.html().count("you are here") == 1
-
-
 def test_the_arrows_of_a_lookup_are_as_thick_as_their_weights():
     (ax,) = lookup_diagram().figure().axes
     arrows = [p for p in ax.patches if type(p) is Polygon]
@@ -290,8 +277,6 @@ def test_a_norm_stands_on_the_residual_stream_with_post_norm_only():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: series_map("4"), "one of 00, 01, .*07, got '4'"),
-        (lambda: series_map(4), "got 4"),
         (lambda: head_diagram(T=0), "T must be a whole number of at least 1, or a name.*got 0"),
         (lambda: head_diagram(C=True), "C must be .*got True"),
         (lambda: head_diagram(head_size=2.0), "head_size must be .*got 2.0"),

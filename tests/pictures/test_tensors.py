@@ -15,9 +15,9 @@ A = torch.tensor([[8.0, 6.0, 5.0], [2.0, 4.0, 4.0], [7.0, 4.0, 5.0]])
 
 
 def test_sheets_tell_every_number_under_its_sheet():
-    assert str(sheets([[[1, 2]], [[3, 44]]], names=("b", "row", "col"))).splitlines() == [
+    assert str(sheets([[[1, 2]], [[3, 44]]])).splitlines() == [
         "2 sheets of 1 x 2",
-        "sheet = b, row = row, column = col",
+        "sheet = b, row = t, column = c",
         "",
         "b = 0",
         "   0  1",
@@ -40,20 +40,20 @@ def test_sheets_draw_every_number_on_its_sheet():
 @pytest.mark.parametrize("shape", [(2, 3, 4), (5, 4, 2)])
 def test_every_sheet_holds_its_numbers_in_rows_and_columns(shape):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    shown = sheets(x, names=("batch", "time", "channel"), title="A tensor")
+    shown = sheets(x, title="A tensor")
     (page,) = shown.figure().axes
     drawn = reading.read_page(page)
     for faces in (drawn, reading.read_html(shown.html())):
         assert np.allclose([table.numbers for table in faces], x, atol=0.0051)
-    captions = {text: at for text, at in reading.texts_on(page) if text.startswith("batch = ")}
+    captions = {text: at for text, at in reading.texts_on(page) if text.startswith("b = ")}
     for b, (grid, table) in enumerate(
         zip(reading.grids_on(page), reading.read_html(shown.html()), strict=True)
     ):
-        assert (table.caption, table.corner, table.over) == (f"batch = {b}", "time", "channel")
-        left, top = captions[f"batch = {b}"]
+        assert (table.caption, table.corner, table.over) == (f"b = {b}", "t", "c")
+        left, top = captions[f"b = {b}"]
         assert left < grid[0][0].x < left + 50 and top < grid[0][0].y < top + 50
     names = [text for text, _ in reading.texts_on(page)]
-    assert names.count("time") == names.count("channel") == shape[0]
+    assert names.count("t") == names.count("c") == shape[0]
     assert names[0] == "A tensor"
 
 

@@ -4,8 +4,9 @@
 terms, in prose. ``nbNN.py`` computes: references, inputs, properties, other right forms. A new
 notebook is found by its two files; nothing else needs editing.
 
-``EXERCISES`` and ``PREDICTIONS`` map an id such as ``"03.1"`` or ``"03.p1"`` to its object, and
-``TERMS`` a term's name to its definition, in the order of the notebooks.
+``EXERCISES`` and ``PREDICTIONS`` map an id such as ``"03.1"`` or ``"03.p1"`` to its object,
+``TERMS`` a term's name to its definition and ``SERIES`` a notebook's number to its idea in a few
+words, in the order of the notebooks.
 """
 
 import importlib
@@ -21,6 +22,7 @@ from helpers.lesson.terms import Term
 EXERCISES: dict[str, Exercise] = {}
 PREDICTIONS: dict[str, Prediction] = {}
 TERMS: dict[str, Term] = {}
+SERIES: dict[str, str] = {}
 
 
 def define(into: dict[str, Term], terms: list[Term]) -> None:
@@ -43,7 +45,7 @@ def define(into: dict[str, Term], terms: list[Term]) -> None:
 
 for _name in sorted(module.name for module in pkgutil.iter_modules(__path__)):
     if re.fullmatch(r"nb\d\d", _name):
-        _exercises, _predictions, _terms = join(
+        SERIES[_name[2:]], _exercises, _predictions, _terms = join(
             importlib.import_module(f"{__name__}.{_name}"), EXERCISES
         )
         EXERCISES |= {exercise.id: exercise for exercise in _exercises}

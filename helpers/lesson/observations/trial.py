@@ -28,39 +28,22 @@ class Observation:
 
 @dataclass(frozen=True)
 class Trial:
-    """A wrong answer, the reference, and what both gave.
-
-    Attributes
-    ----------
-    candidate, reference
-        The two functions.
-    names
-        The names of the reference's arguments.
-    axes
-        What the axes of arguments and result are called (`helpers.lesson.axes`).
-    inputs, got, expected
-        For each check input: the arguments, the candidate's outcome, the reference's.
-    sizes
-        For each check input: the size of each letter.
-    intermediates
-        Pairs of a name and a function of the arguments.
-    several, atol
-        As in the exercise.
-    remembered
-        Where experiments with the reference alone keep what came out; shared between trials.
-    """
+    """A wrong answer, the reference, and what both gave."""
 
     candidate: Callable
     reference: Callable
-    names: Sequence[str]
+    names: Sequence[str]  # the names of the reference's arguments
+    # What the axes of arguments and result are called (`helpers.lesson.axes`).
     axes: Mapping[str, str]
-    inputs: Sequence[tuple]
-    got: Sequence[Outcome]
-    expected: Sequence[Outcome]
-    sizes: Sequence[Mapping[str, int]]
+    inputs: Sequence[tuple]  # the arguments of each check input
+    got: Sequence[Outcome]  # of the candidate
+    expected: Sequence[Outcome]  # of the reference
+    sizes: Sequence[Mapping[str, int]]  # for each check input: the size of each letter
+    # Pairs of a name and a function of the arguments.
     intermediates: Sequence[tuple[str, Callable]] = ()
-    several: bool = False
+    several: bool = False  # as in the exercise
     atol: float = 1e-5
+    # Where experiments with the reference alone keep what came out; shared between trials.
     remembered: dict = field(default_factory=dict)
 
     def only(self, cases: Sequence[int]) -> "Trial":

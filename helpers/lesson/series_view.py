@@ -1,0 +1,54 @@
+"""The map of the series: a box for each notebook that has a page, and where you are."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from helpers.lesson.exercises import SERIES
+from helpers.pictures import Picture
+from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
+
+IN_A_ROW = 9  # boxes; the next row runs back below
+
+
+def series_map(current: str) -> Picture:
+    """Draw the way of the series, from tensors to a language model, and where you are.
+
+    Parameters
+    ----------
+    current : str
+        The notebook that you are in, such as "03".
+
+    Raises
+    ------
+    ValueError
+        If there is no such notebook.
+    """
+    if not isinstance(current, str) or current not in SERIES:
+        raise ValueError(f"current must be one of {', '.join(SERIES)}, got {current!r}")
+    here = list(SERIES).index(current)
+    boxes = [
+        _box(place, number, f"{number}\n{idea}")
+        for place, (number, idea) in enumerate(SERIES.items())
+    ]
+    boxes[here] = replace(boxes[here], look="accent", note="you are here")
+    ahead = _box(len(boxes), "ahead", "ahead:\na language\nmodel (GPT)")
+    boxes.append(replace(ahead, look="pale"))
+    arrows = [Arrow(start.name, end.name) for start, end in pairwise(boxes)]
+    told = [f"{number}, {idea}".replace("\n", " ") for number, idea in SERIES.items()]
+    return diagram(
+        "Map of the series",
+        [Panel(boxes, arrows, row_height=70, gap=18)],
+        alt=(
+            f"The notebooks in a row, from {told[0]}, to {told[-1]}, and ahead of them a "
+            f"language model. You are in notebook {told[here]}."
+        ),
+        kind="notebook",
+        about="place",
+        heading=False,
+    )
+
+
+def _box(place: int, name: str, text: str) -> Box:
+    """Make the box of a place: rows run to the right and back, so that arrows are straight."""
+    row, column = divmod(place, IN_A_ROW)
+    return Box(name, text, IN_A_ROW - 1 - column if row % 2 else column, row)

@@ -1,0 +1,40 @@
+"""The map of the series is made of the pages that are there, and marks where you are."""
+
+import pytest
+
+from helpers.lesson import series_view
+from helpers.lesson.exercises import SERIES
+from helpers.lesson.series_view import series_map
+from helpers.pictures.base import size_of
+from tools import notebooks
+
+
+def test_each_notebook_has_its_page():
+    assert [*SERIES] == [path.name[:2] for path in notebooks.names()]
+
+
+@pytest.mark.parametrize("current", SERIES)
+def test_the_map_marks_where_you_are(current):
+    picture = series_map(current)
+    here = [line for line in str(picture).splitlines() if "you are here" in line]
+    assert [line[:2] for line in here] == [current]
+    assert picture.html().count("you are here") == 1
+    idea = SERIES[current].replace("\n", " ")
+    assert picture.alt.endswith(f"You are in notebook {current}, {idea}.")
+    assert "from 00, tensors, to 07, the block, and ahead of them" in picture.alt
+
+
+@pytest.mark.parametrize("count", [8, 9, 15])
+def test_more_notebooks_go_on_in_a_second_row(monkeypatch, count):
+    ideas = {f"{n:02d}": "one matrix\nproduct" for n in range(count)}
+    monkeypatch.setattr(series_view, "SERIES", ideas)
+    picture = series_map(f"{count - 1:02d}")
+    width, height = size_of(picture.figure())
+    assert width <= 900 and height <= 120 * (1 + count // series_view.IN_A_ROW)
+    assert len(str(picture).splitlines()) == count + 2
+
+
+@pytest.mark.parametrize("current", ["4", 4, None, ["04"]])
+def test_an_unknown_notebook_is_refused_in_words(current):
+    with pytest.raises(ValueError, match=r"one of 00, 01, .*07, got"):
+        series_map(current)
