@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: F401 - for the changes of `variants`
 from torch import Tensor
 
-from helpers.clinic.variants import rotated, softmax_1  # noqa: F401
+from helpers.clinic.variants import rotated, softmax_1, with_each_rope  # noqa: F401
 from helpers.known import Known, program, read
 
 OutAndWeights = tuple[Tensor, Tensor]
@@ -63,6 +63,11 @@ IN_ONE_HEAD, WITH_SEVERAL = (
 # The bugs that exercises recognise, too, by the name that `diagnose` gives them.
 EXERCISE_BUGS, EXERCISE_BUGS_OF_HEADS = (
     {bug.name: told for bug, told in _PAGE[head]} for head in ("In one head", "With several heads")
+)
+# Right by another formula, and wrong by one.
+VARIANTS, VARIANT_BUGS = (
+    [form for known, _ in _PAGE[head] for form in with_each_rope(known)]
+    for head in ("By another formula, right", "By another formula, wrong")
 )
 BY_NAME = {bug.name: bug for bug in [*IN_ONE_HEAD, *WITH_SEVERAL]}
 NO_MASK = BY_NAME["no mask"]

@@ -16,11 +16,18 @@ from torch import Tensor
 
 from helpers.attention import causal_mask
 from helpers.clinic.blocks import BlockInternals, Remembering
-from helpers.clinic.bugs import MIX_SEQUENCES, OutAndWeights, bugs_for, with_bugs
+from helpers.clinic.bugs import (
+    MIX_SEQUENCES,
+    VARIANT_BUGS,
+    VARIANTS,
+    OutAndWeights,
+    bugs_for,
+    with_bugs,
+)
 from helpers.clinic.inspection import MORE_KEYS, AttentionInternals, Ending
 from helpers.clinic.probes import Finding, matches_reference
 from helpers.clinic.readings import Reading, may_be_meant
-from helpers.clinic.variants import VARIANT_BUGS, VARIANTS, window
+from helpers.clinic.variants import window
 from helpers.clinic.wiring import block_output, wiring_bugs_and_pairs
 from helpers.known import Known
 from helpers.numbers import small

@@ -1,7 +1,7 @@
-"""Attentions that are right by another formula than softmax(q kᵀ/√d) v, and bugs of these.
+"""What attention by another formula than softmax(q kᵀ/√d) v calls (see ``attention.md``)."""
 
-They are changes of the same program as the known bugs (`bugs`).
-"""
+import re
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from helpers.known import Known
 
-SCORES = "scores = q"  # in the program, where queries and keys are ready
+FORMS = [rf"rotated(\1, {base}, pairs={p})" for p in (False, True) for base in (10_000, 500_000)]
 
 
 def rotated(z: Tensor, base: float = 10_000, *, pairs: bool = False) -> Tensor:
@@ -33,58 +33,13 @@ def softmax_1(scores: Tensor) -> Tensor:
     return padded.softmax(dim=-1)[..., :-1]
 
 
-def _rewritten(name: str, change: str, message: str = "") -> Known:
-    """Attention with other queries, keys or values: `change` makes them."""
-    return Known(name, ((SCORES, f"{change}\n    {SCORES}"),), message)
-
-
-_ROTATIONS = [
-    f"rotated({{}}, {base}, pairs={pairs})" for pairs in (False, True) for base in (10_000, 500_000)
-]
-VARIANTS = [
-    _rewritten(
-        "QK-norm, RMS norm of queries and keys",
-        "q, k = (F.rms_norm(z, z.shape[-1:], eps=1e-6) for z in (q, k))",
-    ),
-    _rewritten(
-        "QK-norm, layer norm of queries and keys",
-        "q, k = (F.layer_norm(z, z.shape[-1:]) for z in (q, k))",
-    ),
-    Known(
-        "softmax1, with 1 added to the denominator",
-        (("torch.softmax(scores, dim=-1)", "softmax_1(scores)"),),
-    ),
-    *(
-        _rewritten(
-            "rotary positions (RoPE) of queries and keys",
-            f"q, k = {turn.format('q')}, {turn.format('k')}",
-        )
-        for turn in _ROTATIONS
-    ),
-]
-_ROTATE_BOTH = "Rotate both, so that a score depends on the distance of the two tokens."
-VARIANT_BUGS = [
-    _rewritten(f"rotary positions on the {name}", change.format(*map(turn.format, "qkv")), message)
-    for turn in _ROTATIONS
-    for name, change, message in (
-        (
-            "queries only",
-            "q = {0}",
-            f"The queries are rotated by their position, and the keys are not. {_ROTATE_BOTH}",
-        ),
-        (
-            "keys only",
-            "k = {1}",
-            f"The keys are rotated by their position, and the queries are not. {_ROTATE_BOTH}",
-        ),
-        (
-            "values too",
-            "q, k, v = {0}, {1}, {2}",
-            "The values are rotated by their position as well. Rotate only queries and keys: "
-            "position belongs to the scores, not to what is passed on.",
-        ),
-    )
-]
+def with_each_rope(known: Known) -> list[Known]:
+    """A change as it is; one that writes ``rope(…)`` once for each way to rotate."""
+    ((old, new),) = known.changes
+    return [
+        replace(known, changes=((old, re.sub(r"rope\((\w)\)", form, new)),))
+        for form in (FORMS if "rope(" in new else [""])
+    ]
 
 
 def window(width: int) -> Known:
