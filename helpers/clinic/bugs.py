@@ -18,6 +18,7 @@ from helpers.clinic.variants import rotated, softmax_1, with_each_rope  # noqa: 
 from helpers.known import Known, program, read
 
 OutAndWeights = tuple[Tensor, Tensor]
+Named = tuple[str, str]  # a bug: its name, and what is told of it
 
 
 def attention(q, k, v, x, n_head):
@@ -102,6 +103,20 @@ def bugs_for(n_head: int, causal: bool = True) -> list[Known]:
     if causal:
         return bugs
     return [bug for bug in bugs if with_bugs(bug, causal=False)] + [UNWANTED_MASK]
+
+
+# ---------------------------------------------------------------- seen in the parts of a module
+
+_OF_PARTS = {
+    known.name: known.message
+    for section in read(Path(__file__).with_name("parts.md"))
+    for known in section.entries
+}
+
+
+def of_parts(name: str, n: int = 0, names: str = "") -> Named:
+    """A bug of ``parts.md``, with what stands in braces filled in."""
+    return name, _OF_PARTS[name].format(n=n, names=names)
 
 
 # ---------------------------------------------------------------- heads

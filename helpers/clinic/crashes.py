@@ -13,31 +13,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from helpers.clinic.bugs import Named, of_parts
 from helpers.clinic.inspection import NOT_BATCH_FIRST
 from helpers.clinic.probes import Finding
 from helpers.numbers import listed
 
-NOT_CONTIGUOUS = (
-    "view of a tensor that is not contiguous",
-    "view needs numbers that lie in memory in the order of the new shape, and after transpose, or "
-    "in a part of a split, they do not.",
-)
+NOT_CONTIGUOUS = of_parts("view of a tensor that is not contiguous")
 WRITE_RESHAPE = "With reshape in the place of view it runs and all else is right: write reshape(…)."
 NOT_RESHAPE = (
     "With reshape in the place of view it runs, and is not right. To split into heads: view(B, T, "
     "n_head, head_size).transpose(1, 2). To merge them: transpose(1, 2), then reshape(B, T, C)."
 )
-BY_MESSAGE = {  # part of an error's message -> name of the bug, what to do
+BY_MESSAGE = {  # part of an error's message -> the bug
     "view size is not compatible": NOT_CONTIGUOUS,
-    "is_causal hint": (
-        "is_causal without attn_mask",
-        "In nn.MultiheadAttention is_causal is only a hint about attn_mask. Pass the mask as well: "
-        "attn_mask=~causal_mask(T).",
-    ),
-    "without overflow": (
-        "fill value too large for this type",
-        "float16 ends at 65504, so -1e9 does not fit. Fill with float('-inf').",
-    ),
+    "is_causal hint": of_parts("is_causal without attn_mask"),
+    "without overflow": of_parts("fill value too large for this type"),
 }
 
 
@@ -64,7 +54,7 @@ class Crash:
     """An error of a module."""
 
     finding: Finding  # the error, the line, and what else was tried
-    bug: tuple[str, str] | None = None  # (name, message) of the bug, if it shows
+    bug: Named | None = None  # if it shows
     shorter: Tensor | None = None  # the first tokens of the input, if the module runs with them
 
 
@@ -101,25 +91,16 @@ def examine_crash(
     return Crash(Finding("runs", False, told))
 
 
-def _needs_one_length(
-    running: set[int], sizes: set[int], head_sizes: set[int]
-) -> tuple[str, str] | None:
+def _needs_one_length(running: set[int], sizes: set[int], head_sizes: set[int]) -> Named | None:
     """The bug of a module that runs with one number of tokens only."""
     if running and running <= sizes:
-        return (
-            "mask not cut to T tokens",
-            "The stored mask is (block_size, block_size). Take its first rows and columns: "
-            "mask[:T, :T].",
-        )
+        return of_parts("mask not cut to T tokens")
     if running and running <= head_sizes:
-        return (
-            "keys not transposed",
-            "q @ k multiplies (T, d) with (T, d), which only fits where T = d. It is q @ k.mT.",
-        )
+        return of_parts("keys not transposed")
     return None
 
 
-def _not_batch_first(function: Callable) -> tuple[str, str] | None:
+def _not_batch_first(function: Callable) -> Named | None:
     named = function.named_modules() if isinstance(function, nn.Module) else ()
     for name, part in named:
         if name and isinstance(part, nn.MultiheadAttention) and not part.batch_first:

@@ -7,54 +7,23 @@ elsewhere (`comparison`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from helpers.clinic.bugs import Named, of_parts
 from helpers.clinic.calls import Call, calls_of, may_take_context, out_and_weights, part_of
-from helpers.clinic.inspection import OF_EACH_HEAD, USED_TWICE, never_used
 from helpers.clinic.probes import Finding, matches_reference
 from helpers.numbers import joined
 from helpers.same import same_but_for_rounding, tolerance
 
 PROBE = "heads and projection"
-SIDE_BY_SIDE = "Put them side by side: torch.cat(outputs, dim=-1)."
-ADDED = ("heads added", f"The outputs of the {{n}} heads are added. {SIDE_BY_SIDE}")
-AVERAGED = ("heads averaged", f"The outputs of the {{n}} heads are averaged. {SIDE_BY_SIDE}")
-REVERSED = (
-    "heads reversed by the merge",
-    "The output of the last head stands first. Put them side by side in the order of the list.",
-)
-BY_VIEW = (
-    "merged by view, without transpose",
-    "The outputs are stacked to (B, n_head, T, head_size) and viewed as (B, T, C), which puts the "
-    f"numbers of a token into the places of others. {SIDE_BY_SIDE}",
-)
-INTERLEAVED = (
-    "channels interleaved by the merge",
-    f"The channels of the heads alternate in the output. {SIDE_BY_SIDE}",
-)
-REPEATED = (
-    "one head repeated",
-    "The output of {names} stands {n} times side by side, and those of the other heads are not "
-    "used. Call each head of the list.",
-)
-ONLY_SOME = ("only some of the heads used", "Of {n} heads only {names} made the output.")
 OF_A_SLICE = "heads read only a part of x"
-X_BEFORE = (
-    "x added before the projection",
-    "x is added to the outputs of the heads and goes through the projection with them. A residual "
-    "connection carries x past the projection, too: x + proj(cat(outputs)).",
-)
-X_AFTER = (
-    "x added to the output",
-    "This is a residual connection around the attention. In a block it mostly stands outside of "
-    "the attention; in both places, x would be added twice.",
-)
+MEANT = "x added to the output"  # a residual connection, maybe on purpose
 
-Bugs = tuple[tuple[str, str], ...]  # (name, message) of each
+Bugs = tuple[Named, ...]
 
 
 @dataclass(frozen=True)
@@ -215,7 +184,7 @@ class Heads:
         """What known mistakes make of them, first one at a time, then two."""
         each = [self._projected(out) for out in self.outputs.values()]
         if len(each) > 1 and self.layer is not None and all(z is not None for z in each):
-            yield (OF_EACH_HEAD,), torch.cat(each, dim=-1)
+            yield _bug("output projection applied to each head"), torch.cat(each, dim=-1)
         for count in (1, 2):
             for merge_bugs, merged in self._merged():
                 for bugs, result in self._ended(merged):
@@ -233,37 +202,39 @@ class Heads:
         yield (), side_by_side
         for x in self.inputs if self.layer is not None else ():
             if x.shape == side_by_side.shape:
-                yield (X_BEFORE,), side_by_side + x
+                yield _bug("x added before the projection"), side_by_side + x
         if n == 1:
             return
         if len({out.shape for out in outputs}) == 1:
             stacked = torch.stack(outputs, dim=1)  # (B, n_head, T, head_size)
-            yield _told(ADDED, n), stacked.sum(1)
-            yield _told(AVERAGED, n), stacked.mean(1)
-            yield (BY_VIEW,), stacked.reshape(side_by_side.shape)
-            yield (INTERLEAVED,), stacked.permute(0, 2, 3, 1).flatten(2)
+            yield _bug("heads added", n), stacked.sum(1)
+            yield _bug("heads averaged", n), stacked.mean(1)
+            yield _bug("merged by view, without transpose"), stacked.reshape(side_by_side.shape)
+            yield _bug("channels interleaved by the merge"), stacked.permute(0, 2, 3, 1).flatten(2)
             for name, out in self.outputs.items():
-                yield _told(REPEATED, n, [name]), torch.cat([out] * n, dim=-1)
-        yield (REVERSED,), torch.cat(outputs[::-1], dim=-1)
+                yield _bug("one head repeated", n, name), torch.cat([out] * n, dim=-1)
+        yield _bug("heads reversed by the merge"), torch.cat(outputs[::-1], dim=-1)
         for count in range(1, n):
             for i in range(n - count + 1):
                 some = slice(i, i + count)
-                yield _told(ONLY_SOME, n, names[some]), torch.cat(outputs[some], dim=-1)
+                yield (
+                    _bug("only some of the heads used", n, joined(names[some])),
+                    torch.cat(outputs[some], dim=-1),
+                )
 
     def _ended(self, merged: Tensor) -> Iterator[tuple[Bugs, Tensor]]:
         once = self._projected(merged)
         ways: list[tuple[Bugs, Tensor | None]] = [((), once)]
         if self.layer is not None:
-            ways.append(((never_used(self.projection),), merged))
-            ways.append(((USED_TWICE,), self._projected(once)))
+            ways.append((_bug("output projection never used", names=self.projection), merged))
+            ways.append((_bug("output projection applied twice"), self._projected(once)))
         if once is not None:
-            ways += [((X_AFTER,), once + x) for x in self.inputs if x.shape == once.shape]
+            ways += [(_bug(MEANT), once + x) for x in self.inputs if x.shape == once.shape]
         yield from ((bugs, result) for bugs, result in ways if result is not None)
 
 
-def _told(bug: tuple[str, str], n: int, names: Sequence[str] = ()) -> Bugs:
-    name, message = bug
-    return ((name, message.format(n=n, names=joined(names) if names else "")),)
+def _bug(name: str, n: int = 0, names: str = "") -> Bugs:
+    return (of_parts(name, n, names),)
 
 
 def _compare(heads: Heads, out: Tensor, in_list: bool) -> Rebuilt:
@@ -275,7 +246,7 @@ def _compare(heads: Heads, out: Tensor, in_list: bool) -> Rebuilt:
     for bugs, result in heads.wrong():
         if same_but_for_rounding(out, result, out.dtype):
             told = {name: f"with this the numbers are the same. {text}" for name, text in bugs}
-            meant = {X_AFTER[0], *(() if in_list else (ADDED[0], AVERAGED[0]))}
+            meant = {MEANT, *(() if in_list else ("heads added", "heads averaged"))}
             return Rebuilt(finding, told, told.keys() <= meant)
     return Rebuilt(finding, {})
 

@@ -15,7 +15,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.clinic.bugs import OutAndWeights, merge_heads, split_heads, with_bugs
+from helpers.clinic.bugs import (
+    Named,
+    OutAndWeights,
+    merge_heads,
+    of_parts,
+    split_heads,
+    with_bugs,
+)
 from helpers.clinic.calls import Call, calls_of
 from helpers.clinic.inline import InlineBlock, inline_block
 from helpers.clinic.names import (
@@ -34,21 +41,6 @@ NOT_BATCH_FIRST = (
     "has batch_first=False and reads (T, B, C): it takes sequences for tokens. Make it with "
     "batch_first=True"
 )
-INVERTED_MASK = (
-    "mask not inverted",
-    "In nn.MultiheadAttention attn_mask is True where a token may NOT attend, and yours is True "
-    "where it may: the past is gone and the future left. The last token has no key left, so that "
-    "its output is nan, or 0 where no weights are asked for. Pass attn_mask=~causal_mask(T).",
-)
-USED_TWICE = (
-    "output projection applied twice",
-    "The output goes through the output projection two times.",
-)
-OF_EACH_HEAD = (
-    "output projection applied to each head",
-    "Each head goes through the same small layer, so the heads are never combined. First merge "
-    "the heads, then one layer (C, C).",
-)
 ANOTHER_INPUT = (
     "the layers of queries, keys and values read something else than the input x, as with a norm "
     "or positions inside of the attention"
@@ -66,7 +58,7 @@ class Ending:
     out: Tensor  # (B, T, n_head * head_size), or the output of the module
     # What lies between the merged outputs of the heads and `out`.
     project: Callable[[Tensor], Tensor] = field(default=lambda z: z)
-    bugs: tuple[tuple[str, str], ...] = ()  # as in `Reading`
+    bugs: tuple[Named, ...] = ()  # as in `Reading`
     different: str = ""
 
 
@@ -85,7 +77,7 @@ class AttentionInternals:
     roles: dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]]
     dtype: torch.dtype = torch.float32  # the type of numbers in which it computes
     # Name of a bug -> its name and message in an attention of this kind.
-    own_words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    own_words: Mapping[str, Named] = field(default_factory=dict)
     # The parts of the block, where it is written in one class together with this attention.
     block: InlineBlock | None = None
 
@@ -292,12 +284,17 @@ def _find_endings(
         endings = [Ending(out, partial(times, weight=projection, bias=bias))]
         if projection.dim() == 2 and projection.shape[0] == projection.shape[1]:
             endings.append(Ending(out, partial(times, weight=projection.mT, bias=bias)))
-        return [*endings, Ending(out, bugs=(never_used(name),))], projection
+        return [
+            *endings,
+            Ending(out, bugs=(of_parts("output projection never used", names=name),)),
+        ], projection
     if last is not None:
         endings = [Ending(last.z.reshape(*out.shape[:2], -1))]
         before = [one for one in others if one.layer is last.layer and one is not last]
         if before and _same_but_for_shape(before[-1].out, last.z):
-            endings.append(Ending(before[-1].z, bugs=(USED_TWICE,)))
+            endings.append(
+                Ending(before[-1].z, bugs=(of_parts("output projection applied twice"),))
+            )
         return endings, getattr(last.layer, "weight", None)
     layers = [] if projection is None else [one for one in projection.modules() if is_layer(one)]
     endings = [Ending(out)]
@@ -306,11 +303,13 @@ def _find_endings(
         endings += [Ending(out, partial(times, weight=z)) for w in own for z in (w, w.mT)]
     called = [one for one in others if any(one.layer is layer for layer in layers)]
     if layers and not called and not any(layers[0] is layer for layer in used):
-        return [Ending(out, bugs=(never_used(name),))], None
+        return [Ending(out, bugs=(of_parts("output projection never used", names=name),))], None
     for one in called[:1]:
         if one.z.shape[-1] != out.shape[-1] or one.z.dim() != 3:
             each = partial(_in_each_head, one.layer, n_head)
-            endings.append(Ending(out, each, bugs=(OF_EACH_HEAD,)))
+            endings.append(
+                Ending(out, each, bugs=(of_parts("output projection applied to each head"),))
+            )
     for one in (called or others)[-1:]:
         if one.z.dim() == 3:
             endings.append(Ending(one.z, different=MORE_BEHIND))
@@ -323,15 +322,6 @@ def _turned_back(one: LayerCall, out: Tensor) -> LayerCall:
     if B == T or one.z.dim() != 3 or one.z.shape[:2] != (T, B):
         return one
     return LayerCall(one.layer, one.z.transpose(0, 1), one.out.transpose(0, 1))
-
-
-def never_used(projection: str) -> tuple[str, str]:
-    """The bug of not using the output projection, by its name in the module."""
-    return (
-        "output projection never used",
-        "The outputs of the heads are returned as they are: the heads are never combined. Return "
-        f"{projection}(out).",
-    )
 
 
 def _in_each_head(layer: nn.Module, n_head: int, z: Tensor) -> Tensor:
@@ -390,7 +380,7 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
         },
         dtype=out.dtype,
         own_words={
-            "mask not inverted": INVERTED_MASK,
-            "mask reversed for scaled_dot_product_attention": INVERTED_MASK,
+            "mask not inverted": of_parts("mask not inverted"),
+            "mask reversed for scaled_dot_product_attention": of_parts("mask not inverted"),
         },
     )

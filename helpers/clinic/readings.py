@@ -12,7 +12,7 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from helpers.clinic.bugs import merge_heads, split_heads
+from helpers.clinic.bugs import Named, merge_heads, of_parts, split_heads
 from helpers.clinic.names import (
     FUSED_BY_HEAD,
     FUSED_BY_ROLE,
@@ -28,25 +28,13 @@ NO_LAYERS = (
     "I see no layers that make queries, keys and values, neither by the usual names, such as "
     "query, key and value, nor by what they do"
 )
-GROUPS_TILED = (
-    "groups tiled",
-    "The heads of keys and values were repeated as 0 1 0 1. Query heads 0 and 1 share head 0, so "
-    "it is 0 0 1 1: repeat_interleave, or expand and reshape.",
-)
-SHARED_LAYER = (
-    "one layer for queries and keys",
-    "Queries and keys are the same vectors, so that scores are symmetric and a token fits itself "
-    "best. Each needs a layer of its own.",
-)
 ANOTHER_SPLIT = "fused layer split"
 IN_ANOTHER_ORDER = (
     "weights that were stored by a model with the usual order would be read wrongly. A model that "
     "is trained from scratch learns as well with this one."
 )
-X_AS_VALUES = (
-    "x used as values",
-    "The weights are right, but they average x. The values are v, and need a layer of their own.",
-)
+X_AS_VALUES = of_parts("x used as values")
+SHARED_LAYER = of_parts("one layer for queries and keys")
 
 
 @dataclass(frozen=True)
@@ -57,7 +45,7 @@ class Reading:
     k: Tensor
     v: Tensor
     # (name, message) of what is wrong, or against custom, where these give the module's numbers.
-    bugs: tuple[tuple[str, str], ...] = ()
+    bugs: tuple[Named, ...] = ()
     different: str = ""  # in what it differs from textbook attention, or ""
 
 
@@ -206,7 +194,7 @@ def _with_repeated_heads(q: Tensor, k: Tensor, v: Tensor, n_head: int) -> list[R
     different += "(grouped-query attention)" if n_group > 1 else "(multi-query attention)"
     return [
         Reading(q, repeated(k), repeated(v), (), different),
-        Reading(q, tiled(k), tiled(v), (GROUPS_TILED,), different),
+        Reading(q, tiled(k), tiled(v), (of_parts("groups tiled"),), different),
     ]
 
 

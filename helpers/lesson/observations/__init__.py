@@ -4,10 +4,10 @@ Nothing here knows an exercise: what is tried follows from the names of the axes
 and from the reference. Every sentence is a fact that was computed; a guess ends in "?".
 
 - `trial`: a wrong answer, what it was given and what came. `order`: how much a fact explains.
-  `steps`: it is an argument or a step on
-  the way. `factors`: every number is off in one way. `rearranged`: the right numbers elsewhere.
-  `rows`: each row is off in its own way. `changed_inputs`: right for other inputs.
-  `dependence`: what it depends on. `places`: where it is wrong. `forms`: shapes, types, crashes.
+- `steps`: it is an argument or a step on the way. `factors`: every number is off in one way.
+  `rearranged`: the right numbers elsewhere. `rows`: each row is off in its own way.
+  `changed_inputs`: right for other inputs. `dependence`: what it depends on. `places`: where it is
+  wrong. `forms`: shapes, types, crashes.
 """
 
 import os
@@ -16,53 +16,40 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from helpers.lesson import messages
-from helpers.lesson.observations.changed_inputs import right_for_other_inputs
-from helpers.lesson.observations.dependence import (
-    how_it_follows,
-    what_it_adds_up,
-    what_it_depends_on,
-    what_it_keeps,
+from helpers.lesson.observations import (
+    changed_inputs,
+    dependence,
+    factors,
+    forms,
+    places,
+    rearranged,
+    rows,
+    steps,
 )
-from helpers.lesson.observations.factors import every_number
-from helpers.lesson.observations.forms import what_form_it_has, where_it_runs
 from helpers.lesson.observations.order import Rank
-from helpers.lesson.observations.places import (
-    a_row_of_weights,
-    right_for_positive_numbers,
-    rows_by_size,
-    where_it_is_wrong,
-    which_sums_hold,
-)
-from helpers.lesson.observations.rearranged import other_places, same_numbers
-from helpers.lesson.observations.rows import (
-    each_row,
-    row_factors,
-    scores_multiplied,
-)
-from helpers.lesson.observations.steps import step_with_factors, what_it_is
 from helpers.lesson.observations.trial import Observation, Trial
 from helpers.same import same_conditions
 
 KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
-    what_it_keeps,
-    what_it_is,
-    what_form_it_has,
-    every_number,
-    other_places,
-    row_factors,
-    each_row,
-    step_with_factors,
-    scores_multiplied,
-    same_numbers,
-    right_for_other_inputs,
-    what_it_depends_on,
-    what_it_adds_up,
-    how_it_follows,
-    where_it_is_wrong,
-    right_for_positive_numbers,
-    rows_by_size,
-    which_sums_hold,
-    a_row_of_weights,
+    dependence.what_it_keeps,
+    steps.what_it_is,
+    forms.what_form_it_has,
+    factors.every_number,
+    rearranged.other_places,
+    rows.row_factors,
+    rows.each_row,
+    steps.step_with_factors,
+    rows.scores_multiplied,
+    rearranged.same_numbers,
+    changed_inputs.right_for_other_inputs,
+    dependence.what_it_depends_on,
+    dependence.what_it_adds_up,
+    dependence.how_it_follows,
+    places.where_it_is_wrong,
+    places.right_for_positive_numbers,
+    places.rows_by_size,
+    places.which_sums_hold,
+    places.a_row_of_weights,
 )
 
 
@@ -123,7 +110,11 @@ def _search(trial: Trial, broken: list[str]) -> list[_Fact]:
 def _where_it_is_wrong(trial: Trial) -> list[_Fact]:
     """What the result is on the inputs for which it is wrong, where it is right for others."""
     there = trial.only([i for i, right in enumerate(trial.right) if not right])
-    for kind in (what_it_is, other_places, right_for_other_inputs):
+    for kind in (
+        steps.what_it_is,
+        rearranged.other_places,
+        changed_inputs.right_for_other_inputs,
+    ):
         for one in kind(there):
             text = f"Where it is wrong, {one.text[0].lower()}{one.text[1:]}"
             return [_Fact(Rank.CAUSE, len(KINDS), text)]
@@ -132,7 +123,7 @@ def _where_it_is_wrong(trial: Trial) -> list[_Fact]:
 
 def _where_it_runs(trial: Trial, broken: list[str]) -> list[_Fact]:
     """What is seen of an answer that raises, on an input for which it does not."""
-    if not (runs := where_it_runs(trial)):
+    if not (runs := forms.where_it_runs(trial)):
         return []
     told, there, guess = runs
     if all(there.right):
