@@ -81,7 +81,7 @@ def cut(
 def resized(
     axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any], letter: str, size: int
 ) -> tuple:
-    """The arguments with one letter of another size: parts are left out, or repeated 1.1-fold."""
+    """The arguments with one letter of another size: cut, or continued by larger copies."""
     changed = []
     for name, argument in zip(names, arguments, strict=False):
         if isinstance(argument, Tensor):
@@ -98,12 +98,12 @@ def resized(
 
 
 def _of_length(tensor: Tensor, axis: int, length: int) -> Tensor:
-    """The tensor cut, or continued by its own parts times 1.1, so that no two are alike."""
+    """The tensor cut, or continued by its own parts times 1.1, 1.2, …, so that no two are alike."""
     places, old = torch.arange(length), tensor.shape[axis]
     longer = tensor.index_select(axis, places % old)
     if not tensor.is_floating_point():
         return longer
-    factors = 1.1 ** (places // old).to(tensor.dtype)
+    factors = 1 + 0.1 * (places // old).to(tensor.dtype)
     return longer * factors.reshape(-1, *[1] * (-axis - 1))
 
 

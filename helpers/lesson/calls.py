@@ -5,12 +5,15 @@ that nothing of a call is left behind.
 """
 
 import copy
+import dis
 import sys
 import sysconfig
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -160,8 +163,9 @@ class CalledNames(TorchFunctionMode):
         self.names.add(name)
         if "softmax" in name or "exp" in name:
             tensor = next((a for a in args if isinstance(a, Tensor) and a.numel()), None)
-            if tensor is not None and bool(tensor.detach().min() <= -1000):
-                self.names.add("masked input")
+            with suppress(RuntimeError):  # under torch.vmap a tensor has no numbers to look at
+                if tensor is not None and bool(tensor.detach().min() <= -1000):
+                    self.names.add("masked input")
         return func(*args, **(kwargs or {}))
 
     def __enter__(self) -> "CalledNames":
@@ -179,6 +183,28 @@ class CalledNames(TorchFunctionMode):
         code = frame.f_code
         if event == "call" and code.co_name == "attention" and Path(code.co_filename) == HELPER:
             self.names.add("attention")
+
+
+class TooSlow(BaseException):
+    """There is no more time; no exception that an answer could take for its own."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise TooSlow where Python code, outside of libraries, goes on for longer."""
+    before, end = sys.gettrace(), time.perf_counter() + seconds
+
+    def watch(frame: FrameType, _event: str, _) -> Callable | None:
+        if time.perf_counter() > end:
+            raise TooSlow
+        file = frame.f_code.co_filename
+        return watch if not file.startswith(LIBRARIES) or file.startswith(REFERENCES) else None
+
+    sys.settrace(watch)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def steps(function: Callable, arguments: tuple) -> int:
@@ -209,6 +235,19 @@ def steps(function: Callable, arguments: tuple) -> int:
         finally:
             sys.settrace(before)
     return count
+
+
+def numpy_calls(function: Callable) -> set[str]:
+    """The names in a function that computes with NumPy, which PyTorch does not see; @ is matmul."""
+    code, names, products = getattr(function, "__code__", None), set(), 0
+    codes = [code] if code else []
+    while codes:
+        code = codes.pop()
+        names |= {*code.co_names}
+        products += any(step.argrepr == "@" for step in dis.get_instructions(code))
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    known = {name for name in names if getattr(function, "__globals__", {}).get(name) is np}
+    return names | ({"matmul"} if products else set()) if known or "numpy" in names else set()
 
 
 def own_calls(function: Callable, arguments: tuple) -> list[str]:

@@ -1,16 +1,17 @@
 """Inputs that an exercise's contract allows and its plain cases do not show.
 
-From the cases and the names of the axes follow: sizes of 1, many tokens, other numbers of axes in
-front, numbers 1000 times as large or a millionth, whole numbers, numbers around 100 and -1000, some
--inf, float64, tensors that lie transposed in memory, and other values of each number among the
-arguments. An input is left out where the reference or an accepted form refuses it, where they
-disagree, or where float32 is too coarse for one right answer.
+From the cases and the names of the axes follow: sizes of 1, many tokens, equal sizes, other axes in
+front, numbers 1000 and 100 000 times as large or a millionth, whole numbers, numbers around 100 and
+-1000, some -inf, float64, tensors that lie transposed in memory, other layers, and other values of
+each number among the arguments. An input is left out where the reference or an accepted form
+refuses it, where they disagree, or where float32 is too coarse for one right answer.
 
 An answer that gives wrong numbers for such an input is wrong. One that is only fragile there is
 right, with a note: it raises or gives nan on an input that the task does not name, or loses digits
 that float64 would have kept.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -24,7 +25,7 @@ from helpers.lesson.calls import Outcome, call_again, copied, is_number
 from helpers.numbers import joined
 from helpers.same import RTOL, close, same
 
-LONG, LARGE = 150, 11  # tokens; any other size
+LONG, LARGE = 150, 70  # tokens; any other size
 FRONT = ((), (2,), (2, 3))  # axes in the place of "..."
 
 
@@ -38,7 +39,7 @@ class Kind(Enum):
     AXES = "another number of axes in front"
     DTYPE = "float64"
     LAYOUT = "not contiguous"
-    LARGE = "numbers 1000 times as large"
+    LARGE = "numbers many times as large"
     TINY = "numbers a millionth as large"
     INFINITE = "-inf in some places"
     AWAY_FROM_0 = "numbers far away from 0"
@@ -46,7 +47,7 @@ class Kind(Enum):
 
 # On these an answer may raise or give nan, and is only fragile.
 MAY_FAIL = {Kind.ONE, Kind.AXES, Kind.LAYOUT, Kind.LARGE, Kind.INFINITE, Kind.AWAY_FROM_0}
-ROUNDING = "rounding"  # why an answer is fragile, beside the kinds
+ROUNDING, SQUEEZED = "rounding", "squeezed"  # why an answer is fragile, beside the kinds
 SMALL_SHARE = 0.01  # of the right number: what a small number that was added makes of tiny ones
 
 
@@ -129,6 +130,8 @@ def why_fragile(
     value = right if failed else torch.as_tensor(got.value)
     lost = failed or value.shape != right.shape
     may_fail = wanted.kind in MAY_FAIL or (wanted.kind is Kind.SIZE and not lost)
+    if wanted.kind is Kind.ONE and not failed and value.shape != right.shape:
+        return SQUEEZED if value.numel() == right.numel() else ""
     lost = lost or not value.isfinite().all()
     if wanted.kind is Kind.DTYPE or (lost and may_fail):
         return wanted.kind.value
@@ -202,6 +205,9 @@ def _variations(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> 
         yield from _other_layouts(first, names)
         for told, arguments in other_fronts(first, axes, names):
             yield told, Kind.AXES, arguments
+        for told, arguments in _long_fronts(first, axes, names):
+            yield told, Kind.SIZE, arguments
+    yield from _other_layers(first, names)
 
 
 def _small_sizes(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) -> Iterator:
@@ -212,27 +218,38 @@ def _small_sizes(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) ->
 
 
 def _large_sizes(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
-    """Larger sizes than an example has; masks and counts for a few tokens are too short then."""
+    """Larger sizes than an example has, for which masks and counts may be too short; equal ones."""
     own = names_of_axes.sizes(axes, names, case)
-    for letter in names_of_axes.all_letters(axes):
-        if letter in own:
-            size = LONG if letter == "T" else LARGE
-            arguments = names_of_axes.resized(axes, names, case, letter, size)
-            yield f"{letter} = {size}", Kind.SIZE, arguments
+    known = [letter for letter in names_of_axes.all_letters(axes) if letter in own]
+    for letter in known:
+        size = LONG if letter == "T" else LARGE
+        arguments = names_of_axes.resized(axes, names, case, letter, size)
+        yield f"{letter} = {size}", Kind.SIZE, arguments
+    for letter, other in itertools.combinations([*known, *(own.keys() - known)], 2):
+        if letter in known and own[letter] != own[other]:
+            arguments = names_of_axes.resized(axes, names, case, letter, own[other])
+            yield f"{letter} = {other}", Kind.SIZE, arguments
 
 
 def _other_numbers(case: tuple, names: Sequence[str], axes: Mapping) -> Iterator:
     """Other values of whole numbers and floats among the arguments, one at a time."""
+    sizes = names_of_axes.sizes(axes, names, case)
     for i, (name, value) in enumerate(zip(names, case, strict=False)):
         others: tuple = ()
         if type(value) is int:
-            others = (2, LONG) if name in names_of_axes.all_letters(axes) else (0, 1, 2, 10 * value)
+            others = (0, 1, 2, 10 * value, *sizes.values())
+            others = (2, LONG) if name in names_of_axes.all_letters(axes) else others
         elif isinstance(value, float):
-            others = (1.0, value / 10, value / 50, value / 1000)
-        for other in others:
+            larger = (1.25 * value, 10 * value) if value >= 1 else ((1 + value) / 2,)
+            others = (1.0, value / 10, value / 50, value / 1000, *larger)
+        for other in dict.fromkeys(others):
             if other != value:
                 kind = Kind.SIZE if other == LONG else Kind.NUMBER
                 yield f"{name} = {other:g}", kind, (*case[:i], other, *case[i + 1 :])
+        if isinstance(value, float) and value < 1 and sizes.get("T"):
+            changed = (*case[:i], (1 + value) / 2, *case[i + 1 :])
+            arguments = names_of_axes.resized(axes, names, changed, "T", LONG)
+            yield f"{name} = {(1 + value) / 2:g} and T = {LONG}", Kind.SIZE, arguments
 
 
 def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
@@ -248,6 +265,7 @@ def _scaled(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
 
     changes: list[tuple[str, Kind, Callable[[Tensor], Tensor]]] = [
         ("numbers 1000 times as large in", Kind.LARGE, lambda z: z * 1000),
+        ("numbers 100000 times as large in", Kind.LARGE, lambda z: z * 1e5),
         ("numbers a millionth as large in", Kind.TINY, lambda z: z * 1e-6),
         ("whole numbers, 0 among them, in", Kind.VALUES, torch.round),
         ("only zeros in", Kind.VALUES, torch.zeros_like),
@@ -288,10 +306,35 @@ def _transposed_in_memory(argument: Any) -> Any:
     return argument
 
 
-def other_fronts(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
+def _other_layers(case: tuple, names: Sequence[str]) -> Iterator:
+    """A larger layer in the place of each."""
+    for i, (name, layer) in enumerate(zip(names, case, strict=False)):
+        if isinstance(layer, nn.Linear):
+            other = nn.Linear(LARGE, LARGE + 1, bias=layer.bias is not None)
+            told = f"{name} = nn.Linear({LARGE}, {LARGE + 1})"
+            yield told, Kind.SIZE, (*case[:i], other, *case[i + 1 :])
+
+
+def _long_fronts(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
+    """As many axes in front as before, and longer ones."""
+    for name, tensor in zip(names, case, strict=False):
+        own = len(names_of_axes.letters(axes.get(name, "")))
+        if axes.get(name, "").startswith("...") and (count := tensor.dim() - own):
+            front = (*(2 for _ in range(count - 1)), LONG)
+            for _, arguments in other_fronts(case, axes, names, [front]):
+                yield f"{', '.join(map(str, front))} in the place of ...", arguments
+            return
+
+
+def other_fronts(
+    case: tuple,
+    axes: Mapping,
+    names: Sequence[str],
+    fronts: Sequence[tuple[int, ...]] = FRONT,
+) -> Iterator:
     """Pairs of words and arguments: other axes for "...", in all arguments that have it."""
     open_ones = [name for name in names if axes.get(name, "").startswith("...")]
-    for front in FRONT if open_ones else ():
+    for front in fronts if open_ones else ():
         arguments, dim = [], 0
         for name, argument in zip(names, case, strict=False):
             if name in open_ones:
@@ -310,5 +353,5 @@ def _with_front(tensor: Tensor, own: int, front: tuple[int, ...]) -> Tensor:
     parts = list(tensor.reshape(-1, *tensor.shape[tensor.dim() - own :]))
     wanted = torch.Size(front).numel()
     while len(parts) < wanted:
-        parts.append(1.1 * parts[len(parts) - 1].roll(1, -1))
+        parts.append((1 + 0.1 * (len(parts) < 9)) * parts[len(parts) - 1].roll(1, -1))
     return torch.stack(parts[:wanted]).reshape(*front, *parts[0].shape)

@@ -23,14 +23,17 @@ from helpers.lesson import messages
 from helpers.lesson.calls import (
     CalledNames,
     Outcome,
+    TooSlow,
     call,
     call_again,
     gradients,
     is_number,
+    numpy_calls,
     own_calls,
     steps,
+    time_limit,
 )
-from helpers.lesson.contracts import ContractInput, contract_inputs, fits, why_fragile
+from helpers.lesson.contracts import ContractInput, Kind, contract_inputs, fits, why_fragile
 from helpers.lesson.observations import observe
 from helpers.lesson.observations.trial import Trial
 from helpers.same import RTOL, close, same_conditions
@@ -161,12 +164,11 @@ class Exercise:
         problem = messages.not_callable(candidate, self.reference, self.inputs[0])
         if problem:
             return Verdict("failed", None, problem)
-        if self._smaller is not None and (seconds := self._seconds(candidate)) > SECONDS:
+        if self._smaller is not None and self._seconds(candidate) > SECONDS:
             verdict = self._smaller.check(candidate)
             if verdict.status != "passed":
                 return verdict
-            return replace(verdict, notes=(messages.fewer_inputs(seconds), *verdict.notes))
-        until = time.perf_counter() + SECONDS
+            return replace(verdict, notes=tuple({*verdict.notes, messages.fewer_inputs()}))
         outcomes = self.run(candidate)
         if any(_is_stub(outcome.error) for outcome in outcomes):
             return Verdict("not attempted", None, messages.not_attempted(candidate))
@@ -178,7 +180,7 @@ class Exercise:
             return self._failure(candidate, outcomes, problems)
         problem, notes = self._broken_requirement(candidate, outcomes), ()
         if not problem:
-            problem, notes = self._beyond(candidate, until)
+            problem, notes = self._beyond(candidate)
         if problem:
             return Verdict("failed", None, problem, observations=(problem.split("\n")[0],))
         return Verdict("passed", None, self.checked, notes=notes)
@@ -239,7 +241,7 @@ class Exercise:
         forbidden = messages.forbidden_call(self.without) if self._forbidden(outcomes[case]) else ""
         problem = problems[case].removesuffix(forbidden)
         if not problem:  # all numbers are right, so far
-            also, _ = self._beyond(candidate, time.perf_counter() + SECONDS)
+            also, _ = self._beyond(candidate)
             forbidden = messages.right_but_forbidden(forbidden)
             told = (forbidden, *filter(None, [also.split("\n")[0]]))
             return Verdict(
@@ -282,8 +284,9 @@ class Exercise:
             for arguments, got in zip(self.inputs, outcomes, strict=True):
                 if not _holds(has, got.value, arguments):
                     return messages.property_missing(name, self.atol)
+        called = frozenset.union(*(outcome.called for outcome in outcomes))
         for what, names in self.needs:
-            if not any(outcome.called & set(names) for outcome in outcomes):
+            if not (called | numpy_calls(candidate)) & {*names}:
                 return messages.missing_call(what, names)
         for letter in self.no_loop_over.split():
             if counts := self._loops(candidate, letter):
@@ -307,13 +310,16 @@ class Exercise:
 
     def _loops(self, candidate: Callable, letter: str) -> list[tuple[int, int]]:
         """Sizes of an axis and Python's steps for them, where these grow with it; else nothing."""
-        arguments, names = self.inputs[0], self._argument_names()
-        largest = names_of_axes.sizes(self.axes, names, arguments)[letter]
         counts = []
-        for size in (2, largest):
-            cut = names_of_axes.cut(self.axes, names, arguments, letter, size)
-            counts.append((size, steps(candidate, cut)))
-        return counts if counts[1][1] > counts[0][1] > 0 else []
+        for size in (6, 12, 24):
+            arguments = names_of_axes.resized(
+                self.axes, self._argument_names(), self.inputs[0], letter, size
+            )
+            counts.append((size, steps(candidate, arguments)))
+        (_, few), (_, more), (_, many) = counts
+        # A branch for large sizes takes more steps, too, but not more and more.
+        grows = 0 < few < more and many - more >= 1.5 * (more - few)
+        return [counts[0], counts[2]] if grows else []
 
     @cached_property
     def contract(self) -> list[ContractInput]:
@@ -331,22 +337,29 @@ class Exercise:
         defaults = [p.default for p in inspect.signature(self.reference).parameters.values()]
         return [(*arguments, *defaults[len(arguments) :]) for arguments in self.inputs]
 
-    def _beyond(self, candidate: Callable, until: float) -> tuple[str, tuple[str, ...]]:
+    def _beyond(self, candidate: Callable) -> tuple[str, tuple[str, ...]]:
         """Say for which input of the contract, or which gradient, an answer is wrong.
 
-        In the second place stands where it is only fragile. Inputs for which the time is over
-        (`until`, on the clock of `time.perf_counter`) are not tried.
+        In the second place stands where it is only fragile, and whether it was too slow for some
+        of the inputs.
         """
-        names, contract = self._argument_names(), self.contract
+        names = self._argument_names()
         notes: dict[str, str] = {}
+        begin, slow = time.perf_counter(), False
         with same_conditions():
-            for wanted in contract:
-                if time.perf_counter() > until:
-                    break
-                # It was seen to change nothing, or it would not have come so far.
-                got = call_again(
-                    candidate, wanted.arguments, names, self.several, share_modules=True
-                )
+            for wanted in sorted(
+                self.contract, key=lambda one: one.kind is Kind.SIZE
+            ):  # it is slow
+                left = SECONDS - (time.perf_counter() - begin)
+                try:
+                    with time_limit(left):
+                        # It was seen to change nothing, or it would not have come so far.
+                        got = call_again(
+                            candidate, wanted.arguments, names, self.several, share_modules=True
+                        )
+                except TooSlow:
+                    slow = True
+                    continue
                 if fits(wanted, got):
                     continue
                 reason = why_fragile(wanted, got, candidate, self.reference, self.several)
@@ -359,7 +372,8 @@ class Exercise:
                 )
                 notes.setdefault(messages.REASONS[reason], note)
         problem, note = self._wrong_gradient(candidate) if self.trained else ("", "")
-        return problem, (*list(notes.values())[:MOST_NOTES], *filter(None, [note]))
+        more = [note, messages.fewer_inputs() if slow else ""]
+        return problem, (*list(notes.values())[:MOST_NOTES], *filter(None, more))
 
     def _wrong_gradient(self, candidate: Callable) -> tuple[str, str]:
         """What is wrong with the gradients, or why it is only fragile."""

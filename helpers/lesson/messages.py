@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.numbers import joined, small, told_apart
+from helpers.numbers import joined, told_apart
 
 # Where a line of a traceback is not the learner's own.
 HELPERS = str(Path(__file__).resolve().parents[1])
@@ -264,25 +264,27 @@ def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor) -> str:
 def right_but(told: str, problem: str, shown_input: str) -> str:
     """Say for which other input a right answer turns out to be wrong."""
     message = f"Right for the first inputs, but not for {told}.\n{problem}\n{shown_input}"
-    if " ax" in told:
+    if " ax" in told or "..." in told:
         message += "\nThe ... in the docstring stands for any number of axes in front."
     return message
 
 
-OVERFLOWS = "some number in between is too large for float32, as e to the power of 89 is"
+OVERFLOWS = "some number in between is too large or too small for float32: e⁸⁹ is inf there, e⁻¹⁰⁴ "
+OVERFLOWS += "is 0, and inf / inf and 0 / 0 are nan"
 # Why a right answer is fragile for an unusual input, by what is unusual about it.
 REASONS = {
-    "numbers 1000 times as large": OVERFLOWS,
+    "numbers many times as large": OVERFLOWS,
     "numbers far away from 0": OVERFLOWS,
     "many tokens, or another size": OVERFLOWS,
-    "a size of 1": "an axis of size 1 was dropped, as by squeeze, or stretched",
+    "a size of 1": "something is divided by 0 there, as by n − 1",
+    "squeezed": "an axis of size 1 was dropped, as by squeeze",
     "another number of axes in front": "it counts on this number of axes; dim=-1 fits any",
     "float64": "it makes float32 numbers itself; torch.ones(…, dtype=x.dtype) follows its input",
     "not contiguous": "view needs numbers in their order in memory; reshape does not",
     "-inf in some places": "inf - inf, inf / inf and 0 * inf are nan",
     "numbers a millionth as large": "some small number is added, such as 1e-9, which counts there",
-    "rounding": "float32 keeps 7 digits, and few of them are left when large numbers that are "
-    "nearly equal are subtracted, as in E[x²] − m²; in float64 the same lines are right",
+    "rounding": "float32 keeps 7 digits, and a step loses most of them, as where large numbers are "
+    "subtracted that are nearly equal; in float64 the same lines are right",
 }
 
 
@@ -291,15 +293,17 @@ def fragile(told: str, reason: str, error: Exception | None, value: Any, expecte
     expected, head = torch.as_tensor(expected), f"One more thing: with {told}"
     if error is not None:
         text = _shorten(" ".join(str(error).split()), 120)
-        return f"{head} your function raises {type(error).__name__}{': ' + text if text else ''}."
+        what = f"{head}, your function raises {type(error).__name__}{': ' + text if text else ''}"
+        return f"{what}, because {REASONS[reason]}." if reason == "float64" else f"{what}."
     if (value := torch.as_tensor(value)).shape != expected.shape:
         what = f"your result has the shape {_shape(value)}, not {_shape(expected)}"
     elif not value.isfinite().all():
         what = f"{int((~value.isfinite()).sum())} of {value.numel()} numbers are nan or inf"
     else:
-        far = (value.double() - expected.double()).abs().max().item()
-        what = f"your numbers are off by up to {small(far)}"
-    return f"{head} {what}, because {REASONS[reason]}."
+        far = (value.double() - expected.double()).abs().flatten()
+        wanted, got = (one.flatten()[far.argmax()].item() for one in (expected, value))
+        what = "a number is {1} where {0} is right".format(*told_apart(wanted, got))
+    return f"{head}, {what}, because {REASONS[reason]}."
 
 
 def backward_in_place() -> str:
@@ -310,11 +314,11 @@ def backward_in_place() -> str:
     )
 
 
-def fewer_inputs(seconds: float) -> str:
+def fewer_inputs() -> str:
     """Say that a slow answer was tried on smaller inputs."""
     return (
-        f"One more thing: for all its inputs your function would take about {seconds:.0f} s, so "
-        "smaller ones were tried. A matrix product in the place of a loop in Python takes less."
+        "One more thing: your function takes long, so only smaller inputs were tried. A matrix "
+        "product in the place of a loop in Python takes less."
     )
 
 
@@ -341,7 +345,7 @@ def loops(noun: str, letter: str, counts: Sequence[tuple[int, int]], called: Seq
     return (
         f"{RIGHT_BUT} your function {through} over the {noun}s in Python, and the "
         f"task asks for a way without this loop. (With {letter} = {many} in the place of {few}, "
-        f"{b / a:.1f} times as many lines of Python run.)"
+        f"Python takes {b / a:.1f} times as many steps.)"
     )
 
 
@@ -483,7 +487,8 @@ def _describe_expected(expected: Tensor, several: bool) -> str:
 def _write(argument: Any) -> str:
     """Write an argument that is no tensor within a line."""
     if isinstance(argument, list):
-        return f"[{', '.join(map(_write, argument))}]"
+        more = f", … {len(argument)} in all" if len(argument) > 4 else ""
+        return f"[{', '.join(map(_write, argument[:4]))}{more}]"
     if isinstance(argument, nn.Module) and not isinstance(argument, nn.Linear):
         return f"{type(argument).__name__}(…)"
     return repr(argument)

@@ -120,7 +120,7 @@ LOOK_ONE_BACK = Exercise(
     lambda: [(5,), (4,)],
     axes={"return": "T T"},
     needs=(
-        ("softmax", ("softmax", "exp", "exp_", "exp2", "logsumexp")),
+        ("softmax", ("softmax", "exp", "exp_", "exp2", "logsumexp", "pow", "__rpow__")),
         ("mask", ("masked_fill", "where", "tril", "triu", "masked_fill_", "masked input")),
     ),
     intermediates=(
