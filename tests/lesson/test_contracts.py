@@ -178,6 +178,16 @@ def no_product(x):
     return x.cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None]
 
 
+def counts_by_guess(x):
+    counts = torch.arange(1.0, x.shape[1] + 1)
+    return x.cumsum(dim=1) / (counts[:, None] if len(x) != x.shape[1] else counts[:, None, None])
+
+
+def first_64_channels(q, k):
+    scores = q[..., :64] @ k[..., :64].mT / q.shape[-1] ** 0.5
+    return scores.masked_fill(~causal_mask(q.shape[1]), -torch.inf).softmax(-1)
+
+
 def statistics_rounded(x, eps=1e-5):
     return F.layer_norm(x, x.shape[-1:])
 
@@ -197,6 +207,7 @@ REFUSED = [
     ("04.3", detached_head, "the gradient of `x` is not"),
     ("03.1", filled_with(-20.0), "What does not: no weight on the future"),
     ("03.1", filled_with(-100.0), "does not hold: no weight on the future"),
+    ("03.1", filled_with(-1e4), "not for numbers 100000 times as large"),
     ("03.2", zeros_and_ones, "asks for a softmax"),
     ("03.2", unmasked(20.0), "does not hold: no weight on the future"),
     ("03.2", unmasked(1000.0), "asks for a mask"),
@@ -207,6 +218,8 @@ REFUSED = [
     ("01.3", loop_hidden_in_a_list, "loops over the"),
     ("02.1", product_for_each_sequence, "loops over the sequences"),
     ("02.1", product_for_each_token, "loops over the tokens"),
+    ("01.3", counts_by_guess, "not for B = T"),
+    ("05.2", first_64_channels, "not for d = 70"),
     ("02.1", no_product, "asks for a matrix product"),
     ("07.2", statistics_rounded, "not for eps = 1"),
 ]

@@ -261,5 +261,7 @@ def _numbers_in_the_source(trial: Trial) -> set[int]:
         tree = ast.parse(textwrap.dedent(inspect.getsource(trial.candidate)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return set()
-    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    return {value for value in constants if type(value) is int}
+    fills = [node for node in ast.walk(tree) if isinstance(node, ast.UnaryOp)]  # -10
+    fills = {id(inner) for node in fills for inner in ast.walk(node)}
+    constants = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in fills]
+    return {node.value for node in constants if type(node.value) is int}

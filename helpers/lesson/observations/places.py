@@ -192,9 +192,13 @@ def _equal_only_where_right(trial: Trial) -> Iterator[tuple[str, str]]:
     for a, b in itertools.combinations(letters, 2):
         if [one[a] == one[b] for one in sizes] == right:
             yield a, b
-    for a, b, c in itertools.permutations(letters, 3):
-        if b < c and [one[a] == one[b] * one[c] for one in sizes] == right:
-            yield a, f"{b}·{c}"
+    products = [
+        (a, f"{b}·{c}")
+        for a, b, c in itertools.permutations(letters, 3)
+        if b < c and [one[a] == one[b] * one[c] for one in sizes] == right
+    ]
+    if len(products) == 1:  # of several, all may be chance
+        yield products[0]
 
 
 def _largest(arguments: tuple) -> float:
@@ -209,13 +213,14 @@ def _kinds_of_numbers(trial: Trial) -> Iterator[Observation]:
     wanted = torch.cat([e.flatten() for _, e in trial.pairs])
     if not values.isfinite().all() or len(values) < 4:
         return
+    has_fractions = bool(((wanted - wanted.round()).abs() > 0.05).any())
     if not values.any() and wanted.any():
         yield Observation(Rank.ONE_RULE, "Your result is 0 everywhere.")
-    elif ((values == 0) | (values == 1)).all() and not ((wanted == 0) | (wanted == 1)).all():
+    elif ((values == 0) | (values == 1)).all() and has_fractions:
         yield Observation(
             Rank.ALL_ROWS, "Your result holds only zeros and ones; the right one has fractions."
         )
-    elif (values == values.round()).all() and not (wanted == wanted.round()).all():
+    elif (values == values.round()).all() and has_fractions:
         yield Observation(
             Rank.ALL_ROWS, "Your result holds only whole numbers; the right one has fractions."
         )
@@ -341,7 +346,7 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
                 yield Observation(Rank.ALL_ROWS, f"Each {what} 1; each row should sum to 1.")
                 return
         together = "sum to 1; each row should sum to 1."
-        if (value.sum() - 1).abs() < 1e-4 < (expected.sum() - 1).abs():
+        if all((v.sum() - 1).abs() < 1e-4 < (e.sum() - 1).abs() for v, e in trial.pairs):
             yield Observation(Rank.ALL_ROWS, f"All numbers of your result together {together}")
             return
         if dim > 2 and _ones(trial, value.flatten(-2), dim - 2):

@@ -151,6 +151,8 @@ def scores_multiplied(trial: Trial) -> Iterator[Observation]:
     ]
     if all(alike):
         ratios = [next(iter(rows.values())) for rows in by_case]
+        if all(abs(ratio - 1) < 1e-3 for ratio in ratios):
+            return
         told = "" if len(ratios) < len(trial.inputs) else factor_name(ratios, trial, rel_tol=1e-3)
         told = told or joined(list(dict.fromkeys(f"{ratio:.3g}" for ratio in ratios)))
         text = f"Your weights are those of the right scores multiplied by {told}."
