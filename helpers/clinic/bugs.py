@@ -114,9 +114,9 @@ _OF_PARTS = {
 }
 
 
-def of_parts(name: str, n: int = 0, names: str = "") -> Named:
-    """A bug of ``parts.md``, with what stands in braces filled in."""
-    return name, _OF_PARTS[name].format(n=n, names=names)
+def of_parts(name: str, **words: object) -> Named:
+    """A bug of ``parts.md``, with words for what stands in braces."""
+    return name, _OF_PARTS[name].format(**words)
 
 
 # ---------------------------------------------------------------- heads

@@ -192,16 +192,9 @@ def _recognise(
         for reading, ending in chosen:
             if found := _find(seen, reading, ending, causal, count):
                 return told(*found, reading, ending)
-        if count == 1 and (found := _find_variant_bug(seen, *ways[0], causal)):
-            return told(*found, *ways[0])
+        if count == 1 and (found := _first(seen, *ways[0], VARIANT_BUGS, causal)):
+            return told((found[0],), found[1], *ways[0])
     return None
-
-
-def _find_variant_bug(
-    seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool
-) -> tuple[tuple[Known, ...], OutAndWeights] | None:
-    found = _first(seen, reading, ending, VARIANT_BUGS, causal)
-    return found and ((found[0],), found[1])
 
 
 def _find(

@@ -19,10 +19,9 @@ from helpers.clinic.probes import Finding
 from helpers.numbers import listed
 
 NOT_CONTIGUOUS = of_parts("view of a tensor that is not contiguous")
-WRITE_RESHAPE = "With reshape in the place of view it runs and all else is right: write reshape(…)."
-NOT_RESHAPE = (
-    "With reshape in the place of view it runs, and is not right. To split into heads: view(B, T, "
-    "n_head, head_size).transpose(1, 2). To merge them: transpose(1, 2), then reshape(B, T, C)."
+# What is told of it beside that, where the module is right with reshape, and where it is not.
+WRITE_RESHAPE, NOT_RESHAPE = (
+    of_parts(f"the same, {what} with reshape")[1] for what in ("right", "not right")
 )
 BY_MESSAGE = {  # part of an error's message -> the bug
     "view size is not compatible": NOT_CONTIGUOUS,

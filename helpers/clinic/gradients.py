@@ -9,6 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from helpers.clinic.bugs import of_parts
 from helpers.clinic.calls import Call, may_take_context, part_of
 from helpers.clinic.comparison import Comparison
 from helpers.clinic.from_outside import NOT_FINITE, ONE_TOKEN, ZERO_PROJECTION
@@ -22,14 +23,6 @@ from helpers.numbers import joined
 from helpers.same import seed_all
 
 PROBE = "gradients reach"
-DETACHED = (
-    "The numbers are right, but no gradient arrives at {}: detach(), torch.no_grad() or .data cut "
-    "the graph, and what gets no gradient does not learn. Leave it out."
-)
-IN_LIST = (
-    "{} are in a Python {}, so they are no parameters of this module, and no optimiser will train "
-    "them: {}."
-)
 NO_OPTIMISER = "parameters() does not contain the {}, so no optimiser uses their gradients."
 SHARP = (
     "the scores are so sharp that all weights are 0 or 1, and a softmax like that passes no "
@@ -213,7 +206,7 @@ def _roles_told(
     cut = all(gradients.get(names.get(id(seen.roles[role][0]))) is None for role in roles)
     fused = len({id(weight) for weight, _ in seen.roles.values()}) == 1 and bool(reached)
     if (cut or fused) and not never and compared and compared.finding.ok and not compared.bugs:
-        told += recognised(f"no gradient to {words}", DETACHED.format(words), name)
+        told += recognised(f"no gradient to {words}", of_parts("no gradient", names=words)[1], name)
     return told
 
 
@@ -253,7 +246,7 @@ def check_lists(in_lists: Iterable[InList], gradients: Told) -> Told:
         evidence = NO_OPTIMISER.format(one)
         if (before := gradients.finding(PROBE)) and not before.ok:
             evidence += f" {before.evidence}"
-        told = IN_LIST.format(one, one.kind, one.instead)
+        told = of_parts("in a Python list", names=one, kind=one.kind, instead=one.instead)[1]
         gradients = replace(
             gradients + recognised(f"{one.noun} in a Python {one.kind}", told),
             findings=((Finding(PROBE, False, evidence), ""),),

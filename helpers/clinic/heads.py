@@ -234,7 +234,7 @@ class Heads:
 
 
 def _bug(name: str, n: int = 0, names: str = "") -> Bugs:
-    return (of_parts(name, n, names),)
+    return (of_parts(name, n=n, names=names),)
 
 
 def _compare(heads: Heads, out: Tensor, in_list: bool) -> Rebuilt:

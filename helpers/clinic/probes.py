@@ -219,12 +219,8 @@ def reach(
 
     Parameters
     ----------
-    function
-        Takes x, returns (..., T, anything), or a tuple of which that is the first.
-    x
-        (B, T, C) or (T, C), floats.
-    atol
-        How much an output may change and still count as the same.
+    function, x, atol
+        As for `no_leak`.
     causal
         Whether an output may depend on its own token and those before it only, or on all.
 
@@ -278,12 +274,8 @@ def sequences_stay_apart(function: Callable, x: torch.Tensor, atol: float = 1e-6
 
     Parameters
     ----------
-    function
-        Takes x, returns (B, T, anything), or a tuple of which that is the first.
-    x
-        (B, T, C), floats, with B of at least 2.
-    atol
-        How much an output may change and still count as the same.
+    function, x, atol
+        As for `no_leak`, but x is (B, T, C) with B of at least 2.
 
     Raises
     ------

@@ -6,7 +6,7 @@ outputs of layers are shared out among roles and heads is not always plain: then
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,10 +29,6 @@ NO_LAYERS = (
     "query, key and value, nor by what they do"
 )
 ANOTHER_SPLIT = "fused layer split"
-IN_ANOTHER_ORDER = (
-    "weights that were stored by a model with the usual order would be read wrongly. A model that "
-    "is trained from scratch learns as well with this one."
-)
 X_AS_VALUES = of_parts("x used as values")
 SHARED_LAYER = of_parts("one layer for queries and keys")
 
@@ -260,7 +256,8 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
         ]
         by_head = []
         if width % (3 * n_head) == 0 and n_head > 1:
-            bugs = (_by_head(name),) if name in FUSED_BY_ROLE else ()
+            per_head = of_parts("fused layer split per head", names=name)
+            bugs = (per_head,) if name in FUSED_BY_ROLE else ()
             by_head = [
                 ([partial(take, i) for i in range(3)], bugs)
                 for take in (part_of_head, part_of_channel)
@@ -279,19 +276,10 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
 def _another_order(order: tuple[int, ...]) -> tuple[str, str]:
     """What to say of the parts of a fused layer in another order: role i is part order[i]."""
     words = ", ".join("qkv"[order.index(i)] for i in range(3))
-    message = f"The output of the fused layer is taken as {words}. The usual order is q, k, v, and "
-    message += IN_ANOTHER_ORDER
+    _, message = of_parts("fused layer split in another order", names=words)
     if order == (1, 0, 2):
         message += " (Scores k @ q.mT in place of q @ k.mT give the same numbers.)"
     return f"{ANOTHER_SPLIT} as {words}", message
-
-
-def _by_head(name: str) -> tuple[str, str]:
-    return (
-        f"{ANOTHER_SPLIT} per head",
-        f"The output of {name} is read as q, k and v of head 0, then of head 1, and so on. The "
-        f"usual order is all queries, all keys, all values, and {IN_ANOTHER_ORDER}",
-    )
 
 
 def may_be_meant(bug: str) -> bool:
@@ -305,14 +293,12 @@ def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Fou
     fitting = [w for w in matrices if w.dim() == 2 and C in w.shape]
     if not 3 <= len(fitting) <= 4:
         return NO_LAYERS
-    readings: list[Reading] = []
+    rows = []
     for three in itertools.permutations(fitting, 3):
-        for turned in (False, True) if all(w.shape == (C, C) for w in three) else (False,):
-            rows = [times(x, w.mT if turned else w) for w in three]
-            more = _with_repeated_heads(*rows, n_head)
-            readings += more if not isinstance(more, str) else []
-    readings = [one for one in readings if not one.bugs]
-    return _checked(readings, {}, []) if readings else NO_LAYERS
+        rows.append([times(x, w) for w in three])
+        if all(w.shape == (C, C) for w in three):
+            rows.append([times(x, w.mT) for w in three])
+    return _readings_of_any(rows, [], n_head)
 
 
 def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:
@@ -328,9 +314,12 @@ def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -
         return _readings_of_fused("", layers[0], recorded, x, n_head)
     if not 3 <= len(layers) <= 4:
         return NO_LAYERS
-    readings: list[Reading] = []
-    for three in itertools.permutations(layers, 3):
-        more = _with_repeated_heads(*(_output_of(one, recorded, x) for one in three), n_head)
-        readings += more if not isinstance(more, str) else []
-    readings = [one for one in readings if not one.bugs]
+    outputs = [_output_of(one, recorded, x) for one in layers]
+    return _readings_of_any(itertools.permutations(outputs, 3), layers, n_head)
+
+
+def _readings_of_any(threes: Iterable[Sequence[Tensor]], layers: list, n_head: int) -> Found:
+    """Readings of all that may be queries, keys and values."""
+    found = [_with_repeated_heads(*three, n_head) for three in threes]
+    readings = [r for more in found if not isinstance(more, str) for r in more if not r.bugs]
     return _checked(readings, {}, layers) if readings else NO_LAYERS

@@ -58,26 +58,6 @@ def sizes(axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any
     return {letter: found[letter] for letter in dict.fromkeys([*order, *found])}
 
 
-def cut(
-    axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any], letter: str, size: int
-) -> tuple:
-    """The arguments with one letter cut down to a size, in each of them."""
-    changed = []
-    for name, argument in zip(names, arguments, strict=False):
-        if isinstance(argument, Tensor):
-            words = letters(axes.get(name, ""))
-            for axis, word in zip(range(-1, -len(words) - 1, -1), reversed(words), strict=True):
-                if split(word)[1] == letter and argument.dim() >= -axis:
-                    argument = argument.narrow(axis, 0, split(word)[0] * size)
-            argument = argument.clone(memory_format=torch.contiguous_format)
-        elif isinstance(argument, list) and letters(axes.get(name, "")) == [letter]:
-            argument = argument[:size]
-        elif name == letter:
-            argument = size
-        changed.append(argument)
-    return tuple(changed)
-
-
 def resized(
     axes: Mapping[str, str], names: Sequence[str], arguments: Sequence[Any], letter: str, size: int
 ) -> tuple:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import Outcome, call_again, copied, is_number
 from helpers.numbers import joined
-from helpers.same import RTOL, close, same
+from helpers.same import RTOL, same
 
 LONG, LARGE = 150, 70  # tokens; any other size
 FRONT = ((), (2,), (2, 3))  # axes in the place of "..."
@@ -95,19 +95,16 @@ def contract_inputs(
         if expected.error or not is_number(expected.value):
             continue
         value = torch.as_tensor(expected.value)
+        if not value.isfinite().all():
+            continue
         size = value.abs().max().item() if value.numel() else 0.0
         allowed = atol * (size or 1.0)
         kept = ContractInput(told, kind, arguments, expected, allowed)
         others = [run(form, arguments) for form in right[1:]]
         exact = run(right[0], tuple(map(_as_double, arguments)))
-        if not value.isfinite().all() or not all(fits(kept, other) for other in others):
-            continue
-        if (
-            exact.error is None
-            and not close(torch.as_tensor(exact.value), value, allowed / 4, RTOL).all()
-        ):
-            continue
-        found.append(kept)
+        precise = exact.error or same(torch.as_tensor(exact.value), value, allowed / 4, RTOL)
+        if precise and all(fits(kept, other) for other in others):
+            found.append(kept)
     return found
 
 
@@ -214,7 +211,7 @@ def _small_sizes(cases: Sequence[tuple], axes: Mapping, names: Sequence[str]) ->
     for letter in names_of_axes.all_letters(axes):
         for case in cases:
             if names_of_axes.sizes(axes, names, case).get(letter, 1) > 1:
-                yield f"{letter} = 1", Kind.ONE, names_of_axes.cut(axes, names, case, letter, 1)
+                yield f"{letter} = 1", Kind.ONE, names_of_axes.resized(axes, names, case, letter, 1)
 
 
 def _large_sizes(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:

@@ -216,7 +216,7 @@ class Exercise:
             cases = self.cases()
             for letter in letters:
                 cases = [
-                    names_of_axes.cut(self.axes, names, case, letter, FEW)
+                    names_of_axes.resized(self.axes, names, case, letter, FEW)
                     if names_of_axes.sizes(self.axes, names, case).get(letter, 0) > FEW
                     else case
                     for case in cases
@@ -347,9 +347,7 @@ class Exercise:
         notes: dict[str, str] = {}
         begin, slow = time.perf_counter(), False
         with same_conditions():
-            for wanted in sorted(
-                self.contract, key=lambda one: one.kind is Kind.SIZE
-            ):  # it is slow
+            for wanted in sorted(self.contract, key=lambda one: one.kind is Kind.SIZE):  # slow
                 left = SECONDS - (time.perf_counter() - begin)
                 try:
                     with time_limit(left):

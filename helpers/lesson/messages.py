@@ -13,77 +13,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from helpers.known import read
 from helpers.numbers import joined, told_apart
 
 # Where a line of a traceback is not the learner's own.
 HELPERS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 
-TYPES = (
-    "The two hold other types of numbers. Double is float64, as of NumPy or of float64 in torch; "
-    "z.float() makes float32, torch.zeros_like(x) has the type of x."
-)
 RIGHT_BUT = "The numbers are right, but"
-# A part of what torch or Python says of a mistake that beginners make, and what to do about it.
+# A part of what PyTorch or Python says of a mistake that beginners make -> what to do about it.
 REMEDIES = {
-    "must match the size of tensor": "Sizes line up from the right, and each must be equal or 1. "
-    "Print the .shape of both tensors.",
-    "mat1 and mat2 shapes cannot be": "a @ b needs as many columns in a as b has rows. Print the "
-    ".shape of both.",
-    "Expected size for first two dimensions": "a @ b needs as many columns in a as b has rows. "
-    "Print the .shape of both.",
-    "expand(": "What is stored or expanded has more axes than its place. Print the .shape "
-    "of both sides.",
-    "expanded size of the tensor": "What is stored or expanded does not fit its place. Print "
-    "the .shape of both sides.",
-    "Boolean value of Tensor": "Python's `if`, `and`, `or`, `not`, max(), min() and chains such "
-    "as 0 <= a < b want one True or False. For tensors there are & | ~ (with brackets around each "
-    "comparison), torch.where, z.amax(dim), and for max(z, 0) torch.relu(z) or z.clamp(min=0).",
-    "operator.invert": "~ wants True and False. A comparison, such as == 1, makes them.",
-    "only supports boolean masks": "A mask is True and False. A comparison, such as == 0, makes "
-    "them.",
-    "return_types": "max, min and others return two tensors when they get a dim: take .values. "
-    "(The 0 of torch.max(z, 0) is a dim; z.clamp(min=0) compares with 0.)",
-    "'int' object is not iterable": "To count from 0 to n - 1, write range(n).",
-    "sqrt(): argument": "This function takes a tensor. For a number, write n ** 0.5.",
-    "must be Tensor, not": "This function takes tensors. For a number there are n ** 0.5, Python's "
-    "math, or, to cut off below 0, z.clamp(min=0).",
-    "to Python scalars": "A function of Python's math takes one number. torch has the same for "
-    "tensors: torch.sqrt, torch.exp.",
-    "converted to Scalar": "A function of Python's math takes one number. torch has the same for "
-    "tensors: torch.sqrt, torch.exp.",
-    "'float' object cannot be interpreted": "n / m is a float; n // m divides whole numbers.",
-    "slice indices must be integers": "n / m is a float; n // m divides whole numbers.",
-    "'tuple' object has no attribute": "The function that was called returned several values: take "
-    "them apart, as in out, weights = attention(…).",
-    "@: 'ReLU' and": "nn.ReLU(…) makes a module; torch.relu(z) computes.",
-    "mixed dtype": TYPES,
-    "numpy() on Tensor that requires grad": "NumPy knows no gradients. torch has the same "
-    "functions for tensors, such as torch.sqrt, torch.exp and torch.relu.",
-    "without overflow": "Whole numbers have no infinity. Start from floats: torch.zeros(T, T).",
-    "expected scalar type": TYPES,
-    "to have the same dtype": TYPES,
-    "'NoneType'": "One of the two is None. So is the bias of a layer with bias=False, and the "
-    "result of a function without `return`.",
-    "positional arguments but": "The function was called with more arguments than it takes.",
-    "division by zero": "A Python number was divided by 0. Positions count from 0: is the divisor "
-    "0 for the first one?",
-    "'Tensor' object is not callable": "Brackets ( ) after a tensor call it. A matrix multiplies: "
-    "x @ W; entries are taken with [ ].",
-    "'torch.Size' object is not callable": "shape is no function: x.shape[1].",
-    "must be a matrix": "torch.mm takes two matrices. a @ b (torch.matmul) takes a batch, too.",
-    "stack expects each tensor": "The tensors of the list have different shapes. Print the .shape "
-    "of each.",
-    "is out of bounds for dimension": "Positions run from 0 to the size minus 1. Is it the right "
-    "axis?",
-    "Dimension out of range": "The tensor has fewer axes than that. Counted from the end, the last "
-    "axis is -1.",
-    "view size is not compatible": "After a transpose the numbers lie in memory in another order. "
-    "reshape copies them where view refuses.",
-    "is invalid for input of size": "The new shape has another number of entries than the tensor. "
-    "Print the .shape before this line.",
-    "values to unpack": "If this is a shape: it has one number for each axis, so B, T, C = x.shape "
-    "needs three axes. x.shape[-1] is the last of any number.",
+    part: known.message
+    for section in read(Path(__file__).with_name("remedies.md"))
+    for known in section.entries
+    for part in known.name.split(" | ")
 }
 
 

@@ -37,10 +37,10 @@ def test_sizes_are_read_from_the_names_of_axes():
 
 def test_a_letter_is_cut_in_every_argument_at_once():
     x, W = torch.arange(105.0).view(7, 5, 3), torch.zeros(3, 12)
-    x1, W1 = axes.cut(AXES, ["x", "W"], (x, W), "C", 1)
+    x1, W1 = axes.resized(AXES, ["x", "W"], (x, W), "C", 1)
     assert x1.shape == (7, 5, 1) and W1.shape == (1, 4)
     assert torch.equal(x1, x[..., :1])
-    assert axes.cut({"return": "T T"}, ["T", "width"], (6, 2), "T", 1) == (1, 2)
+    assert axes.resized({"return": "T T"}, ["T", "width"], (6, 2), "T", 1) == (1, 2)
     longer, _ = axes.resized(AXES, ["x", "W"], (x, W), "T", 8)
     assert torch.allclose(longer[:, 5:], 1.1 * x[:, :3])  # no two tokens are alike
 

@@ -47,7 +47,6 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     dependence.how_it_follows,
     places.where_it_is_wrong,
     places.right_for_positive_numbers,
-    places.rows_by_size,
     places.which_sums_hold,
     places.a_row_of_weights,
 )

@@ -184,7 +184,7 @@ def _of_axes(trial: Trial, name: str, tensor: Tensor) -> Iterator[tuple[str, Cal
 def _cut(trial: Trial, letter: str) -> Callable:
     def change(arguments: dict, _) -> dict:
         names = list(arguments)
-        values = names_of_axes.cut(trial.axes, names, list(arguments.values()), letter, 1)
+        values = names_of_axes.resized(trial.axes, names, list(arguments.values()), letter, 1)
         return dict(zip(names, values, strict=True))
 
     return change

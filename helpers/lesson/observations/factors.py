@@ -9,7 +9,7 @@ from torch import Tensor
 
 from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import ORDINALS, Observation, Trial, written
-from helpers.numbers import joined, listed
+from helpers.numbers import joined
 
 SIZES = (*range(2, 11), 16, 32, 64)  # that an example may have
 UNARY: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
@@ -57,10 +57,6 @@ def _factor(trial: Trial) -> str:
         return f"Your result is {name} times what it should be."
     if name:
         return f"Every number is {name} times what it should be."
-    wrong = [i for i, right in enumerate(trial.right) if not right]
-    if 1 < len(wrong) < len(ratios) and (name := factor_name(ratios, trial, wrong)):
-        told = listed([i + 1 for i in wrong])
-        return f"In inputs {told}, every number is {name} times what it should be."
     if all(e.numel() < 2 for _, e in trial.pairs):  # one number always has a ratio
         return ""
     told = [
@@ -85,35 +81,25 @@ def ratio_of(trial: Trial, value: Tensor, expected: Tensor) -> float | None:
     return None
 
 
-def factor_name(
-    ratios: list[float], trial: Trial, cases: list[int] | None = None, rel_tol: float = 2e-5
-) -> str:
+def factor_name(ratios: list[float], trial: Trial, rel_tol: float = 2e-5) -> str:
     """Name factors, one for each check input, that are the same simple function of its sizes.
 
-    "" when there is none, or when all factors are 1. `cases` says which inputs count; all, when
-    left out. `rel_tol` is how far from a named factor each may lie.
+    "" when there is none, or when all factors are 1. `rel_tol` is how far from a named factor each
+    may lie.
     """
-    cases = list(range(len(ratios))) if cases is None else cases
-
-    def picked(values: list[float]) -> list[float]:
-        return [values[i] for i in cases]
-
-    ratios = picked(ratios)
     if all(math.isclose(ratio, 1, rel_tol=rel_tol) for ratio in ratios):
         return ""
     for sign, positive in (("", ratios), ("-", [-ratio for ratio in ratios])):
         if min(positive) <= 0:
             continue
         for name, factors in named_factors(trial):
-            if all(
-                math.isclose(a, b, rel_tol=rel_tol)
-                for a, b in zip(positive, picked(factors), strict=True)
-            ):
+            pairs = zip(positive, factors, strict=True)
+            if all(math.isclose(a, b, rel_tol=rel_tol) for a, b in pairs):
                 return sign + name
         for name, sizes in _sizes_by_name(trial):
             for power, form in ((1, "{}"), (2, "√({})")):
                 factors = [ratio**power for ratio in positive]
-                pairs = list(zip(picked(sizes), factors, strict=True))
+                pairs = list(zip(sizes, factors, strict=True))
                 for fixed, text in (
                     ([n / f for n, f in pairs], f"{name}/{{}}"),
                     ([n * f for n, f in pairs], f"{{}}/{name}"),

@@ -137,33 +137,6 @@ def right_for_positive_numbers(trial: Trial) -> Iterator[Observation]:
         yield Observation(Rank.CAUSE, f"{text}: negative ones make it nan.")
 
 
-def rows_by_size(trial: Trial) -> Iterator[Observation]:
-    """Rows of the result are right or wrong by how large the numbers in that row are."""
-    if not trial.pairs or all(trial.right) or len(trial.tensors()) != 1:
-        return
-    sizes, rights = [], []
-    at = trial.names.index(trial.tensors()[0])
-    for case, (value, expected) in zip(trial.inputs, trial.pairs, strict=True):
-        if case[at].shape != value.shape or value.dim() < 1:
-            return
-        sizes += case[at].detach().abs().amax(-1).flatten().tolist()
-        rights += trial.close(value, expected).all(-1).flatten().tolist()
-    good = [n for n, right in zip(sizes, rights, strict=True) if right]
-    bad = [n for n, right in zip(sizes, rights, strict=True) if not right]
-    if not good or not bad or max(sizes) < 20:
-        return
-    if 3 * max(good) < min(bad):
-        text = (
-            f"reach {written(max(good))} are right, and wrong where they reach {written(min(bad))}"
-        )
-        yield Observation(Rank.WEIGHTED_SUM, f"Rows whose numbers {text}.")
-    elif min(good) > 3 * max(bad):
-        text = (
-            f"reach {written(min(good))} are right, and wrong where they reach {written(max(bad))}"
-        )
-        yield Observation(Rank.WEIGHTED_SUM, f"Only rows whose numbers {text}.")
-
-
 def _numbers_that_differ(trial: Trial) -> tuple[str, str] | None:
     """A switch among the arguments that has one value where the answer is right."""
     for i, name in enumerate(trial.names[: len(trial.inputs[0])]):
@@ -257,14 +230,8 @@ def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Obser
 
 
 def _kind_of(lost: Tensor) -> str:
-    for kind, where in (
-        ("nan", lost.isnan()),
-        ("inf", lost == torch.inf),
-        ("-inf", lost == -torch.inf),
-    ):
-        if where.all():
-            return kind
-    return "nan or inf"
+    kinds = ("nan", lost.isnan()), ("inf", lost == torch.inf), ("-inf", lost == -torch.inf)
+    return next((kind for kind, where in kinds if where.all()), "nan or inf")
 
 
 def _places(trial: Trial, right: Tensor) -> Iterator[Observation]:

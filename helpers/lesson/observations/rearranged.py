@@ -159,13 +159,6 @@ def _reduced(trial: Trial) -> Iterator[Observation]:
                     Rank.OTHER_FORM, f"The right result stands at {which} along your axis {axis}."
                 )
                 return
-            lasts = [v.select(axis, -1) for v in trial.values if v.shape[axis]]
-            if len(lasts) == len(trial.values) and all(map(trial.same, lasts, trial.wanted)):
-                yield Observation(
-                    Rank.OTHER_FORM,
-                    f"The right result stands at the last place along your axis {axis}.",
-                )
-                return
     if all(
         v.numel() == e.numel() > 1 and trial.same(v.flatten(), e.flatten())
         for v, e in zip(trial.values, trial.wanted, strict=True)
