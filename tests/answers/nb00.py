@@ -324,12 +324,6 @@ def sum_divided_by_len(x):
     return x.sum(dim=1) / len(x)
 
 
-@wrong("00.1", "uses view to bring the channels forward, which mixes tokens and channels")
-def view_then_mean(x):
-    B, T, C = x.shape
-    return x.view(B, C, T).mean(dim=-1)
-
-
 @wrong("00.1", "stacks the means of the sequences along the last axis, so the result is (C, B)")
 def stacked_as_columns(x):
     means = []
@@ -343,45 +337,9 @@ def transposed_for_the_division(a):
     return (a.T / a.sum(dim=-1)).T
 
 
-@wrong("00.2", "clamps the row sums to at least 1, so rows with a smaller sum are not normalised")
-def sums_clamped_to_one(a):
-    total = a.sum(dim=-1, keepdim=True).clamp(min=1)  # never divide by zero
-    return a / total
-
-
-@wrong("00.2", "divides each row by its length (root of the sum of squares), not by its sum")
-def unit_length_rows(a):
-    return F.normalize(a.float(), dim=-1)
-
-
-@wrong("00.2", "stores the shares in the input's type, which cuts those of counts to whole numbers")
-def result_keeps_integer_type(a):
-    flat = a.reshape(-1, a.shape[-1])
-    out = torch.zeros_like(flat)
-    for i, row in enumerate(flat):
-        out[i] = row / row.sum()
-    return out.reshape(a.shape)
-
-
 @wrong("00.3", named="the first two axes")
 def swapaxes_of_a_matrix(x):
     return x.swapaxes(0, 1)
-
-
-@wrong("00.3", "rotates each matrix by a quarter turn, which also reverses an axis")
-def rotated(x):
-    return torch.rot90(x, 1, (1, 2))
-
-
-@wrong("00.3", "gives the result the shape of the input, which fits square matrices only")
-def written_into_a_copy(x):
-    B, R, S = x.shape
-    out = x.clone()
-    for b in range(B):
-        for r in range(R):
-            for s in range(S):
-                out[b, s, r] = x[b, r, s]
-    return out
 
 
 # ------------------------------------------------------- a third set, opened last
@@ -400,12 +358,6 @@ def shares_in_a_copy(a):
     return shares
 
 
-@wrong("00.2", "puts the new axis of the sums at place 1, which makes a column for one matrix only")
-def sums_with_none(a):
-    sums = a.sum(dim=-1)
-    return a / sums[:, None]
-
-
 @wrong("00.2", "loops over the first axis, so in a batch it divides each matrix by its whole sum")
 def loop_over_the_first_axis(a):
     rows = []
@@ -420,33 +372,10 @@ def reshape_to_swapped(x):
     return x.reshape(B, S, R)
 
 
-@wrong("00.3", "turns each matrix by a quarter turn, so the rows come out in the reverse order")
-def turn_by_a_quarter(x):
-    return torch.rot90(x, 1, dims=(1, 2))
-
-
-@wrong("00.3", "prepares the result in the shape of the input, which fits square matrices only")
-def fill_a_square(x):
-    out = torch.zeros_like(x)
-    for b in range(x.shape[0]):
-        for r in range(x.shape[1]):
-            for s in range(x.shape[2]):
-                out[b, s, r] = x[b, r, s]
-    return out
-
-
 @wrong("00.3", "swaps the axes of sequence 0 and repeats this result for all the other sequences")
 def first_sequence_for_all(x):
     first = x[0].T
     return first.repeat(x.shape[0], 1, 1)
-
-
-@wrong("00.3", "returns square matrices as they are, as if only a change of shape were needed")
-def only_if_the_shape_changes(x):
-    B, R, S = x.shape
-    if R == S:
-        return x
-    return torch.stack([x[b].T for b in range(B)])
 
 
 # ------------------------------------------------------- a fourth set, opened last
@@ -466,22 +395,6 @@ def mean_of_tokens_that_are_not_zero(x):
 @wrong("00.2", "adds the axis for the sums at place 1, which is the last axis for one matrix only")
 def rows_with_none_at_place_one(a):
     return a / a.sum(axis=-1)[:, None]
-
-
-@wrong("00.2", "adds 1 to every count first (smoothing from another course)")
-def rows_with_smoothed_counts(a):
-    p = (a + 1).float()
-    p /= p.sum(dim=-1, keepdim=True)
-    return p
-
-
-@wrong("00.2", "stores the shares in a tensor of the input's type, so whole numbers cut them to 0")
-def rows_stored_as_whole_numbers(a):
-    out = torch.zeros_like(a)
-    for r in range(a.shape[-2]):
-        row = a[..., r, :]
-        out[..., r, :] = row / row.sum(dim=-1, keepdim=True)
-    return out
 
 
 @wrong("00.3", named="all axes reversed")
@@ -508,12 +421,6 @@ def swap_unless_square(x):
 # ------------------------------------------------------- a fifth set, opened last
 
 
-@wrong("00.1", "takes tokens that are all 0 for padding and leaves them out of the mean")
-def mean_of_nonzero_tokens(x):
-    real = (x != 0).any(dim=-1, keepdim=True)
-    return x.sum(dim=1) / real.sum(dim=1).clamp(min=1)
-
-
 @wrong("00.1", "divides the sum by T - 1, as for a sample variance, instead of by T")
 def mean_with_ddof(x):
     return x.sum(dim=1) / max(x.shape[1] - 1, 1)
@@ -525,33 +432,10 @@ def smoothed_rows(a):
     return a / a.sum(dim=-1, keepdim=True)
 
 
-@wrong("00.2", "puts the missing axis of the sums at place 1, which is right for one matrix only")
-def sums_unsqueezed_at_one(a):
-    return a / a.sum(dim=-1).unsqueeze(1)
-
-
-@wrong("00.2", "rounds the shares to two decimals")
-def shares_in_percent(a):
-    shares = a / a.sum(dim=-1, keepdim=True)
-    return (shares * 100).round() / 100
-
-
 @wrong("00.2", "divides in place, which fails for whole numbers")
 def rows_divided_in_place(a):
     a /= a.sum(dim=-1, keepdim=True)
     return a
-
-
-@wrong(
-    "00.3", "swaps entry by entry inside a copy of the same shape, so it fits square matrices only"
-)
-def swapped_entry_by_entry(x):
-    out = x.clone()
-    for r in range(x.shape[1]):
-        for s in range(r):
-            out[:, r, s] = x[:, s, r]
-            out[:, s, r] = x[:, r, s]
-    return out
 
 
 @wrong("00.3", named="all axes reversed")

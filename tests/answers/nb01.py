@@ -26,18 +26,6 @@ def sum_divided_by_t(x):
     return out
 
 
-@wrong("01.1", "the running total is not set back to 0 when a new sequence begins")
-def total_carried_into_next_sequence(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    total = torch.zeros(C)
-    for b in range(B):
-        for t in range(T):
-            total = total + x[b, t]
-            out[b, t] = total / (t + 1)
-    return out
-
-
 @wrong("01.1", "writes the means into x itself, so later means are computed from earlier means")
 def means_written_over_the_tokens(x):
     out = x
@@ -123,15 +111,6 @@ def stacked_in_front(x):
     return torch.stack(outputs)
 
 
-@wrong(
-    "01.2", "stacks to (T, B, C) and uses view to get the shape: this reorders nothing, so rows mix"
-)
-def shape_repaired_with_view(x):
-    B, T, C = x.shape
-    outputs = [x[:, : t + 1].mean(dim=1) for t in range(T)]
-    return torch.stack(outputs).view(B, T, C)
-
-
 @wrong("01.2", named="sequences mixed")
 def one_mean_for_the_whole_batch(x):
     B, T, C = x.shape
@@ -153,18 +132,6 @@ def loop_as_long_as_the_batch(x):
 def one_axis_too_many(x):
     means = [x[:, : t + 1].mean(dim=1, keepdim=True) for t in range(x.shape[1])]
     return torch.stack(means, dim=1)
-
-
-@wrong("01.2", "+= changes the one total that the list holds T times, so all sums are the last one")
-def same_total_in_the_list(x):
-    B, T, C = x.shape
-    total = torch.zeros(B, C)
-    sums = []
-    for t in range(T):
-        total += x[:, t]
-        sums.append(total)
-    counts = torch.arange(1, T + 1)[:, None]
-    return torch.stack(sums, dim=1) / counts
 
 
 @wrong("01.2", "without brackets, / t + 1 divides by t and then adds 1")
@@ -395,16 +362,6 @@ def rounded_like_the_printout(x):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("01.1", "writes the means into x itself, so later means are means of means")
-def means_written_into_x(x):
-    B, T, _C = x.shape
-    out = x
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
 @wrong("01.1", named="returned after the first sequence")
 def returns_too_early(x):
     out = torch.zeros_like(x)
@@ -412,25 +369,6 @@ def returns_too_early(x):
         for t in range(x.shape[1]):
             out[b, t] = x[b, : t + 1].mean(dim=0)
         return out
-
-
-@wrong("01.1", "reads the shape as (B, C, T), so the loop over positions runs up to C")
-def shape_unpacked_in_wrong_order(x):
-    B, _C, T = x.shape
-    out = torch.zeros_like(x)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
-@wrong("01.1", "divides the sum of t + 1 tokens by t (by 1 for the first), not by t + 1")
-def divided_by_t(x):
-    out = torch.zeros_like(x)
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            out[b, t] = x[b, : t + 1].sum(dim=0) / max(t, 1)
-    return out
 
 
 @wrong("01.1", named="channels mixed")
@@ -516,18 +454,6 @@ def return_too_early(x):
         return out
 
 
-@wrong("01.1", "the running total is not set back to 0 when a new sequence begins")
-def total_never_reset(x):
-    B, T, C = x.shape
-    out = torch.zeros_like(x)
-    total = torch.zeros(C)
-    for b in range(B):
-        for t in range(T):
-            total = total + x[b, t]
-            out[b, t] = total / (t + 1)
-    return out
-
-
 @wrong("01.1", "the loop over the positions stops one too early, so the last output stays 0")
 def last_output_missing(x):
     out = torch.zeros_like(x)
@@ -553,16 +479,6 @@ def mean_from_here_on(x):
     for t in range(x.shape[1]):
         out[:, t] = x[:, t:].mean(dim=1)
     return out
-
-
-@wrong("01.2", "updates the mean with 1 / t, although t + 1 tokens are in it by then")
-def update_with_too_large_a_step(x):
-    mean = x[:, 0]
-    means = [mean]
-    for t in range(1, x.shape[1]):
-        mean = mean + (x[:, t] - mean) / t
-        means.append(mean)
-    return torch.stack(means, dim=1)
 
 
 @wrong("01.3", "puts all sequences behind each other, so the sums run on from one to the next")
@@ -634,13 +550,6 @@ def one_loop_with_a_block_size(x):
     return out
 
 
-@wrong("01.3", "the running sum runs over the flat tensor: across channels and sequences, too")
-def running_sums_of_the_flat_tensor(x):
-    T = x.shape[1]
-    sums = x.flatten().cumsum(0).reshape(x.shape)
-    return sums / torch.arange(1, T + 1)[:, None]
-
-
 @wrong("01.3", "the sums leave out token t itself, but are divided by t + 1")
 def running_sums_without_the_own_token(x):
     before = F.pad(x, (0, 0, 1, 0))[:, :-1].cumsum(dim=1)
@@ -654,17 +563,6 @@ def running_means_in_log_space(x):
 
 
 # ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("01.1", "does not set the running total back to 0 when a new sequence begins")
-def total_not_reset(x):
-    out = torch.zeros_like(x)
-    total = torch.zeros(x.shape[2], dtype=x.dtype)
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            total = total + x[b, t]
-            out[b, t] = total / (t + 1)
-    return out
 
 
 @wrong("01.1", "looks back over at most eight tokens")

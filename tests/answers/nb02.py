@@ -1,7 +1,5 @@
 """Wrong answers to the exercises of notebook 02, as learners might write them."""
 
-import math
-
 import torch
 
 from tests.answers import wrong
@@ -83,17 +81,6 @@ def batch_reshaped_into_columns(x):
     return (W @ x.reshape(T, B * C)).reshape(B, T, C)
 
 
-@wrong(
-    "02.1",
-    "multiplies x[b, t] by the sum of row t of the weights, which is 1: x comes back unchanged",
-)
-def einsum_without_the_tokens(x):
-    T = x.shape[1]
-    W = torch.tril(torch.ones(T, T))
-    W = W / W.sum(dim=-1, keepdim=True)
-    return torch.einsum("ts,btc->btc", W, x)
-
-
 @wrong("02.1", "the weights are always 8 by 8, so sequences of other lengths fail")
 def weights_for_eight_tokens(x):
     tril = torch.tril(torch.ones(8, 8))
@@ -112,14 +99,6 @@ def mm_with_a_batch(x):
 def window_one_too_wide(T, width):
     ones = torch.ones(T, T)
     window = torch.triu(torch.tril(ones), diagonal=-width)
-    return window / window.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "the window lies around token t, so half of it is in the future")
-def window_centred_on_t(T, width):
-    i = torch.arange(T)
-    distance = (i[:, None] - i[None, :]).abs()
-    window = (distance <= width // 2).float()
     return window / window.sum(dim=-1, keepdim=True)
 
 
@@ -148,26 +127,6 @@ def future_not_cut_off(T, width):
     j = torch.arange(T).unsqueeze(0)
     window = (j > i - width).float()
     return window / window.sum(dim=-1, keepdim=True)
-
-
-@wrong(
-    "02.2", "cuts the sequence into fixed blocks, so the first token of a block forgets the others"
-)
-def blocks_instead_of_a_sliding_window(T, width):
-    block = torch.arange(T) // width
-    same = (block[:, None] == block[None, :]).float().tril()
-    return same / same.sum(dim=-1, keepdim=True)
-
-
-@wrong(
-    "02.2", "fills up the short first windows with later tokens, so the first rows see the future"
-)
-def first_windows_filled_from_the_future(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        start = max(0, t - width + 1)
-        weights[t, start : start + width] = 1
-    return weights / weights.sum(dim=1, keepdim=True)
 
 
 @wrong("02.2", "roll carries the window round the edge, so the first rows use the last tokens")
@@ -255,30 +214,6 @@ def decay_as_a_rate(T, decay):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@wrong(
-    "02.3",
-    "multiplies by 1 - decay, which is right for an endless past only: early rows fall short",
-)
-def normalised_for_an_endless_past(T, decay):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        for s in range(t + 1):
-            weights[t, s] = (1 - decay) * decay ** (t - s)
-    return weights
-
-
-@wrong(
-    "02.3", "keeps a running mix of old row and new token, in which token 0 is never scaled down"
-)
-def exponential_moving_average(T, decay):
-    weights = torch.zeros(T, T)
-    weights[0, 0] = 1.0
-    for t in range(1, T):
-        weights[t] = decay * weights[t - 1]
-        weights[t, t] = 1 - decay
-    return weights
-
-
 @wrong("02.3", named="base and exponent exchanged")
 def distance_to_the_power_of_decay(T, decay):
     i = torch.arange(T, dtype=torch.float)
@@ -336,14 +271,6 @@ def diagonal_left_out(x):
     earlier = torch.tril(torch.ones(T, T), diagonal=-1)
     counts = earlier.sum(dim=-1, keepdim=True).clamp(min=1)
     return (earlier / counts) @ x
-
-
-@wrong("02.1", "takes T from the first axis, so it averages over sequences instead of tokens")
-def matrix_over_the_batch(x):
-    n = x.shape[0]
-    W = torch.tril(torch.ones(n, n))
-    W = W / W.sum(dim=-1, keepdim=True)
-    return torch.tensordot(W, x, dims=1)
 
 
 @wrong("02.2", named="first rows empty")
@@ -466,14 +393,6 @@ def window_on_both_sides(T, width):
     return inside / inside.sum(dim=-1, keepdim=True)
 
 
-@wrong("02.2", "shifts with roll, which wraps around: the first outputs use the last tokens")
-def window_with_roll(T, width):
-    weights = torch.zeros(T, T)
-    for k in range(width):
-        weights += torch.roll(torch.eye(T), -k, dims=1)
-    return weights / width
-
-
 @wrong("02.2", "fills up the first windows with copies of token 0, which counts too much")
 def window_padded_with_token_0(T, width):
     weights = torch.zeros(T, T)
@@ -481,15 +400,6 @@ def window_padded_with_token_0(T, width):
         for k in range(width):
             weights[t, max(t - k, 0)] += 1 / width
     return weights
-
-
-@wrong("02.3", "uses e**(-decay * k) where k steps back should count decay**k")
-def exponential_rate(T, decay):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        for s in range(t + 1):
-            weights[t, s] = math.exp(-decay * (t - s))
-    return weights / weights.sum(dim=-1, keepdim=True)
 
 
 @wrong("02.3", named="cut after normalising")
@@ -517,14 +427,6 @@ def oldest_counts_most(T, decay):
 
 
 # ------------------------------------------------------- a third set, opened last
-
-
-@wrong("02.1", "lays the sequences side by side with reshape, which mixes tokens of all sequences")
-def one_wide_matrix(x):
-    B, T, C = x.shape
-    ones = torch.tril(torch.ones(T, T))
-    weights = ones / ones.sum(dim=-1, keepdim=True)
-    return (weights @ x.reshape(T, B * C)).reshape(B, T, C)
 
 
 @wrong("02.1", named="divided by T")
@@ -561,14 +463,6 @@ def slice_from_a_negative_start(T, width):
     for t in range(T):
         weights[t, t - width + 1 : t + 1] = 1
     return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "cuts the text into blocks of `width` tokens, and no window reaches over a border")
-def separate_blocks(T, width):
-    place = torch.arange(T)
-    same_block = place[:, None] // width == place[None, :] // width
-    ones = torch.tril(same_block.float())
-    return ones / ones.sum(dim=-1, keepdim=True)
 
 
 @wrong("02.2", named="window on both sides")
@@ -707,14 +601,6 @@ def transposed_in_einsum(x):
     return torch.einsum("st,bsc->btc", weights, x)
 
 
-@wrong("02.1", "builds the weights for eight tokens and cuts them, so longer sequences fail")
-def cut_from_eight(x):
-    T = x.shape[1]
-    tril = torch.tril(torch.ones(8, 8, dtype=x.dtype))
-    weights = tril / tril.sum(dim=-1, keepdim=True)
-    return weights[:T, :T] @ x
-
-
 @wrong("02.2", "cuts the text into blocks of `width` tokens instead of sliding the window")
 def blocks_of_width(T, width):
     block = torch.arange(T) // width
@@ -742,16 +628,6 @@ def window_wider_than_text(T, width):
 @wrong("02.3", named="counted from the start")
 def decay_from_the_start(T, decay):
     weights = torch.tril(torch.ones(T, T)) * decay ** torch.arange(T)
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong(
-    "02.3", "takes decay as the rate of an exponential, exp(-decay * k), not as the factor per step"
-)
-def rate_instead_of_factor(T, decay):
-    steps = torch.arange(T)
-    back = (steps[:, None] - steps[None, :]).float()
-    weights = torch.tril(torch.exp(-decay * back))
     return weights / weights.sum(dim=-1, keepdim=True)
 
 

@@ -239,13 +239,6 @@ def thousand_subtracted(scores):
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "turns nan into 0 afterwards, so the highest scores get no weight")
-def nan_turned_into_zero(scores):
-    exponentials = torch.exp(scores)
-    weights = exponentials / exponentials.sum(dim=-1, keepdim=True)
-    return torch.nan_to_num(weights, nan=0.0)
-
-
 @wrong("03.3", named="not divided")
 def not_divided(scores):
     return torch.exp(scores - scores.amax(dim=-1, keepdim=True))
@@ -395,28 +388,11 @@ def softmax_of_the_flat_matrix(scores):
     return torch.softmax(masked.view(B, -1), dim=-1).view(B, T, T)
 
 
-@wrong("03.2", "sets the scores only 6 above the others, too little for many tokens")
-def six_above_the_others(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T):
-        scores[t, t - 1] = 6.0
-    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
 @wrong("03.2", named="future not masked")
 def without_the_mask(T):
     scores = torch.zeros(T, T)
     for t in range(1, T):
         scores[t, t - 1] = 20.0
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.2", "makes the scores whole numbers (int64), which cannot hold minus infinity")
-def integer_scores(T):
-    position = torch.arange(T)
-    scores = 20 * (position[None, :] == position[:, None] - 1)
-    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
     return torch.softmax(scores, dim=-1)
 
 
@@ -445,19 +421,6 @@ def divided_by_the_largest(scores):
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "subtracts nothing and uses 64-bit floats, which overflow above e**709")
-def more_bits(scores):
-    exponentials = torch.exp(scores.double())
-    return (exponentials / exponentials.sum(dim=-1, keepdim=True)).to(scores.dtype)
-
-
-@wrong("03.3", "subtracts the largest absolute value, too much for negative scores")
-def largest_absolute_value_subtracted(scores):
-    shifted = scores - scores.abs().amax(dim=-1, keepdim=True)
-    exponentials = shifted.exp()
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
 # ------------------------------------------------------- a third set, opened last
 
 
@@ -472,13 +435,6 @@ def mask_not_kept(scores):
     T = scores.shape[-1]
     scores.masked_fill(~causal_mask(T), float("-inf"))
     return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.1", "takes every 0 for the future, so it also masks scores of the past that are 0")
-def zero_means_future(scores):
-    past = torch.tril(scores)
-    masked = past.masked_fill(past == 0, float("-inf"))
-    return torch.softmax(masked, dim=-1)
 
 
 @wrong("03.1", named="mask one too far")
@@ -499,13 +455,6 @@ def seven_above(T):
     scores = torch.zeros(T, T)
     for t in range(1, T):
         scores[t, t - 1] = 7.0
-    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.2", "raises the scores of all tokens before t, so their weights are equal")
-def all_before_it(T):
-    scores = 20 * torch.tril(torch.ones(T, T), diagonal=-1)
     scores = scores.masked_fill(~causal_mask(T), float("-inf"))
     return torch.softmax(scores, dim=-1)
 
@@ -532,19 +481,6 @@ def scores_returned(T):
     return scores.masked_fill(~causal_mask(T), float("-inf"))
 
 
-@wrong("03.3", "only computes with 64-bit floats, whose exponentials overflow above 709")
-def more_digits(scores):
-    exponentials = scores.double().exp()
-    return (exponentials / exponentials.sum(dim=-1, keepdim=True)).float()
-
-
-@wrong("03.3", "subtracts the largest size without its sign, so very negative rows become 0 / 0")
-def largest_size_subtracted(scores):
-    largest = scores.abs().max(dim=-1, keepdim=True).values
-    exponentials = torch.exp(scores - largest)
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
 # ------------------------------------------------------- a fourth set, opened last
 
 
@@ -559,21 +495,6 @@ def causal_softmax_with_added_mask(scores):
 def causal_softmax_with_mask_of_batch_size(scores):
     may_attend = causal_mask(len(scores))
     return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=-1)
-
-
-@wrong("03.1", "one softmax for all scores of a sequence, so the matrix sums to 1, not each row")
-def causal_softmax_of_the_whole_matrix(scores):
-    T = scores.shape[-1]
-    masked = scores.masked_fill(~causal_mask(T), float("-inf"))
-    return F.softmax(masked.flatten(1), dim=-1).view_as(scores)
-
-
-@wrong("03.1", "divides the scores by the root of T first (scaled attention of another course)")
-def causal_softmax_of_scaled_scores(scores):
-    T = scores.size(-1)
-    scores = scores / T**0.5
-    masked = scores.masked_fill(torch.tril(torch.ones(T, T)) == 0, float("-inf"))
-    return F.softmax(masked, dim=-1)
 
 
 @wrong("03.1", named="masked after the softmax, then divided")
@@ -601,14 +522,6 @@ def one_back_without_a_mask(T):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("03.2", "the mask hides each token from itself, so row 0 is empty; its nan is replaced by 0")
-def one_back_with_nothing_for_token_zero(T):
-    strictly_before = torch.tril(torch.ones(T, T), diagonal=-1).bool()
-    scores = 20 * torch.diag(torch.ones(T), -1)[:T, :T]
-    weights = torch.softmax(scores.masked_fill(~strictly_before, float("-inf")), dim=-1)
-    return torch.nan_to_num(weights)
-
-
 @wrong("03.2", "all rows are the same Python list, so every row gets every high score")
 def one_back_with_one_shared_row(T):
     scores = [[0.0] * T] * T
@@ -632,21 +545,7 @@ def softmax_minus_the_largest_size(scores):
     return exps / exps.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "cuts off scores above 80 against overflow, so large scores become equal")
-def softmax_of_clamped_scores(scores):
-    exps = torch.exp(scores.clamp(-80, 80))
-    return exps / exps.sum(dim=-1, keepdim=True)
-
-
 # ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong(
-    "03.1", "masks every score that is 0 after tril, so a score of 0 in the past is masked as well"
-)
-def zeros_masked_too(scores):
-    lower = torch.tril(scores)
-    return torch.softmax(lower.masked_fill(lower == 0, float("-inf")), dim=-1)
 
 
 @wrong("03.1", "fills the future with a number 10 below the lowest score, so it keeps some weight")
@@ -659,14 +558,6 @@ def ten_below_the_lowest(scores):
 def minus_thousand_added(scores):
     future = torch.triu(torch.ones_like(scores), diagonal=1)
     return torch.softmax(scores - 1000 * future, dim=-1)
-
-
-@wrong("03.2", "uses a score only 8 above the others, too little for the long rows of a long text")
-def eight_above(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T):
-        scores[t, t - 1] = 8.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
 @wrong("03.2", named="row and column swapped")

@@ -506,12 +506,6 @@ def smaller_index_asks(x, W_query, W_key, i, j):
     return torch.dot(x[i] @ W_query, x[j] @ W_key)
 
 
-@wrong("04.1", "divides the dot product by the lengths of query and key (cosine similarity)")
-def cosine_of_query_and_key(x, W_query, W_key, i, j):
-    q, k = x[i] @ W_query, x[j] @ W_key
-    return F.cosine_similarity(q, k, dim=0)
-
-
 @wrong("04.2", "puts the longer axis first, which transposes only if C is larger than d")
 def longer_axis_first(layer):
     W = layer.weight
@@ -574,25 +568,11 @@ def score_by_outer_product(x, W_query, W_key, i, j):
     return torch.tensordot(x[i] @ W_query, x[j] @ W_key, dims=0)
 
 
-@wrong("04.1", "takes the cosine similarity, so the lengths of query and key no longer count")
-def score_by_cosine(x, W_query, W_key, i, j):
-    q, k = x @ W_query, x @ W_key
-    return F.cosine_similarity(q[i], k[j], dim=0)
-
-
 @wrong("04.1", named="the query is counted from 1")
 def score_with_queries_from_one(x, W_query, W_key, i, j):
     query = x[i - 1] @ W_query
     key = x[j] @ W_key
     return torch.dot(query, key)
-
-
-@wrong("04.3", "masks every score that is 0 after tril, so also scores of the past that are 0")
-def head_that_masks_all_zeros(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = torch.tril(q @ k.mT / q.shape[-1] ** 0.5)
-    scores[scores == 0] = float("-inf")
-    return torch.softmax(scores, dim=-1) @ v
 
 
 @wrong("04.3", named="divided by √ of the value's length")
@@ -640,13 +620,6 @@ def score_flat_index(x, W_query, W_key, i, j):
     return scores.flatten()[i * x.shape[1] + j]
 
 
-@wrong("04.1", "applies a causal mask: a key after the query gets minus infinity")
-def score_already_masked(x, W_query, W_key, i, j):
-    if j > i:
-        return torch.tensor(float("-inf"))
-    return torch.dot(x[i] @ W_query, x[j] @ W_key)
-
-
 @wrong("04.1", "sums query and key before multiplying, instead of multiplying channel by channel")
 def score_product_of_sums(x, W_query, W_key, i, j):
     return (x[i] @ W_query).sum() * (x[j] @ W_key).sum()
@@ -658,12 +631,6 @@ def matrix_transposed_if_needed(layer):
     if M.shape[0] != M.shape[1]:
         M = M.T
     return M
-
-
-@wrong("04.2", "transposes the layer's own weight in place, so the layer itself is changed")
-def matrix_changes_layer(layer):
-    layer.weight.data = layer.weight.data.T.contiguous()
-    return layer.weight
 
 
 @wrong("04.3", named="divided by √ of the value's length")

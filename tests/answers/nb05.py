@@ -255,14 +255,6 @@ def factor_of_the_example(scores, temperature):
     return torch.softmax(8 * scores, dim=-1)
 
 
-@wrong("05.3", "sums without keepdim, so for a batch the sums do not line up with their rows")
-def sums_without_keepdim(scores, temperature):
-    scaled = scores / temperature
-    scaled = scaled - scaled.max()
-    e = scaled.exp()
-    return e / e.sum(dim=-1)
-
-
 @wrong("05.3", "returns the logarithms of the weights (log_softmax)")
 def logarithms_of_the_weights(scores, temperature):
     return F.log_softmax(scores / temperature, dim=-1)
@@ -310,15 +302,6 @@ def mean_not_subtracted(q, k, scaled):
     return (scores**2).mean()
 
 
-@wrong("05.1", "lays the sequences end to end, so queries also meet keys of other sequences")
-def scores_across_sequences(q, k, scaled):
-    d = q.shape[-1]
-    scores = q.reshape(-1, d) @ k.reshape(-1, d).T
-    if scaled:
-        scores = scores / d**0.5
-    return torch.var(scores)
-
-
 @wrong("05.1", "divides q in place, so the caller's queries are changed by every scaled call")
 def queries_changed_in_place(q, k, scaled):
     if scaled:
@@ -351,12 +334,6 @@ def next_token_visible(q, k):
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
 
-@wrong("05.3", "raises the weights to the power 1/temperature, without dividing by the new sum")
-def power_without_a_new_sum(scores, temperature):
-    weights = torch.softmax(scores, dim=-1)
-    return weights ** (1 / temperature)
-
-
 @wrong("05.3", "puts a minus before the scores, so the smallest score gets the largest weight")
 def minus_before_the_scores(scores, temperature):
     return torch.softmax(-scores / temperature, dim=-1)
@@ -369,23 +346,6 @@ def no_exponential(scores, temperature):
 
 
 # ------------------------------------------------------- a second set, opened last
-
-
-@wrong("05.1", "takes the mean of the squares and never subtracts the mean of the scores")
-def mean_of_squares(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / math.sqrt(q.size(-1))
-    return (scores**2).mean()
-
-
-@wrong("05.1", "flattens the batch, so queries also meet the keys of other sequences")
-def across_sequences(q, k, scaled):
-    B, T, d = q.shape
-    scores = q.reshape(B * T, d) @ k.reshape(B * T, d).T
-    if scaled:
-        scores = scores / d**0.5
-    return scores.var()
 
 
 @wrong("05.1", named="the variance was divided, not the scores")
@@ -455,29 +415,12 @@ def variance_divided_afterwards(q, k, scaled):
     return variance / q.shape[-1] ** 0.5 if scaled else variance
 
 
-@wrong("05.1", "compares the queries of one sequence with the keys of the others, too")
-def keys_of_all_sequences(q, k, scaled):
-    d = q.shape[-1]
-    scores = q.reshape(-1, d) @ k.reshape(-1, d).T
-    if scaled:
-        scores = scores / math.sqrt(d)
-    return scores.var()
-
-
 @wrong("05.1", named="divided by √T")
 def root_of_the_token_count(q, k, scaled):
     scores = q @ k.mT
     if scaled:
         scores = scores / scores.shape[-1] ** 0.5
     return scores.var()
-
-
-@wrong("05.1", "averages the squared scores and does not subtract their mean first")
-def mean_of_the_squares(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / q.shape[-1] ** 0.5
-    return scores.square().mean()
 
 
 @wrong("05.2", named="scaled after the softmax")
@@ -501,12 +444,6 @@ def zero_means_masked(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.3", "raises every temperature below 0.1 to 0.1")
-def temperature_at_least_a_tenth(scores, temperature):
-    temperature = max(temperature, 0.1)  # no division by zero
-    return torch.softmax(scores / temperature, dim=-1)
-
-
 @wrong("05.3", "treats the scores as probabilities and takes their logarithm first")
 def logarithm_of_the_scores(scores, temperature):
     preds = torch.log(scores) / temperature
@@ -522,14 +459,6 @@ def softmax_with_gumbel_noise(scores, temperature):
 # ------------------------------------------------------- a fourth set, opened last
 
 
-@wrong("05.1", "takes the variance of each row and averages it, so distances between rows are lost")
-def variance_row_by_row(q, k, scaled):
-    scores = q @ k.transpose(1, 2)
-    if scaled:
-        scores = scores / q.size(-1) ** 0.5
-    return scores.var(dim=-1).mean()
-
-
 @wrong("05.1", "returns the pair (variance, mean) of var_mean instead of the variance alone")
 def variance_and_mean(q, k, scaled):
     d = q.shape[-1]
@@ -543,14 +472,6 @@ def weights_divided_by_half_of_d(q, k):
     scores = q @ k.mT / (d**1 / 2)
     scores = scores.masked_fill(~causal_mask(T), float("-inf"))
     return F.softmax(scores, dim=-1)
-
-
-@wrong("05.2", "divides by the standard deviation that these scores happen to have, not by √d")
-def weights_of_standardised_scores(q, k):
-    scores = q @ k.mT
-    scores = scores / scores.std()
-    masked = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
-    return torch.softmax(masked, dim=-1)
 
 
 @wrong("05.2", named="not scaled")
@@ -616,23 +537,6 @@ def variance_by_formula(q, k, scaled):
 def variance_fixed_to_sixteen(q, k, scaled):
     scores = q @ k.mT
     return (scores / 4).var() if scaled else scores.var()
-
-
-@wrong("05.2", "rounds the root of d down to a whole number")
-def weights_whole_root(q, k):
-    T, d = q.shape[1:]
-    scores = q @ k.mT / math.isqrt(d)
-    mask = torch.tril(torch.ones(T, T)) == 0
-    return scores.masked_fill(mask, float("-inf")).softmax(dim=-1)
-
-
-@wrong("05.2", "divides by the measured standard deviation of the scores, not by the root of d")
-def weights_standardised(q, k):
-    T = q.shape[1]
-    scores = q @ k.mT
-    scores = scores / scores.std()
-    mask = torch.tril(torch.ones(T, T)).bool()
-    return scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
 
 
 @wrong("05.2", named="not scaled")

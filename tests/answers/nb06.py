@@ -274,12 +274,6 @@ def columns_cut(fused):
     return torch.chunk(fused, 3, dim=1)
 
 
-@wrong("06.3", "takes the number of rows, 3C, for C, so the first piece is everything")
-def rows_taken_for_c(fused):
-    C = fused.shape[0]
-    return fused[:C], fused[C : 2 * C], fused[2 * C :]
-
-
 @wrong("06.3", "is fixed to C = 32")
 def fixed_to_32(fused):
     return fused[:32], fused[32:64], fused[64:96]
@@ -490,16 +484,6 @@ def result_of_cat_lost(heads, x):
     return out
 
 
-@wrong("06.1", "starts the channels of head h at h instead of h * head_size: outputs overwrite")
-def overlapping_slices(heads, x):
-    B, T, C = x.shape
-    head_size = C // len(heads)
-    out = torch.zeros(B, T, C)
-    for h, head in enumerate(heads):
-        out[:, :, h : h + head_size] = head(x)
-    return out
-
-
 # 06.2: many_heads(q, k, v, n_head)
 
 
@@ -559,15 +543,6 @@ def key_before_query(fused):
 # ------------------------------------------------------- a third set, opened last
 
 
-@wrong("06.1", "takes C / n_head for head_size, so the result always has as many channels as x")
-def room_for_the_channels_of_x(heads, x):
-    out = torch.zeros(x.shape)
-    head_size = x.shape[-1] // len(heads)
-    for h, head in enumerate(heads):
-        out[:, :, h * head_size : (h + 1) * head_size] = head(x)
-    return out
-
-
 @wrong("06.1", named="stacked, then reshaped")
 def reshaped_with_heads_in_front(heads, x):
     B, T, _ = x.shape
@@ -599,17 +574,6 @@ def softmax_axis_of_three_axes(q, k, v, n_head):
 def three_transposed_weights(fused):
     C = fused.shape[1]
     return fused[:C].T, fused[C : 2 * C].T, fused[2 * C :].T
-
-
-@wrong("06.3", "counts the end of a slice as part of it, so each weight lacks its last row")
-def slices_with_inclusive_ends(fused):
-    C = fused.shape[-1]
-    return fused[0 : C - 1], fused[C : 2 * C - 1], fused[2 * C : 3 * C - 1]
-
-
-@wrong("06.3", "cuts at rows 32 and 64, whatever C is")
-def cut_at_fixed_rows(fused):
-    return fused[:32], fused[32:64], fused[64:]
 
 
 # ------------------------------------------------------- a fourth set, opened last
@@ -655,18 +619,6 @@ def many_heads_merged_over_the_batch(q, k, v, n_head):
     return torch.cat([head_out for head_out in out], dim=-1)
 
 
-@wrong("06.2", "averages the weights over the heads, so all heads attend alike")
-def many_heads_with_average_weights(q, k, v, n_head):
-    B, T, C = q.shape
-    d = C // n_head
-    q = q.view(B, T, n_head, d).transpose(1, 2)
-    k = k.view(B, T, n_head, d).transpose(1, 2)
-    v = v.view(B, T, n_head, d).transpose(1, 2)
-    scores = (q @ k.mT / d**0.5).masked_fill(~causal_mask(T), float("-inf"))
-    weights = torch.softmax(scores, dim=-1).mean(dim=1, keepdim=True)
-    return (weights @ v).transpose(1, 2).reshape(B, T, C)
-
-
 @wrong("06.2", "calls a new nn.MultiheadAttention, whose own random layers change q, k and v again")
 def many_heads_by_a_new_layer(q, k, v, n_head):
     layer = nn.MultiheadAttention(q.shape[-1], n_head, bias=False, batch_first=True)
@@ -702,11 +654,6 @@ def cut_every_third_row(fused):
     return query, key, value
 
 
-@wrong("06.3", "cuts by the notebook's own C of 32 instead of the size of the weight it gets")
-def cut_by_the_notebooks_c(fused):
-    return fused[:C], fused[C : 2 * C], fused[2 * C :]
-
-
 # ------------------------------------------------------- a fifth set, opened last
 
 
@@ -719,17 +666,6 @@ def heads_stacked_before_tokens(heads, x):
 @wrong("06.1", "takes exactly the first four heads, however many there are")
 def heads_first_four(heads, x):
     return torch.cat([head(x) for head in heads[:4]], dim=2)
-
-
-@wrong("06.1", "makes room for C channels, although the heads may give more or fewer together")
-def heads_into_a_copy_of_x(heads, x):
-    out = torch.zeros_like(x)
-    start = 0
-    for head in heads:
-        piece = head(x)
-        out[:, :, start : start + piece.shape[-1]] = piece
-        start += piece.shape[-1]
-    return out
 
 
 @wrong("06.2", named="n_head and head_size swapped")

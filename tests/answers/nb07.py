@@ -67,13 +67,6 @@ def tokens_as_columns(x, W_1, b_1, W_2, b_2):
     return (W_2 @ hidden + b_2[:, None]).T
 
 
-@wrong("07.1", "joins batch and tokens to one axis and does not separate them again")
-def flattened_for_good(x, W_1, b_1, W_2, b_2):
-    flat = x.reshape(-1, x.shape[-1])
-    hidden = torch.clamp(flat @ W_1.T + b_1, min=0)
-    return hidden @ W_2.T + b_2
-
-
 @wrong("07.1", "applies softmax to the widened channels instead of ReLU")
 def softmax_for_relu(x, W_1, b_1, W_2, b_2):
     hidden = torch.softmax(x @ W_1.T + b_1, dim=-1)
@@ -155,13 +148,6 @@ def no_keepdim(x, eps=1e-5):
 def mean_subtracted_in_place(x, eps=1e-5):
     x -= x.mean(dim=-1, keepdim=True)
     return x / torch.sqrt((x**2).mean(dim=-1, keepdim=True) + eps)
-
-
-@wrong("07.2", "writes 0.00001 into the formula and ignores the argument eps")
-def eps_is_ignored(x, eps=1e-5):
-    mean = x.mean(dim=-1, keepdim=True)
-    var = x.var(dim=-1, keepdim=True, unbiased=False)
-    return (x - mean) / torch.sqrt(var + 0.00001)
 
 
 @wrong("07.2", "makes each token's length 1, so its variance is 1/C and not 1")
@@ -448,13 +434,6 @@ def along_axis_1(x, eps=1e-5):
     return (x - xmean) / torch.sqrt(xvar + eps)
 
 
-@wrong("07.2", "computes the variance without subtracting the mean first: the mean of the squares")
-def squares_not_centred(x, eps=1e-5):
-    mean = x.mean(dim=-1, keepdim=True)
-    var = (x**2).mean(dim=-1, keepdim=True)
-    return (x - mean) / torch.sqrt(var + eps)
-
-
 @wrong("07.2", named="standard deviation plus ε")
 def std_plus_eps(x, eps=1e-5):
     mean = x.mean(-1, keepdim=True)
@@ -487,13 +466,6 @@ def first_norm_twice(x, attention, feed_forward, norm_1, norm_2):
     return h + feed_forward(norm_1(h))
 
 
-@wrong("07.3", "takes [0] of the attention's output, as if it were a pair: that is sequence 0 only")
-def attention_of_sequence_0(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))[0]
-    x = x + feed_forward(norm_2(x))
-    return x
-
-
 # ------------------------------------------------------- a third set, opened last
 
 
@@ -501,13 +473,6 @@ def attention_of_sequence_0(x, attention, feed_forward, norm_1, norm_2):
 def back_through_the_first_matrix(x, W_1, b_1, W_2, b_2):
     hidden = torch.relu(x @ W_1.T + b_1)
     return hidden @ W_1 + b_2
-
-
-@wrong("07.1", "applies dropout to the output, so it is random")
-def dropout_at_the_end(x, W_1, b_1, W_2, b_2):
-    x = F.relu(F.linear(x, W_1, b_1))
-    x = F.linear(x, W_2, b_2)
-    return F.dropout(x, 0.1)
 
 
 @wrong("07.2", "does not pass eps on, so it is always 0.00001")
@@ -523,23 +488,10 @@ def root_mean_square_only(x, eps=1e-5):
 # ------------------------------------------------------- a fourth set, opened last
 
 
-@wrong("07.1", "uses relu6, which also cuts off everything above 6")
-def feed_forward_with_relu6(x, W_1, b_1, W_2, b_2):
-    hidden = F.relu6(F.linear(x, W_1, b_1))
-    return F.linear(hidden, W_2, b_2)
-
-
 @wrong("07.1", named="W_1 and W_2 exchanged")
 def feed_forward_with_exchanged_matrices(x, W_1, b_1, W_2, b_2):
     hidden = torch.relu(x @ W_2 + b_1)
     return hidden @ W_1 + b_2
-
-
-@wrong("07.1", "keeps a dropout from a GPT that it copied, and F.dropout drops at every call")
-def feed_forward_with_dropout(x, W_1, b_1, W_2, b_2):
-    x = F.relu(F.linear(x, W_1, b_1))
-    x = F.linear(x, W_2, b_2)
-    return F.dropout(x, 0.2)
 
 
 @wrong("07.2", named="ε outside the square root")
@@ -561,11 +513,6 @@ def layer_norm_without_brackets(x, eps=1e-5):
     mean = x.mean(dim=-1, keepdim=True)
     var = x.var(dim=-1, keepdim=True, unbiased=False)
     return x - mean / (var + eps).sqrt()
-
-
-@wrong("07.2", "leaves eps at PyTorch's default, whatever the caller passes")
-def layer_norm_that_ignores_eps(x, eps=1e-5):
-    return F.layer_norm(x, x.shape[-1:])
 
 
 @wrong("07.3", named="one norm for both")
@@ -607,12 +554,6 @@ def norm_eps_as_limit(x, eps=1e-5):
 @wrong("07.2", named="over the whole sequence")
 def norm_whole_sequence(x, eps=1e-5):
     return F.layer_norm(x, x.shape[-2:], eps=eps)
-
-
-@wrong("07.2", "centres the caller's tensor in place, so x changes")
-def norm_in_place(x, eps=1e-5):
-    x -= x.mean(dim=-1, keepdim=True)
-    return x / torch.sqrt(x.pow(2).mean(dim=-1, keepdim=True) + eps)
 
 
 @wrong("07.3", named="norms swapped")
