@@ -39,7 +39,7 @@ from helpers.lesson.observations.trial import Trial
 from helpers.same import RTOL, close, same_conditions
 
 SECONDS = 2  # that a check may take: it tries fewer inputs with an answer that is slow
-FEW = 48  # tokens, and whatever else an axis counts, for such an answer
+FEW = 24  # tokens, and whatever else an axis counts, for such an answer
 MOST_NOTES = 2  # about a right answer
 
 

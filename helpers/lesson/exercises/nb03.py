@@ -114,6 +114,9 @@ def _all_but_one_back(T):
     return torch.softmax(_masked(scores), dim=-1)
 
 
+_MORE_MASKS = ("triu_indices", "masked_fill_", "masked input")
+
+
 LOOK_ONE_BACK = Exercise(
     "03.2",
     look_one_back,
@@ -121,7 +124,7 @@ LOOK_ONE_BACK = Exercise(
     axes={"return": "T T"},
     needs=(
         ("softmax", ("softmax", "exp", "exp_", "exp2", "logsumexp", "pow", "__rpow__")),
-        ("mask", ("masked_fill", "where", "tril", "triu", "masked_fill_", "masked input")),
+        ("mask", ("masked_fill", "where", "tril", "triu", *_MORE_MASKS)),
     ),
     intermediates=(
         ("the weights of the plain causal mean", lambda T: _plain_average(torch.zeros(T, T))),
