@@ -63,7 +63,7 @@ def check(*asked, interrupt=None):
         time.sleep(0.02)
     if interrupt:
         running.send_signal(interrupt)
-    said, _ = running.communicate(timeout=120)
+    said, _ = running.communicate(timeout=600)
     assert os.listdir("build") == ["upgrade.log"]
     return running.returncode, said, said.splitlines()[-1]
 
