@@ -1,8 +1,8 @@
 """Print how many lines each notebook takes, and all that they share: at the end of `make lint`.
 
 A file belongs to a notebook that has its number in its name, as ``exercises/nb03.py`` and
-``03.md``; an explorer, with its tests, to the first notebook that shows it. Nothing fails: more
-lines than the budget need a reason in words.
+``03.md``; an explorer, with its tests, to the first notebook that shows it. Nothing fails: what
+takes more lines than the budget has a star, and needs a reason in the commit that brings it.
 """
 
 import re
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tools import notebooks
 
-# Lines of Python and of prose in helpers, and of tests, for one notebook.
-BUDGET = {"Python": 600, "prose": 320, "tests": 1250}
+# Lines of Python and of Markdown pages in helpers, and of tests, for one notebook.
+BUDGET = {"Python": 600, "pages": 320, "tests": 1250}
 ENGINE = "engine"
 
 
@@ -26,7 +26,7 @@ def lines(root: Path) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {number: Counter() for number in sorted(shown_by.values())}
     for folder, suffix, kind in (
         ("helpers", ".py", "Python"),
-        ("helpers", ".md", "prose"),
+        ("helpers", ".md", "pages"),
         ("tests", ".py", "tests"),
     ):
         for path in (root / folder).rglob(f"*{suffix}"):
@@ -42,7 +42,7 @@ def lines(root: Path) -> dict[str, Counter[str]]:
 def main() -> None:
     """Print the table, with a star where a notebook takes more than its budget."""
     told = ", ".join(f"{most} of {kind}" for kind, most in BUDGET.items())
-    print(f"Lines of each notebook (its budget: {told}) and of what all share:")
+    print(f"Lines of helpers and tests that a notebook takes (*: more than {told}), and all share:")
     print(f"{'':8}" + "".join(f"{kind:>9}" for kind in BUDGET))
     for owner, counts in sorted(lines(notebooks.ROOT).items()):
         cells = (

@@ -6,6 +6,7 @@ that nothing of a call is left behind.
 
 import copy
 import dis
+import math
 import sys
 import sysconfig
 import time
@@ -238,7 +239,7 @@ def steps(function: Callable, arguments: tuple) -> int:
 
 
 def numpy_calls(function: Callable) -> set[str]:
-    """The names in a function that computes with NumPy, which PyTorch does not see; @ is matmul."""
+    """The names in a function that computes with NumPy or math, unseen by PyTorch; @ is matmul."""
     code, names, products = getattr(function, "__code__", None), set(), 0
     codes = [code] if code else []
     while codes:
@@ -246,8 +247,9 @@ def numpy_calls(function: Callable) -> set[str]:
         names |= {*code.co_names}
         products += any(step.argrepr == "@" for step in dis.get_instructions(code))
         codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-    known = {name for name in names if getattr(function, "__globals__", {}).get(name) is np}
-    return names | ({"matmul"} if products else set()) if known or "numpy" in names else set()
+    known = {name for name in names if getattr(function, "__globals__", {}).get(name) in (np, math)}
+    named = known or names & {"numpy", "math"}
+    return names | ({"matmul"} if products else set()) if named else set()
 
 
 def own_calls(function: Callable, arguments: tuple) -> list[str]:

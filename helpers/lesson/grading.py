@@ -9,6 +9,7 @@ is recognised by what it does, however it is written.
 import inspect
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -36,7 +37,7 @@ from helpers.lesson.calls import (
 from helpers.lesson.contracts import ContractInput, Kind, contract_inputs, fits, why_fragile
 from helpers.lesson.observations import observe
 from helpers.lesson.observations.trial import Trial
-from helpers.same import RTOL, close, same_conditions
+from helpers.same import ATOL, RTOL, close, same_conditions
 
 SECONDS = 2  # that a check may take: it tries fewer inputs with an answer that is slow
 FEW = 24  # tokens, and whatever else an axis counts, for such an answer
@@ -120,7 +121,7 @@ class Exercise:
     # says whether it holds. Told to a learner whose answer is wrong.
     properties: tuple[tuple[str, Callable], ...] = ()
     # How far a number may lie from the reference's, plus one part in 100 000 of it.
-    atol: float = 1e-5
+    atol: float = ATOL
     # The answer is several tensors of one shape, as a tuple, a list or one by one from a generator;
     # they are judged stacked.
     several: bool = False
@@ -168,7 +169,9 @@ class Exercise:
             verdict = self._smaller.check(candidate)
             if verdict.status != "passed":
                 return verdict
-            return replace(verdict, notes=tuple({*verdict.notes, messages.fewer_inputs()}))
+            return replace(
+                verdict, notes=tuple(dict.fromkeys([*verdict.notes, messages.fewer_inputs()]))
+            )
         outcomes = self.run(candidate)
         if any(_is_stub(outcome.error) for outcome in outcomes):
             return Verdict("not attempted", None, messages.not_attempted(candidate))
@@ -346,7 +349,8 @@ class Exercise:
         names = self._argument_names()
         notes: dict[str, str] = {}
         begin, slow = time.perf_counter(), False
-        with same_conditions():
+        with same_conditions(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of inputs that the learner never sees
             for wanted in sorted(self.contract, key=lambda one: one.kind is Kind.SIZE):  # slow
                 left = SECONDS - (time.perf_counter() - begin)
                 try:

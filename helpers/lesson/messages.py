@@ -235,7 +235,7 @@ def fragile(told: str, reason: str, error: Exception | None, value: Any, expecte
     """Say for which input that the task does not name a right answer fails, and why."""
     expected, head = torch.as_tensor(expected), f"One more thing: with {told}"
     if error is not None:
-        text = _shorten(" ".join(str(error).split()), 120)
+        text = _shorten(" ".join(str(error).split()).rstrip("."), 120)
         what = f"{head}, your function raises {type(error).__name__}{': ' + text if text else ''}"
         return f"{what}, because {REASONS[reason]}." if reason == "float64" else f"{what}."
     if (value := torch.as_tensor(value)).shape != expected.shape:
@@ -260,8 +260,8 @@ def backward_in_place() -> str:
 def fewer_inputs() -> str:
     """Say that a slow answer was tried on smaller inputs."""
     return (
-        "One more thing: your function takes long, so only smaller inputs were tried. A matrix "
-        "product in the place of a loop in Python takes less."
+        "One more thing: your function takes long, so only smaller inputs were tried. Operations "
+        "on whole tensors in the place of loops in Python take less."
     )
 
 
@@ -292,7 +292,17 @@ def loops(noun: str, letter: str, counts: Sequence[tuple[int, int]], called: Seq
     )
 
 
-CUTS = (".detach(", ".data", "no_grad", ".item(", ".tolist(", ".numpy(", "torch.tensor(")
+CUTS = (
+    "math.",
+    "load_state_dict",
+    ".detach(",
+    ".data",
+    "no_grad",
+    ".item(",
+    ".tolist(",
+    ".numpy(",
+    "torch.tensor(",
+)
 
 
 def raised_with_gradients(error: Exception, candidate: Callable) -> str:

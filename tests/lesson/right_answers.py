@@ -539,7 +539,7 @@ def head_bare_exp(x, W_query, W_key, W_value):
     return (e / e.sum(dim=-1, keepdim=True)) @ v
 
 
-@right("05.1", "so only smaller inputs were tried. A matrix product in the place of a loop")
+@right("05.1", "so only smaller inputs were tried. Operations on whole tensors")
 def by_pairs(q, k, scaled):
     B, T, d = q.shape
     scores = []

@@ -170,7 +170,7 @@ FACTS = [
     (HEAD, weights_of, "Your result is the weights, before the values."),
     (MATRIX, lambda a: a.reshape(a.mT.shape), "holds the numbers of `a` in their old reading ord"),
     (MATRIX, lambda a: a.mT, "Your result is `a` with its last two axes swapped."),
-    (HEAD, lambda *z: 3 * weights_of(*z), "Your result is 3 times the weights."),
+    (HEAD, lambda *z: 3 * weights_of(*z), "Your result is 3 times the weights, before"),
     # how every number relates to the right one
     (SOFT, lambda s, t: soften(s, t) * s.shape[1], "Every number is T times what it should be."),
     (SOFT, lambda s, t: soften(s, t) / t, "Every number is 1/temperature times what it"),

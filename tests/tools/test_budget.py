@@ -21,18 +21,18 @@ def test_lines_are_counted_for_the_notebook_that_they_belong_to(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert budget.lines(tmp_path) == {
-        "03": {"Python": 5, "prose": 1, "tests": 2},
+        "03": {"Python": 5, "pages": 1, "tests": 2},
         "04": {"tests": 1},
-        "engine": {"Python": 5, "prose": 3},
+        "engine": {"Python": 5, "pages": 3},
     }
 
 
 def test_more_than_the_budget_has_a_star(monkeypatch, capsys):
-    counted = {"03": {"Python": 601, "prose": 320, "tests": 9}, "engine": dict.fromkeys("x", 1)}
+    counted = {"03": {"Python": 601, "pages": 320, "tests": 9}, "engine": dict.fromkeys("x", 1)}
     counted = {owner: budget.Counter(kinds) for owner, kinds in counted.items()}
     monkeypatch.setattr(budget, "lines", lambda root: counted)
     budget.main()
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
     assert rows == [
-        ["Python", "prose", "tests"], ["03", "601*", "320", "9"], ["engine", "0", "0", "0"]
+        ["Python", "pages", "tests"], ["03", "601*", "320", "9"], ["engine", "0", "0", "0"]
     ]  # fmt: skip

@@ -26,6 +26,7 @@ def project(tmp_path, monkeypatch):
     for name in ("conftest.py", "tools/notebooks.py", "tools/check_upgrade.py"):
         Path(name).parent.mkdir(exist_ok=True)
         shutil.copy(notebooks.ROOT / name, name)
+    Path("tools/__init__.py").touch()  # or a package of this name on PYTHONPATH stands before it
     NOTEBOOK.parent.mkdir()
     Path("requirements.txt").write_text(f"{PINS['syrupy']}  # tests\n{PINS['nbval']}\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)

@@ -114,7 +114,12 @@ def _all_but_one_back(T):
     return torch.softmax(_masked(scores), dim=-1)
 
 
-_MORE_MASKS = ("triu_indices", "masked_fill_", "masked input")
+_MORE_MASKS = ("triu_indices", "masked_fill_", "masked input", "inf", "full")
+
+
+def _before_softmax(T, n):
+    rows = torch.arange(T)
+    return torch.zeros(T, T).index_put((rows, (rows - 1).clamp(min=0)), torch.tensor(float(n)))
 
 
 LOOK_ONE_BACK = Exercise(
@@ -130,6 +135,14 @@ LOOK_ONE_BACK = Exercise(
         ("the weights of the plain causal mean", lambda T: _plain_average(torch.zeros(T, T))),
         ("the weights of a plain mean over all tokens", lambda T: torch.full((T, T), 1 / T)),
         ("a causal mean that leaves out the token one back", _all_but_one_back),
+        *(
+            (f"the {what} softmax ({n} one back)", lambda T, n=n, f=f: f(_before_softmax(T, n)))
+            for what, f in (
+                ("scores, before mask and", torch.clone),
+                ("masked scores, before the", _masked),
+            )
+            for n in (1, 10, 20, 30, 50, 100, 1000)
+        ),
     ),
     accepted=(_look_one_back_by_diag,),
     atol=0.01,

@@ -54,10 +54,8 @@ def what_it_depends_on(trial: Trial) -> Iterator[Observation]:
     if value is None:
         return
     if not _equal(trial.run(trial.candidate, trial.inputs[trial.shown], seed=1), value):
-        yield Observation(
-            Rank.NOT_REPEATABLE,
-            "Your result is another one each time: it depends on random numbers.",
-        )
+        text = "Your result is another one each time: it depends on random numbers."
+        yield Observation(Rank.NOT_REPEATABLE, text)
         return
     if not value.isfinite().any():
         return
@@ -397,9 +395,8 @@ def how_it_follows(trial: Trial) -> Iterator[Observation]:
                     Rank.SOME_INPUTS, text + (f"{right}." if kinds[1] else "does not.")
                 )
             else:
-                yield Observation(
-                    Rank.NOT_FINITE, f"When {told}, the right result {right}; yours does not."
-                )
+                text = f"When {told}, the right result {right}; yours does not."
+                yield Observation(Rank.NOT_FINITE, text)
         yield from _rounding(trial, name, argument, value, wanted)
 
 

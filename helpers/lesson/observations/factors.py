@@ -36,8 +36,10 @@ def every_number(trial: Trial) -> Iterator[Observation]:
     if text := _offset(trial):
         yield Observation(Rank.ONE_RULE, text)
     single = all(e.numel() == 1 for _, e in trial.pairs)
+    shares = all((e >= 0).all() and e.max() <= 1 for _, e in trial.pairs)
     for name, change in UNARY:
-        if single and "whole" in name:  # by chance, or for another reason
+        if (single and "whole" in name) or (shares and change in (torch.floor, torch.trunc)):
+            # by chance, or for another reason
             continue
         if all(trial.same(v, change(e)) for v, e in trial.pairs):
             yield Observation(Rank.ONE_RULE, f"Your numbers are {name}.")
@@ -201,9 +203,8 @@ def _argument_added(trial: Trial) -> Iterator[Observation]:
                 for a, (_, e) in zip(arguments, trial.pairs, strict=True)
             ]
             if trial.is_everywhere(sums):
-                yield Observation(
-                    Rank.PARTS_MOVED, f"Your result is the right one {word} `{name}`."
-                )
+                text = f"Your result is the right one {word} `{name}`."
+                yield Observation(Rank.PARTS_MOVED, text)
     for name, compute in trial.intermediates:
         for sign, word in ((1, "plus"), (-1, "minus")):
             if all(

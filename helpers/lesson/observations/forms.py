@@ -48,9 +48,8 @@ def _another_type(trial: Trial) -> Iterator[Observation]:
     elif all(trial.right) and all(isinstance(v, Tensor) for v in values):
         got, wanted = values[0].dtype, torch.as_tensor(trial.expected[0].value).dtype
         if got != wanted and values[0].is_floating_point():
-            yield Observation(
-                Rank.OTHER_FORM, f"The numbers are right, but they are {got}, not {wanted}."
-            )
+            text = f"The numbers are right, but they are {got}, not {wanted}."
+            yield Observation(Rank.OTHER_FORM, text)
     for i, name in enumerate(trial.names[: len(trial.inputs[0])]):
         given = [case[i] for case in trial.inputs]
         if all(map(_same_module, values, given)):
@@ -114,9 +113,8 @@ def _inside(trial: Trial) -> Iterator[Observation]:
             return
         turned = [p.mT if p is not None and p.dim() > 1 else None for p in parts]
         if all(map(trial.same, turned, trial.wanted)):
-            yield Observation(
-                Rank.OTHER_FORM, f"Item {i} of your {kind} is the right result transposed."
-            )
+            text = f"Item {i} of your {kind} is the right result transposed."
+            yield Observation(Rank.OTHER_FORM, text)
             return
     for make, dim in [(m, d) for m in (torch.cat, torch.stack) for d in (-1, 0, 1, 2)]:
         if _all_make(trial, values, lambda parts, make=make, dim=dim: make(parts, dim=dim)):

@@ -4,7 +4,11 @@ from enum import IntEnum, auto
 
 
 class Rank(IntEnum):
-    """What kind of fact it is; the first explains most. Each with a sentence of its kind."""
+    """What kind of fact it is; the first explains most. Each with a sentence of its kind.
+
+    Of two of one rank the one is told whose experiment stands first in `KINDS`. CERTAIN, COMPLETE
+    and STRONG are limits: a rank that moves across one also changes what else is told.
+    """
 
     NOT_REPEATABLE = auto()  # "Your result is another one each time: …"
     STEP = auto()  # "Your result is `x` itself, unchanged."

@@ -45,15 +45,10 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
     good, bad = (plain or [right.index(True)])[0], right.index(False)
     does = "Your function works" if trial.got[bad].error else "Your result is right"
     verb = "raises" if trial.got[bad].error else "is wrong"
-    if told := _numbers_that_differ(trial):
-        yield Observation(Rank.SOME_INPUTS, f"{does} {told[0]}, and {verb} {told[1]}.")
-        return
     axes = [_numbers_of_axes(trial.inputs[i]) for i in (good, bad)]
     if axes[0] != axes[1]:
-        yield Observation(
-            Rank.SOME_INPUTS,
-            f"{does} for an input with {axes[0]} axes, and {verb} for one with {axes[1]}.",
-        )
+        text = f"{does} for an input with {axes[0]} axes, and {verb} for one with {axes[1]}."
+        yield Observation(Rank.SOME_INPUTS, text)
         return
     sizes = [_largest(trial.inputs[i]) for i in (good, bad)]
     if sizes[1] > 10 * sizes[0]:
@@ -68,14 +63,12 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
         return
     single = [k for k, n in trial.sizes[good].items() if n == 1 != trial.sizes[bad].get(k)]
     if single:
-        yield Observation(
-            Rank.CORNER, f"{does} where {single[0]} = 1, and {verb} where it is more."
-        )
+        text = f"{does} where {single[0]} = 1, and {verb} where it is more."
+        yield Observation(Rank.CORNER, text)
         return
     if told := _scale_where_it_fails(trial, good):
-        yield Observation(
-            Rank.SOME_INPUTS, f"{does} for the numbers of the {ORDINALS[good]} input, {told}."
-        )
+        text = f"{does} for the numbers of the {ORDINALS[good]} input, {told}."
+        yield Observation(Rank.SOME_INPUTS, text)
         return
     own = {k: n for k, n in trial.sizes[good].items() if trial.sizes[bad].get(k) != n}
     text = f"{does} for the {ORDINALS[good]} input, and {verb} for the {ORDINALS[bad]}"
@@ -134,20 +127,7 @@ def right_for_positive_numbers(trial: Trial) -> Iterator[Observation]:
     right = trial.reference_on(("positive", trial.shown), arguments)
     if trial.same(trial.run(trial.candidate, arguments), right):
         text = f"Once all numbers of `{name}` are above 0, your result is right"
-        yield Observation(Rank.CAUSE, f"{text}: negative ones make it nan.")
-
-
-def _numbers_that_differ(trial: Trial) -> tuple[str, str] | None:
-    """A switch among the arguments that has one value where the answer is right."""
-    for i, name in enumerate(trial.names[: len(trial.inputs[0])]):
-        values = [case[i] for case in trial.inputs]
-        if not all(isinstance(v, bool) for v in values):
-            continue
-        good = {v for v, right in zip(values, trial.right, strict=True) if right}
-        bad = {v for v, right in zip(values, trial.right, strict=True) if not right}
-        if len(good) == 1 and not good & bad:
-            return f"for `{name}={good.pop()}`", f"for `{name}={bad.pop()}`"
-    return None
+        yield Observation(Rank.CAUSE, f"{text}: nan comes of negative ones.")
 
 
 def _numbers_of_axes(arguments: tuple) -> int:
@@ -190,13 +170,11 @@ def _kinds_of_numbers(trial: Trial) -> Iterator[Observation]:
     if not values.any() and wanted.any():
         yield Observation(Rank.ONE_RULE, "Your result is 0 everywhere.")
     elif ((values == 0) | (values == 1)).all() and has_fractions:
-        yield Observation(
-            Rank.ALL_ROWS, "Your result holds only zeros and ones; the right one has fractions."
-        )
+        text = "Your result holds only zeros and ones; the right one has fractions."
+        yield Observation(Rank.ALL_ROWS, text)
     elif (values == values.round()).all() and has_fractions:
-        yield Observation(
-            Rank.ALL_ROWS, "Your result holds only whole numbers; the right one has fractions."
-        )
+        text = "Your result holds only whole numbers; the right one has fractions."
+        yield Observation(Rank.ALL_ROWS, text)
     elif (values >= 0).all() and (wanted < 0).any():
         yield Observation(Rank.WEIGHTED_SUM, "No number of your result is below 0; some should be.")
 
@@ -223,9 +201,8 @@ def _not_finite(value: Tensor, expected: Tensor, trial: Trial) -> Iterator[Obser
             many = len(places) > 1
             which = f"{plural(word) if many else word} {listed(places)}".capitalize()
             rest = "are" if many else "is"
-            yield Observation(
-                Rank.NOT_FINITE, f"{which} of your result {rest} {kind}, and nothing else is."
-            )
+            text = f"{which} of your result {rest} {kind}, and nothing else is."
+            yield Observation(Rank.NOT_FINITE, text)
             return
 
 
@@ -324,6 +301,8 @@ def which_sums_hold(trial: Trial) -> Iterator[Observation]:
         sums = value.sum(-1).flatten()
         bad = int((~trial.close(sums, torch.ones_like(sums))).double().argmax())
         which = f"Row {bad % value.shape[-2]}" if dim > 1 else "Your result"
+        if dim == 3 and bad >= value.shape[-2]:
+            which += f" of {place_word(trial, 0, dim)} {bad // value.shape[-2]}"
         if sums.max() - sums.min() < 1e-4 and len(sums) > 1:
             which = "Each row"
         yield Observation(Rank.ROW_SUM, f"{which} sums to {written(sums[bad].item())}, not 1.")

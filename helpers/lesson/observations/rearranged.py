@@ -143,30 +143,26 @@ def _reduced(trial: Trial) -> Iterator[Observation]:
         if any(e.shape[axis] == 0 for e in trial.wanted):
             continue
         parts = [reduce(e, axis) for e in trial.wanted]
-        if "{0}" in name and all(trial.same(z, z.flatten()[:1].expand_as(z)) for z in parts):
+        if "{0}" in name and all(trial.close(z, z.flatten()[:1]).all() for z in parts):
             continue  # a mean or sum of weights that is 1 / T, whatever they are
         if trial.is_everywhere(parts):
-            yield Observation(
-                Rank.OTHER_FORM, f"Your result is {name.format(place_word(trial, axis, dim))}."
-            )
+            text = f"Your result is {name.format(place_word(trial, axis, dim))}."
+            yield Observation(Rank.OTHER_FORM, text)
             return
     if all(v.dim() == dim + 1 for v in trial.values):
         for axis in range(dim + 1):
             firsts = [v.select(axis, 0) for v in trial.values if v.shape[axis]]
             if len(firsts) == len(trial.values) and all(map(trial.same, firsts, trial.wanted)):
                 which = "the only place" if trial.values[0].shape[axis] == 1 else "place 0"
-                yield Observation(
-                    Rank.OTHER_FORM, f"The right result stands at {which} along your axis {axis}."
-                )
+                text = f"The right result stands at {which} along your axis {axis}."
+                yield Observation(Rank.OTHER_FORM, text)
                 return
     if all(
         v.numel() == e.numel() > 1 and trial.same(v.flatten(), e.flatten())
         for v, e in zip(trial.values, trial.wanted, strict=True)
     ):
-        yield Observation(
-            Rank.OTHER_FORM,
-            "The numbers and their reading order are right; only the shape is another.",
-        )
+        text = "The numbers and their reading order are right; only the shape is another."
+        yield Observation(Rank.OTHER_FORM, text)
         return
     if all(v.dim() == dim for v in trial.values):
         for axis in range(dim):
@@ -207,6 +203,5 @@ def same_numbers(trial: Trial) -> Iterator[Observation]:
         and trial.same(v.flatten().sort().values, e.flatten().sort().values)
         for v, e in zip(trial.values, trial.wanted, strict=True)
     ):
-        yield Observation(
-            Rank.PLACE_IGNORED, "Your result holds exactly the right numbers, but in other places."
-        )
+        text = "Your result holds exactly the right numbers, but in other places."
+        yield Observation(Rank.PLACE_IGNORED, text)

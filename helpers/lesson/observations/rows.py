@@ -74,7 +74,11 @@ def each_row(trial: Trial) -> Iterator[Observation]:
         if any(wrong):
             told = ", ".join(f"{n:.3g}" for n in wrong[:3]) + (", …" if len(wrong) > 3 else ".")
             rows = "another one for each row" if len(wrong) > 1 else "in one row"
-            text = f"Within each row all numbers are off by {what}, {rows}: {told}"
+            if len(wrong) == len(measured):
+                text = f"Within each row all numbers are off by {what}, {rows}: {told}"
+            else:
+                text = f"In {len(wrong)} of {len(measured)} rows, all numbers are off by {what}, "
+                text += f"{rows}: {told} The other rows are right."
             yield Observation(Rank.WEIGHTED_SUM, text)
             return
 

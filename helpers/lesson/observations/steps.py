@@ -27,9 +27,8 @@ def what_it_is(trial: Trial) -> Iterator[Observation]:
             if trial.is_everywhere(given):
                 yield Observation(Rank.STEP, f"Your result is `{name}` itself, unchanged.")
             elif trial.is_everywhere([a.mT if a.dim() > 1 else None for a in given]):
-                yield Observation(
-                    Rank.OTHER_FORM, f"Your result is `{name}` with its last two axes swapped."
-                )
+                text = f"Your result is `{name}` with its last two axes swapped."
+                yield Observation(Rank.OTHER_FORM, text)
             elif not trial.several and _same_reading_order(trial, given):
                 yield Observation(
                     Rank.OTHER_FORM,
@@ -86,8 +85,8 @@ def step_with_factors(trial: Trial) -> Iterator[Observation]:
 
 
 def _plain(name: str) -> str:
-    """The name of a step without what it still lacks: "the scores, not yet divided"."""
-    return re.split("[,:]", name)[0]
+    """The name of a step without what it still lacks: "the running sums, not yet divided"."""
+    return re.sub(r",[^,]*not yet.*", "", name)
 
 
 def _factors_in_all(trial: Trial, pairs: list[Pair], axis: int) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson.calls import Outcome, call_again, is_number
 from helpers.lesson.observations.order import Rank
-from helpers.same import RTOL, close, seed_all
+from helpers.same import ATOL, RTOL, close, seed_all
 
 Pair = tuple[Tensor, Tensor]
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -42,7 +42,7 @@ class Trial:
     # Pairs of a name and a function of the arguments.
     intermediates: Sequence[tuple[str, Callable]] = ()
     several: bool = False  # as in the exercise
-    atol: float = 1e-5
+    atol: float = ATOL
     # Where experiments with the reference alone keep what came out; shared between trials.
     remembered: dict = field(default_factory=dict)
 
