@@ -15,6 +15,7 @@ In a change ``⏎`` stands for a line break, and nothing after the arrow takes t
 """
 
 import ast
+import difflib
 import functools
 import linecache
 from collections.abc import Callable, Iterable
@@ -76,7 +77,7 @@ def read(path: Path) -> list[Section]:
     """
     sections: list[Section] = []
     blocks: list[tuple[str, str, list[str]]] = []  # of the last section: name, where, lines
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
         where = f"{path.name}, line {number}"
         if not line.strip() or line.startswith("> "):
             continue
@@ -114,7 +115,7 @@ def _entry(name: str, where: str, lines: list[str]) -> Known:
     changes, function, settings = [], "", {}
     for line in code:
         if line.startswith("def "):
-            function = line[4:]
+            function = line[4:].partition("(")[0]
             continue
         old, arrow, new = (part.strip().replace("⏎", "\n") for part in line.partition("→"))
         if arrow and old:
@@ -154,10 +155,11 @@ def changed_source(function: Callable, changes: Iterable[Change], name: str) -> 
     text = source(function)
     for old, new in changes:
         if (count := text.count(old)) != 1:
+            (near,) = difflib.get_close_matches(old, map(str.strip, text.splitlines()), 1, 0.0)
+            todo = "more of its line" if count else f"what stands there, as in `{near}`"
             raise PageError(
                 f"{name}: the change of `{old}` must fit {function.__name__} exactly once, but "
-                f"this text stands there {count} times. "
-                + ("Quote more of its line." if count else "Quote it as it stands there now.")
+                f"this text stands there {count} times. Quote {todo}."
             )
         text = text.replace(old, new)
     return "".join(line for line in text.splitlines(keepends=True) if line.strip())

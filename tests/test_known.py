@@ -59,7 +59,10 @@ def blocks_of_two(x):
 
 
 REFUSED = [
-    (("dim=2", "dim=-1"), "this text stands there 0 times. Quote it as it stands there now."),
+    (
+        ("dim=2", "dim=-1"),
+        "this text stands there 0 times. Quote what stands there, as in `return x.cumsum(dim=1)`.",
+    ),
     (("(B, T, C)", "x"), "this text stands there 2 times. Quote more of its line."),
     (("dim=1)", "dim=1"), "this makes `return x.cumsum(dim=1`, which is no Python."),
 ]

@@ -245,7 +245,7 @@ class Exercise:
         problem = problems[case].removesuffix(forbidden)
         if not problem:  # all numbers are right, so far
             also, _ = self._beyond(candidate)
-            forbidden = messages.right_but_forbidden(forbidden)
+            forbidden = f"{messages.RIGHT_BUT} {forbidden[0].lower()}{forbidden[1:]}"
             told = (forbidden, *filter(None, [also.split("\n")[0]]))
             return Verdict(
                 "failed", None, "\n".join(filter(None, [forbidden, also])), observations=told

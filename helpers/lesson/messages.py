@@ -110,11 +110,6 @@ def forbidden_call(word: str) -> str:
     return f"Your function calls {own}. Here you write it yourself."
 
 
-def right_but_forbidden(forbidden: str) -> str:
-    """Say the same where all numbers are right."""
-    return f"{RIGHT_BUT} {forbidden[0].lower()}{forbidden[1:]}"
-
-
 def nothing_returned() -> str:
     """Say that None came back."""
     return "Your function returned None. Is its `return` missing?"

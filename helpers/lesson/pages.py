@@ -78,11 +78,11 @@ def join(module: ModuleType, above: Mapping[str, Exercise]) -> Joined:
         elif id in computed and id not in exercises:
             exercises[id] = _exercise(computed[id], title, section, module, {**above, **exercises})
         else:
-            known = ", ".join(computed.keys() - exercises.keys()) or "no other"
+            known = ", ".join(sorted(computed.keys() - exercises.keys())) or "no exercise"
             raise PageError(
                 f"{section.where}: “{section.head}” is no heading here. A section is `# Terms`, a "
                 f"prediction such as `# {path.stem}.p1`, or an exercise of {path.stem} with its "
-                f"title, once: {Path(module.__file__).name} has {known} beside those above."
+                f"title, once: of {Path(module.__file__).name}, {known} is not told above."
             )
     for id in computed.keys() - exercises.keys():
         raise PageError(f"{path.name}: exercise {id} is missing. Begin it with `# {id} Its title`.")
@@ -101,7 +101,11 @@ def _exercise(
     where = section.where
     for what, there, form in (
         ("title", title, f"`# {computed.id} The loop`"),
-        ("line that says what a pass has checked", len(section.lines) == 1, "one, below its title"),
+        (
+            "single line that says what a pass has checked",
+            len(section.lines) == 1,
+            "one, below its title",
+        ),
         ("hint", section.items, "`- Which axis should disappear?`"),
         ("mistake", section.entries or computed.known, "`## divided by T`"),
     ):
@@ -165,8 +169,8 @@ def _prediction(section: Section, above: list[str]) -> Prediction:
         raise PageError(f"{where}: {id} stands above, too. Give each prediction its own number.")
     if len(section.lines) != 1:
         raise PageError(f"{where}: below {id} belongs its question, on one line.")
-    if len(section.entries) < 2:
-        raise PageError(f"{where}: {id} needs two choices at least, each as `## its text`.")
+    if not 2 <= len(section.entries) <= 10:
+        raise PageError(f"{where}: {id} needs two to ten choices, each as `## its text`.")
     right = [entry for entry in section.entries if entry.name.startswith("✓ ")]
     if len(right) != 1:
         raise PageError(
@@ -175,7 +179,7 @@ def _prediction(section: Section, above: list[str]) -> Prediction:
     choices = {}
     for letter, entry in zip("abcdefghij", section.entries, strict=False):
         if not entry.message or entry.changes:
-            raise PageError(f"{entry.where}: below a choice belongs why it is right or wrong.")
+            raise PageError(f"{entry.where}: below a choice belongs only why it is right or wrong.")
         choices[letter] = Choice(entry.name.removeprefix("✓ "), entry.message)
     answer = "abcdefghij"[section.entries.index(right[0])]
     return Prediction(id, section.lines[0].text, choices, answer)

@@ -1,10 +1,12 @@
 """make pages says of an edited page what is to mend, in words, with file and line."""
 
+import shutil
 import sys
 from dataclasses import replace
 
 import pytest
 
+from helpers.clinic import bugs, wiring
 from helpers.known import Known, PageError
 from helpers.lesson.exercises import EXERCISES
 from helpers.lesson.grading import Mistake
@@ -56,3 +58,127 @@ def test_a_page_that_cannot_be_read_ends_in_its_sentence(refused, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "helpers.lesson.exercises", Faulty())
     assert refused(pages.main, "03") == "03.md, line 7: mend it."
+
+
+PAGE = """# 03 scores ⏎ become weights
+
+# 03.1 Causal softmax
+what a pass has checked
+- a hint
+## no softmax
+    old → new
+These are scores.
+## a second one
+    def second
+As in 03.1, “no softmax”.
+
+# 03.p1
+Which?
+## ✓ this
+Yes.
+## that
+No.
+
+# Terms
+- mask: what may be seen
+"""
+FAULTS = [  # old, new, the line and a part of what is told of it
+    ("## no softmax", "### no softmax", 6, "no heading. A section begins with `# `"),
+    ("## no softmax", "##no softmax", 6, "no heading."),
+    ("## no softmax", " ## no softmax", 6, "no heading, since it is indented."),
+    ("# 03.p1", "#03.p1", 13, "no heading."),
+    ("# Terms", "# Term", 20, "Glossary terms stand below `# Terms`"),
+    ("## that", "## ", 17, "a heading without words"),
+    ("    old → new", "  old → new", 7, "Begin it with four spaces"),
+    ("    old → new", "\told → new", 7, "Begin it with four spaces"),
+    ("    old → new", "\xa0\xa0\xa0\xa0old → new", 7, "Begin it with four spaces"),
+    ("old → new", "old -> new", 7, "The arrow is `→`: copy it from here."),
+    ("old → new", "old => new", 7, "The arrow is `→`"),
+    ("These are", "    These are", 8, "Is it what is told? Then do not indent."),
+    ("- a hint", "* a hint", 5, "An item, such as a hint or a term, begins with `- `"),
+    ("- a hint", "-a hint", 5, "begins with `- `"),
+    ("- a hint", "- ", 5, "an item without words"),
+    ("- mask: what", "mask: what", 21, "no term. A term is one line"),
+    ("Which?", "Which?\n- this one", 15, "A prediction has a question and choices"),
+    ("Yes.", "<!-- todo -->", 16, "begins with `> `"),
+    ("Yes.", ">todo", 16, "begins with `> `"),
+    ("## ✓ this", "## ✔ this", 15, "begins with `✓ `"),
+    ("## ✓ this", "## ✓this", 15, "begins with `✓ `"),
+    ("## ✓ this", "## this ✓", 15, "begins with `✓ `"),
+    ("“no softmax”.", '"no softmax".', 11, "with these quotation marks and the full stop"),
+    ("“no softmax”.", "“no softmax”", 11, "and the full stop"),
+    ("Yes.", "In exercises: yes.", 16, "It begins with `In an exercise: `"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "told"), FAULTS)
+def test_a_line_that_has_no_meaning_is_told_where_it_stands(old, new, line, told, tmp_path):
+    path = tmp_path / "03.md"
+    path.write_text(PAGE, encoding="utf-8-sig")  # as some editors save it
+    assert list(pages.slips_in(path)) == []
+    assert PAGE.count(old) >= 1
+    path.write_text(PAGE.replace(old, new, 1), encoding="utf-8")
+    (slip,) = pages.slips_in(path)
+    assert slip.startswith(f"03.md, line {line}: `") and told in slip
+
+
+def test_a_page_that_is_empty_or_no_utf_8_is_told(tmp_path):
+    path = tmp_path / "03.md"
+    path.write_text("")
+    assert list(pages.slips_in(path)) == [
+        "03.md: the page has no heading, such as `# 02.1 A title`. Is it empty?"
+    ]
+    path.write_text(PAGE, encoding="utf-16")
+    assert list(pages.slips_in(path)) == [
+        "03.md: this is no text in UTF-8. Save it in your editor as UTF-8."
+    ]
+
+
+def test_a_slip_ends_the_trial(refused, monkeypatch):
+    monkeypatch.setattr(pages, "slips_in", lambda path: ["Mend."] if "03" in path.name else [])
+    assert refused(pages.main, "02") == "Mend."
+
+
+@pytest.mark.parametrize(
+    ("page", "old", "new", "told"),
+    [
+        ("clinic/parts.md", "{n} heads are added", "{m} heads are added", "“heads added”: in brac"),
+        (
+            "clinic/parts.md",
+            "{n} heads are added",
+            "{n heads are added",
+            "“heads added”: in braces",
+        ),
+        ("clinic/parts.md", "## heads added", "## heads summed", "“heads added”, which has no"),
+        ("clinic/parts.md", "\nOf {n} heads only {names} made the output.", "", "say in a line"),
+        ("lesson/remedies.md", "## 'NoneType'", "## None", "stands in too many errors"),
+    ],
+)
+def test_the_pages_of_diagnose_are_tried(page, old, new, told, tmp_path, monkeypatch):
+    assert list(pages.faults_of_diagnose()) == []
+    shutil.copytree(pages.HELPERS, tmp_path / "helpers")
+    path = tmp_path / "helpers" / page
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    monkeypatch.setattr(pages, "HELPERS", tmp_path / "helpers")
+    (fault,) = pages.faults_of_diagnose()
+    assert told in fault
+
+
+def test_a_bug_that_makes_no_program_or_no_block_is_told(monkeypatch):
+    bug = Known("no such text", (("such", "text"),), "Why.", "attention.md, line 9")
+    monkeypatch.setattr(bugs, "IN_ONE_HEAD", [bug])
+    wrong = [{"norm": "pre"}, {"norm_place": "nowhere"}]
+    monkeypatch.setattr(
+        wiring, "WIRING_BUGS", [Known("odd", (), "Why.", "block.md, line 3", "", s) for s in wrong]
+    )
+    unfit, unknown, broken = pages.faults_of_diagnose()
+    assert unfit.startswith("attention.md, line 9, “no such text”: the change of `such` must fit")
+    assert "there is no setting norm. Choose from norm_place, order, " in unknown
+    assert "a block cannot be put together like this (KeyError('nowhere'))" in broken
+
+
+def test_a_change_that_stops_the_program_by_a_slip_is_told():
+    (fault,) = faults(("cumsum", "cumsom"))
+    assert "stops with “'Tensor' object has no attribute 'cumsom'" in fault
