@@ -39,7 +39,7 @@ class NotAChoice(LessonError, ValueError):
     """The answer given to a prediction is none of its choices."""
 
 
-def check(id: str, candidate: Callable) -> Callable:
+def check(id: str, candidate: Callable | None = None) -> Callable:
     """Check an answer to an exercise, and return the function to go on with.
 
     Parameters
@@ -61,11 +61,19 @@ def check(id: str, candidate: Callable) -> Callable:
         When the answer is wrong. The text names the mistake, or the first difference.
     UnknownId
         When there is no such exercise.
+    LessonError
+        When there is no function to check.
     """
     if callable(id) and isinstance(candidate, str):
         name = getattr(id, "__name__", "your_function")
         raise LessonError(f'The id comes first: check("{candidate}", {name}).')
     exercise = _find(id, EXERCISES)
+    if candidate is None:
+        name = exercise.reference.__name__
+        raise LessonError(
+            f'check needs your function {name}, too: {name} = check("{exercise.id}", {name}). '
+            "(If it is None, run the cell again that defines it.)"
+        )
     verdict = exercise.check(candidate)
     mistake = verdict.mistake or ""
     if note := progress_file.keep(exercise.id, "check", verdict.status, mistake=mistake):

@@ -368,7 +368,15 @@ class Exercise:
                 if not reason or wanted.told in self.named:
                     problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
                     shown = messages.inputs(names, wanted.arguments)
-                    return messages.right_but(wanted.told, problem, shown), ()
+                    right = wanted.expected.value
+                    lost = [
+                        name
+                        for name, has in self.properties
+                        if _holds(has, right, wanted.arguments)
+                        and got.error is None
+                        and not _holds(has, got.value, wanted.arguments)
+                    ]
+                    return messages.right_but(wanted.told, problem, shown, lost), ()
                 note = messages.fragile(
                     wanted.told, reason, got.error, got.value, wanted.expected.value
                 )

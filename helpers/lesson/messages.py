@@ -112,7 +112,7 @@ def forbidden_call(word: str) -> str:
 
 def nothing_returned() -> str:
     """Say that None came back."""
-    return "Your function returned None. Is its `return` missing?"
+    return "Your function returned None: its `return` is missing, or what it returns is None."
 
 
 def not_a_tensor(value: Any, expected: Tensor, several: bool) -> str:
@@ -199,9 +199,19 @@ def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor) -> str:
 # ---------------------------------------------------------------- right, but …
 
 
-def right_but(told: str, problem: str, shown_input: str) -> str:
-    """Say for which other input a right answer turns out to be wrong."""
+# What to do where a property is missing that nearly holds.
+ADVICE = {
+    "no weight on the future": " Softmax gives every finite score a weight above 0, however low it "
+    "is. Only minus infinity, set before the softmax, becomes exactly 0.",
+}
+
+
+def right_but(told: str, problem: str, shown_input: str, lost: Sequence[str]) -> str:
+    """Say for which other input a right answer turns out to be wrong, and what is lost there."""
     message = f"Right for the first inputs, but not for {told}.\n{problem}\n{shown_input}"
+    if lost:
+        message += f"\nWhat does not hold there: {', '.join(lost)}."
+        message += ADVICE.get(lost[0], "") if len(lost) == 1 else ""
     if " ax" in told or "..." in told:
         message += "\nThe ... in the docstring stands for any number of axes in front."
     return message
@@ -262,7 +272,8 @@ def fewer_inputs() -> str:
 
 def property_missing(name: str, atol: float) -> str:
     """Say that the numbers are near enough, and still lack something."""
-    return f"Every number is within {atol:g} of the right one, but this does not hold: {name}."
+    within = f"Every number is within {atol:g} of the right one"
+    return f"{within}, but this does not hold: {name}.{ADVICE.get(name, '')}"
 
 
 def missing_call(what: str, names: Sequence[str]) -> str:

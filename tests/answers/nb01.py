@@ -344,9 +344,7 @@ def sums_along_the_channels(x):
     return torch.cumsum(x, dim=-1) / torch.arange(1, T + 1).reshape(T, 1)
 
 
-@wrong(
-    "01.3", "arange(1, T) ends at T - 1, so there is one count too few and the shapes do not fit"
-)
+@wrong("01.3", named="counts from 1 to T - 1")
 def one_count_missing(x):
     T = x.shape[1]
     counts = torch.arange(1, T)[None, :, None]

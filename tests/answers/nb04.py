@@ -854,3 +854,9 @@ def head_with_scores_for_weights(x, W_query, W_key, W_value):
 def head_with_shares_of_sequences(x, W_query, W_key, W_value):
     e = all_scores(x, W_query, W_key).div(W_key.shape[1] ** 0.5).exp().tril()
     return (e / sum(e)) @ (x @ W_value)
+
+
+@wrong("04.3", named="divided by √B")
+def root_of_the_batch_size(x, W_query, W_key, W_value):
+    scores = (x @ W_query) @ (x @ W_key).mT / len(x) ** 0.5
+    return scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf).softmax(-1) @ (x @ W_value)

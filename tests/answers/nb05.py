@@ -686,3 +686,9 @@ def weights_of_keys_that_ask(q, k):
 def soften_axis_one(scores, temperature):
     e = torch.exp((scores - scores.max()) / temperature)
     return e / e.sum(1, keepdim=True)
+
+
+@wrong("05.1", named="divided by √B")
+def spread_by_batch_size(q, k, scaled):
+    factor = 1 / len(q) ** 0.5 if scaled else 1.0
+    return (factor * torch.einsum("btd,bsd->bts", q, k)).var()

@@ -685,3 +685,9 @@ def block_ends_like_post_norm(x, attention, feed_forward, norm_1, norm_2):
 def block_sums_at_the_end(x, attention, feed_forward, norm_1, norm_2):
     attended = attention(norm_1(x))
     return sum([x, attended, feed_forward(norm_2(attended))])
+
+
+@wrong("07.1", named="ReLU on the bias only")
+def brackets_around_the_bias(x, W_1, b_1, W_2, b_2):
+    hidden = x @ W_1.mT + b_1.clamp(min=0)
+    return hidden @ W_2.mT + b_2

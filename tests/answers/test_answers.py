@@ -16,7 +16,7 @@ ERRORS_THAT_SAY_IT = {
     "row_zero_counts_no_token": "Positions count from 0: is the divisor 0 for the first one?",
     "whole_number_scores": "Whole numbers have no infinity.",
     "product_with_64_bit_weights": "The two hold other types of numbers.",
-    "printed_not_returned": "Your function returned None. Is its `return` missing?",
+    "printed_not_returned": "Your function returned None: its `return` is missing",
     "columns_instead_of_rows": "Is it the right axis?",
     "each_head_reads_a_slice": "its shape is (4, 5, 2)",
     "bias_added": "So is the bias of a layer with bias=False",

@@ -334,11 +334,6 @@ def as_numpy(q, k, scaled):
 
 
 @right("05.2")
-def by_helper(q, k):
-    return attention(q, k, q, causal_mask(q.shape[1]))[1]
-
-
-@right("05.2")
 def by_math_sqrt(q, k):
     _, T, d = q.shape
     scores = torch.bmm(q, k.transpose(1, 2)) / math.sqrt(d)
@@ -440,11 +435,6 @@ def by_maximum(x, W_1, b_1, W_2, b_2):
 def by_einsum_layers(x, W_1, b_1, W_2, b_2):
     hidden = (torch.einsum("...c,hc->...h", x, W_1) + b_1).relu()
     return torch.einsum("...h,ch->...c", hidden, W_2) + b_2
-
-
-@right("07.2")
-def by_functional_norm(x, eps=1e-5):
-    return F.layer_norm(x, x.shape[-1:], eps=eps)
 
 
 @right("07.2")

@@ -125,3 +125,8 @@ def test_a_right_answer_in_code(answer):
 def test_an_answer_that_is_no_choice(answer):
     with pytest.raises(NotAChoice, match=r'Choose one of "a" or "b": predict\("99\.p1", "…"\)'):
         lesson.predict("99.p1", answer)
+
+
+def test_a_check_without_a_function_says_what_to_write():
+    with pytest.raises(LessonError, match=r'causal_mean = check\("01.1", causal_mean\)'):
+        lesson.check("01.1")

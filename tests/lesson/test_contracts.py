@@ -188,8 +188,17 @@ def first_64_channels(q, k):
     return scores.masked_fill(~causal_mask(q.shape[1]), -torch.inf).softmax(-1)
 
 
-def statistics_rounded(x, eps=1e-5):
-    return F.layer_norm(x, x.shape[-1:])
+def eps_left_out(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred / (centred.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt()
+
+
+def ready_made_weights(q, k):
+    return attention(q, k, k, causal_mask(q.shape[1]))[1]
+
+
+def ready_made_norm(x, eps=1e-5):
+    return F.layer_norm(x, x.shape[-1:], eps=eps)
 
 
 def test_each_row_gets_a_minus_infinity_however_short_it_is():
@@ -221,7 +230,9 @@ REFUSED = [
     ("01.3", counts_by_guess, "not for B = T"),
     ("05.2", first_64_channels, "not for d = 70"),
     ("02.1", no_product, "asks for a matrix product"),
-    ("07.2", statistics_rounded, "not for eps = 1"),
+    ("07.2", eps_left_out, "not for eps = 1"),
+    ("07.2", ready_made_norm, "calls torch's own layer_norm"),
+    ("05.2", ready_made_weights, "calls a ready-made attention"),
 ]
 
 

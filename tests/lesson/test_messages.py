@@ -56,7 +56,7 @@ GUESSES = [
     (lambda x: x.cumsum(dim=1).mT, "got (2, 3, 5). The sizes are right; their order is not."),
     (lambda x: x.cumsum(dim=1)[None], "got (1, 2, 5, 3). An axis of size 1 is left over."),
     (lambda x: x.sum(), "expected (2, 5, 3), got (), a single number."),
-    (lambda x: None, "returned None. Is its `return` missing?"),
+    (lambda x: None, "returned None: its `return` is missing"),
     (lambda x: x.cumsum(dim=1) / 4, "Every number is 1/4 times what it should be."),
     (lambda x: x.cumsum(dim=1) * 2**0.5, "Every number is √2 times what it should be."),
     (lambda x: x.cumsum(dim=1) / 3**0.5, "Every number is 1/√3 times what it should be."),

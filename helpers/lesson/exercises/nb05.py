@@ -166,6 +166,7 @@ _BUGS_OF_THE_WEIGHTS = (
 SCALED_WEIGHTS = Exercise(
     "05.2",
     scaled_weights,
+    without="attention",
     axes={"q": "B T d", "k": "B T d", "return": "B T T"},
     intermediates=(
         ("the scores, before the division, the mask and the softmax", lambda q, k: q @ k.mT),

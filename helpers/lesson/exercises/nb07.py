@@ -126,6 +126,7 @@ def _not_centred(x, eps=1e-5):
 LAYER_NORM = Exercise(
     "07.2",
     layer_norm,
+    without="layer_norm",
     axes={"x": "... C", "return": "... C"},
     intermediates=(
         ("the mean of each token", lambda x, eps=1e-5: x.mean(-1)),
