@@ -180,7 +180,7 @@ def faults_of_diagnose() -> Iterator[str]:
         for one in entries(page):
             if not one.message and one.where not in right:
                 yield f"{one.where}, “{one.name}”: say in a line below it what is told."
-    for one in entries("lesson/remedies.md"):
+    for one in read(HELPERS / "lesson/remedies.md")[0].entries:
         for part in one.name.split("|"):
             if len(part.strip()) < 5:
                 yield f"{one.where}: “{part}” stands in too many errors. Quote more of one."

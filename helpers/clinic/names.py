@@ -1,62 +1,29 @@
-"""The common names of an attention's layers and of a block's parts, all in one place.
+"""The common names of an attention's layers and of a block's parts, which stand in ``names.md``.
 
 `diagnose` looks for these names in a module. A layer may be an `nn.Linear`, a `Conv1D`, whose
 weight is stored as (in, out), or an `nn.Parameter`.
 """
 
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
 
+from helpers.known import read
 from helpers.numbers import joined
 
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def _sets(text: str) -> list[tuple[str, ...]]:
-    """Names that belong together: "q k v, Q K V" is two sets of three."""
-    return [_names(part) for part in text.split(",")]
-
-
+_PAGE = [
+    [tuple(item.text.split()) for item in section.items]
+    for section in read(Path(__file__).with_name("names.md"))
+]
 ROLES = ("query", "key", "value")
-ROLE_NAMES = _sets(  # of three separate layers
-    """
-    query key value, W_query W_key W_value, q_proj k_proj v_proj, to_q to_k to_v,
-    q_lin k_lin v_lin, wq wk wv, Wq Wk Wv, w_q w_k w_v, W_q W_k W_v, W_Q W_K W_V, WQ WK WV,
-    w_qs w_ks w_vs, q k v, Q K V, queries keys values, query_proj key_proj value_proj,
-    proj_q proj_k proj_v, query_layer key_layer value_layer, q_linear k_linear v_linear,
-    linear_q linear_k linear_v, fc_q fc_k fc_v, q_proj_weight k_proj_weight v_proj_weight
-    """
+ROLE_NAMES, NORM_NAMES = _PAGE[0], _PAGE[-1]  # of layers that belong together
+FUSED_NAMES, KEY_VALUE_NAMES, PROJECTION_NAMES, HEAD_COUNT_NAMES = (
+    [name for (name,) in items] for items in _PAGE[1:5]
 )
-FUSED_NAMES = _names("""
-    c_attn qkv in_proj to_qkv qkv_proj Wqkv W_qkv w_qkv query_key_value in_proj_weight qkv_weight
-    """)  # of one layer for all three
+ATTENTION_NAMES, FEED_FORWARD_NAMES = ([name for (name,) in items] for items in _PAGE[5:7])
 FUSED_BY_HEAD = ("query_key_value",)  # queries, keys and values of head 0, then of head 1, …
 FUSED_BY_ROLE = ("c_attn", "in_proj_weight")  # all queries, all keys, all values
-KEY_VALUE_NAMES = _names("to_kv kv_proj kv c_kv Wkv W_kv key_value")
-PROJECTION_NAMES = _names("""
-    proj out_proj c_proj o_proj wo to_out out_lin dense W_o W_O w_o Wo WO fc fc_out fc_o out output
-    projection
-    """)
-HEAD_COUNT_NAMES = _names("n_head num_heads heads h n_heads nhead num_attention_heads")
-
-ATTENTION_NAMES = _names("""
-    attention attn att self_attn self_attention sa mha multi_head multi_head_attention
-    multihead_attention multihead causal_attention sa_heads sa_head
-    """)  # of the attention in a block
-FEED_FORWARD_NAMES = _names("feed_forward mlp ffn ff ffwd feedforward feed_fwd net")
-NORM_NAMES = _sets(
-    """
-    norm_1 norm_2, norm1 norm2, ln_1 ln_2, ln1 ln2, input_layernorm post_attention_layernorm,
-    attention_norm ffn_norm, attn_norm ffn_norm, attn_norm ff_norm, attn_norm mlp_norm,
-    layer_norm_1 layer_norm_2, layer_norm1 layer_norm2, layernorm1 layernorm2, ln_attn ln_mlp,
-    attn_ln mlp_ln, norm_attn norm_ff, norm_attn norm_mlp, norm_attn norm_ffn, norm_att norm_ff,
-    norm_attention norm_feed_forward, att_norm ff_norm, ln_attn ln_ff, n1 n2, n_1 n_2, ln_a ln_b,
-    norm_a norm_b, rms_1 rms_2, rms1 rms2
-    """
-)
 TWO_LAYERS = ("linear1", "linear2")  # the feed-forward of nn.TransformerEncoderLayer
 
 

@@ -368,13 +368,12 @@ class Exercise:
                 if not reason or wanted.told in self.named:
                     problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
                     shown = messages.inputs(names, wanted.arguments)
-                    right = wanted.expected.value
+                    right, given = wanted.expected.value, wanted.arguments
                     lost = [
                         name
                         for name, has in self.properties
-                        if _holds(has, right, wanted.arguments)
-                        and got.error is None
-                        and not _holds(has, got.value, wanted.arguments)
+                        if not got.error
+                        and _holds(has, right, given) > _holds(has, got.value, given)
                     ]
                     return messages.right_but(wanted.told, problem, shown, lost), ()
                 note = messages.fragile(

@@ -21,13 +21,12 @@ HELPERS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 
 RIGHT_BUT = "The numbers are right, but"
-# A part of what PyTorch or Python says of a mistake that beginners make -> what to do about it.
-REMEDIES = {
-    part: known.message
+# A part of what PyTorch or Python says of a mistake that beginners make -> what to do about it;
+# what is unusual about an input -> why a right answer is fragile there.
+REMEDIES, REASONS = (
+    {part: known.message for known in section.entries for part in known.name.split(" | ")}
     for section in read(Path(__file__).with_name("remedies.md"))
-    for known in section.entries
-    for part in known.name.split(" | ")
-}
+)
 
 
 # ---------------------------------------------------------------- it could not be run
@@ -215,25 +214,6 @@ def right_but(told: str, problem: str, shown_input: str, lost: Sequence[str]) ->
     if " ax" in told or "..." in told:
         message += "\nThe ... in the docstring stands for any number of axes in front."
     return message
-
-
-OVERFLOWS = "some number in between is too large or too small for float32: e⁸⁹ is inf there, e⁻¹⁰⁴ "
-OVERFLOWS += "is 0, and inf / inf and 0 / 0 are nan"
-# Why a right answer is fragile for an unusual input, by what is unusual about it.
-REASONS = {
-    "numbers many times as large": OVERFLOWS,
-    "numbers far away from 0": OVERFLOWS,
-    "many tokens, or another size": OVERFLOWS,
-    "a size of 1": "something is divided by 0 there, as by n − 1",
-    "squeezed": "an axis of size 1 was dropped, as by squeeze",
-    "another number of axes in front": "it counts on this number of axes; dim=-1 fits any",
-    "float64": "it makes float32 numbers itself; torch.ones(…, dtype=x.dtype) follows its input",
-    "not contiguous": "view needs numbers in their order in memory; reshape does not",
-    "-inf in some places": "inf - inf, inf / inf and 0 * inf are nan",
-    "numbers a millionth as large": "some small number is added, such as 1e-9, which counts there",
-    "rounding": "float32 keeps 7 digits, and a step loses most of them, as where large numbers are "
-    "subtracted that are nearly equal; in float64 the same lines are right",
-}
 
 
 def fragile(told: str, reason: str, error: Exception | None, value: Any, expected: Any) -> str:

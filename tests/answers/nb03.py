@@ -671,3 +671,16 @@ def sums_of_the_columns(scores):
 @wrong("03.3", named="torch's softmax")
 def softmax_as_a_layer(scores):
     return torch.nn.Softmax(dim=-1)(scores)
+
+
+@wrong("03.3", named="sign turned")
+def largest_minus_each(scores):
+    ahead = scores.amax(-1, keepdim=True) - scores
+    return ahead.exp() / ahead.exp().sum(-1, keepdim=True)
+
+
+@wrong("03.3", named="largest subtracted after exp")
+def exponentials_lowered(scores):
+    e = scores.exp()
+    e = e - e.amax(-1, keepdim=True)
+    return e / e.sum(-1, keepdim=True)

@@ -348,7 +348,7 @@ def returns_in_the_loop(heads, x):
         return torch.cat(outputs, dim=-1)
 
 
-@wrong("06.1", "gives each head only its own slice of the channels of x, not all channels")
+@wrong("06.1", named="each head reads a slice of x")
 def each_head_reads_a_slice(heads, x):
     slices = x.chunk(len(heads), dim=-1)
     return torch.cat([head(part) for head, part in zip(heads, slices, strict=True)], dim=-1)

@@ -691,3 +691,15 @@ def block_sums_at_the_end(x, attention, feed_forward, norm_1, norm_2):
 def brackets_around_the_bias(x, W_1, b_1, W_2, b_2):
     hidden = x @ W_1.mT + b_1.clamp(min=0)
     return hidden @ W_2.mT + b_2
+
+
+@wrong("07.3", named="x minus the attention")
+def attention_taken_away(x, attention, feed_forward, norm_1, norm_2):
+    middle = x - attention(norm_1(x))
+    return middle + feed_forward(norm_2(middle))
+
+
+@wrong("07.3", named="ReLU after the feed-forward")
+def branch_without_negative_numbers(x, attention, feed_forward, norm_1, norm_2):
+    middle = attention(norm_1(x)) + x
+    return feed_forward(norm_2(middle)).clamp(min=0) + middle

@@ -18,7 +18,6 @@ ERRORS_THAT_SAY_IT = {
     "product_with_64_bit_weights": "The two hold other types of numbers.",
     "printed_not_returned": "Your function returned None: its `return` is missing",
     "columns_instead_of_rows": "Is it the right axis?",
-    "each_head_reads_a_slice": "its shape is (4, 5, 2)",
     "bias_added": "So is the bias of a layer with bias=False",
     "torch_sqrt_of_a_number": "For a number, write n ** 0.5",
     "attention_called_with_three": "called with more arguments than it takes",

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.attention import attention, causal_mask
-from helpers.lesson import axes, contracts
+from helpers.lesson import axes, contracts, messages
 from helpers.lesson.exercises import EXERCISES
 from tests.lesson.right_answers import FRAGILE, RIGHT
 
@@ -267,3 +267,8 @@ def test_numpy_scalars_pass_where_python_numbers_do():
 
 def test_one_loop_is_allowed_where_one_is_asked_for():
     assert EXERCISES["01.2"].check(loop_over_tokens).status == "passed"
+
+
+def test_every_way_to_be_fragile_has_a_reason():
+    assert {kind.value for kind in contracts.MAY_FAIL} <= messages.REASONS.keys()
+    assert {contracts.ROUNDING, contracts.SQUEEZED} <= messages.REASONS.keys()

@@ -1,5 +1,7 @@
 """The exercises of notebook 03: from scores to weights."""
 
+from functools import partial
+
 import torch
 
 from helpers.lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
@@ -66,6 +68,17 @@ def divided_by_everything(scores):
     return _exponentials(scores) / _exponentials(scores).sum()
 
 
+def _without_itself(scores):
+    weights = torch.softmax(
+        scores.masked_fill(torch.ones_like(scores).triu() == 1, float("-inf")), dim=-1
+    )
+    return weights.nan_to_num()
+
+
+def _without_exp(scores):
+    return scores.tril() / scores.tril().sum(dim=-1, keepdim=True)
+
+
 CAUSAL_SOFTMAX = Exercise(
     "03.1",
     causal_softmax,
@@ -73,6 +86,8 @@ CAUSAL_SOFTMAX = Exercise(
     axes={"scores": "B T T", "return": "B T T"},
     intermediates=(
         ("the masked scores, before the softmax", _masked),
+        ("a softmax of the earlier scores, without the token's own", _without_itself),
+        ("the scores, masked with 0 and divided by their sum, without exponentials", _without_exp),
         ("the softmax of the scores without a mask", lambda scores: torch.softmax(scores, -1)),
         ("the mask, and no weights", lambda scores: torch.tril(torch.ones_like(scores))),
         ("the weights of the plain causal mean: the scores are not used", _plain_average),
@@ -122,6 +137,10 @@ def _before_softmax(T, n):
     return torch.zeros(T, T).index_put((rows, (rows - 1).clamp(min=0)), torch.tensor(float(n)))
 
 
+def _led(T, n):
+    return torch.softmax(_masked(_before_softmax(T, n)), dim=-1)
+
+
 LOOK_ONE_BACK = Exercise(
     "03.2",
     look_one_back,
@@ -135,6 +154,10 @@ LOOK_ONE_BACK = Exercise(
         ("the weights of the plain causal mean", lambda T: _plain_average(torch.zeros(T, T))),
         ("the weights of a plain mean over all tokens", lambda T: torch.full((T, T), 1 / T)),
         ("a causal mean that leaves out the token one back", _all_but_one_back),
+        *(
+            (f"right but for a lead of {n}, too small for a weight of 0.99", partial(_led, n=n))
+            for n in (2, 3, 4, 4.5)
+        ),
         *(
             (f"the {what} softmax ({n} one back)", lambda T, n=n, f=f: f(_before_softmax(T, n)))
             for what, f in (

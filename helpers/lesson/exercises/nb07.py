@@ -65,6 +65,10 @@ def _both_matrices(x, W_1, b_1, W_2, b_2):
     return torch.relu(x @ (W_2 @ W_1).T + W_2 @ b_1 + b_2)
 
 
+def _of_the_mean(x, *layers):
+    return feed_forward(x.mean(dim=-2, keepdim=True).expand_as(x), *layers)
+
+
 FEED_FORWARD = Exercise(
     "07.1",
     feed_forward,
@@ -75,6 +79,7 @@ FEED_FORWARD = Exercise(
         *((f"the network with {name} in the place of ReLU", _with(f)) for name, f in _CURVES),
         ("the network with a ReLU on x in the place of the one between the layers", _relu_on_x),
         ("a ReLU of the product of both matrices", _both_matrices),
+        ("the network of the mean of all tokens", _of_the_mean),
     ),
     trained=True,
     cases=_layers,
