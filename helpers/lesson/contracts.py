@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import torch
@@ -85,10 +86,7 @@ def contract_inputs(
     several
         Whether the answer is several tensors.
     """
-
-    def run(function: Callable, arguments: tuple) -> Outcome:
-        return call_again(function, arguments, names, several)
-
+    run = partial(call_again, names=names, several=several, share_modules=True)
     found = []
     for told, kind, arguments in _variations(cases, axes, names):
         expected = run(right[0], arguments)
@@ -218,8 +216,9 @@ def _large_sizes(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
     """Larger sizes than an example has, for which masks and counts may be too short; equal ones."""
     own = names_of_axes.sizes(axes, names, case)
     known = [letter for letter in names_of_axes.all_letters(axes) if letter in own]
+    counted = [axes.get(n) for n, a in zip(names, case, strict=False) if isinstance(a, list)]
     for letter in known:
-        size = LONG if letter == "T" else LARGE
+        size = LONG if letter == "T" else 12 if letter in counted else LARGE
         arguments = names_of_axes.resized(axes, names, case, letter, size)
         yield f"{letter} = {size}", Kind.SIZE, arguments
     for letter, other in itertools.combinations([*known, *(own.keys() - known)], 2):

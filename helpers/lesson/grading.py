@@ -330,9 +330,8 @@ class Exercise:
         right = (self.reference, *self.accepted)
         names = self._argument_names()
         with same_conditions():
-            return contract_inputs(
-                right, self._full_inputs, self.axes, names, self.atol, self.several
-            )
+            cases = (self._smaller or self)._full_inputs
+            return contract_inputs(right, cases, self.axes, names, self.atol, self.several)
 
     @property
     def _full_inputs(self) -> list[tuple]:

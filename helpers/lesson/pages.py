@@ -29,7 +29,7 @@ Computed is it by ``exercises/nbNN.py``: the reference of an exercise, its input
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -116,7 +116,9 @@ def _exercise(
     for known in section.entries:
         if known.name in names:
             raise PageError(f"{known.where}: “{known.name}” is a known bug already. Rename it.")
-        message = _message(known, [*above.values(), replace(computed, mistakes=tuple(told))])
+        message = _message(
+            known, {id: one.mistakes for id, one in above.items()} | {computed.id: told}
+        )
         told.append(Mistake(replace(known, message=message), _function(known, computed, module)))
     return replace(
         computed,
@@ -144,23 +146,22 @@ def _function(known: Known, exercise: Exercise, module: ModuleType) -> object:
     return function
 
 
-def _message(known: Known, exercises: list[Exercise]) -> str:
-    """What is told about a mistake; it may stand at another one: "As in 01.1."."""
+def _message(known: Known, above: Mapping[str, Sequence[Mistake]]) -> str:
+    """What is told about a mistake; it may stand at one above: "As in 01.1."."""
     where = f"{known.where}, “{known.name}”"
     if not known.message:
         raise PageError(f"{where}: say in a line below it what a learner sees, and why.")
     if not (same := SAME.fullmatch(known.message)):
         return known.message
     id, name = same[1], same[2] or known.name
-    of = {(one.id, mistake.name): mistake for one in exercises for mistake in one.mistakes}
-    if (id, name) not in of:
-        there = [mistake for exercise, mistake in of if exercise == id]
+    there = {mistake.name: mistake for mistake in above.get(id, ())}
+    if name not in there:
         near = difflib.get_close_matches(name, there, n=1, cutoff=0.3)
         raise PageError(
             f"{where}: above it, {id} has no mistake “{name}”"
             + (f", but “{near[0]}”." if near else ". Write what is told here.")
         )
-    return of[id, name].message
+    return there[name].message
 
 
 def _prediction(section: Section, above: list[str]) -> Prediction:
