@@ -6,7 +6,6 @@ no result, or gives the same results as another one, is told. The pages that `di
 errors of PyTorch stand on are tried as well. The exit code is 1 where anything is to mend.
 """
 
-import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -135,55 +134,31 @@ def faults_of(exercise: "Exercise") -> Iterator[str]:  # noqa: F821 - a faulty p
 
 
 def faults_of_diagnose() -> Iterator[str]:
-    """Say which known bugs make no program, tell nothing, or leave out what the code asks for."""
-    from helpers.clinic import bugs, wiring
-    from helpers.known import Known, PageError, read
-
-    for bug in [*bugs.IN_ONE_HEAD, *bugs.WITH_SEVERAL, *bugs.VARIANTS, *bugs.VARIANT_BUGS]:
-        try:
-            bugs.with_bugs(bug)
-        except PageError as error:
-            yield str(error)
-    names = inspect.signature(wiring.block_output).parameters
-    for bug in wiring.WIRING_BUGS:
-        where = f"{bug.where}, “{bug.name}”"
-        if unknown := bug.settings.keys() - names:
-            known = [n for n, one in names.items() if one.kind is one.KEYWORD_ONLY]
-            yield f"{where}: there is no setting {min(unknown)}. Choose from {', '.join(known)}."
-            continue
-        try:
-            wiring.block_output(1.0, *[lambda x: x] * 4, **bug.settings)
-        except Exception as error:
-            yield f"{where}: a block cannot be put together like this ({error!r})."
-
-    def entries(name: str) -> list[Known]:
-        return [one for section in read(HELPERS / name) for one in section.entries]
-
-    parts = {one.name for one in entries("clinic/parts.md")}
+    """Say which entries of the pages of diagnose and of errors leave out what the code needs."""
+    pages = {
+        path.name: path.read_text(encoding="utf-8-sig")
+        for path in (*(HELPERS / "clinic").glob("*.md"), HELPERS / "lesson/remedies.md")
+    }
+    for name in ("attention.md", "block.md", "parts.md", "remedies.md"):
+        for section in re.split(r"^# ", pages[name], flags=re.M)[1:]:
+            formulas = section.startswith("By another formula, right")  # told by their names
+            for entry in re.split(r"^## ", section, flags=re.M)[1:]:
+                head, *lines = entry.splitlines()
+                if not formulas and not any(re.match(r"\S(?!  )", line) for line in lines):
+                    yield f"{name}, “{head}”: say in a line below it what is told."
+    known = set(re.findall(r"^## (.+)$", pages["parts.md"], re.M))
     for path in sorted((HELPERS / "clinic").glob("*.py")):
-        for name in re.findall(
-            r"(?:of_parts|_bug)\(\s*\"([^\"]+)\"", path.read_text(encoding="utf-8")
-        ):
-            if name not in parts:
-                yield f"parts.md: {path.name} tells of “{name}”, which has no entry here."
-    for one in entries("clinic/parts.md"):
-        braces = re.findall(r"\{(\w*)\}", one.message)
-        if len(braces) != max(one.message.count("{"), one.message.count("}")) or not {*braces} <= {
-            "n",
-            "names",
-            "kind",
-            "instead",
-        }:
-            yield f"{one.where}, “{one.name}”: in braces stand n, names, kind or instead only."
-    right = {form.where for form in bugs.VARIANTS}  # told by their names
-    for page in ("clinic/attention.md", "clinic/block.md", "clinic/parts.md", "lesson/remedies.md"):
-        for one in entries(page):
-            if not one.message and one.where not in right:
-                yield f"{one.where}, “{one.name}”: say in a line below it what is told."
-    for one in read(HELPERS / "lesson/remedies.md")[0].entries:
-        for part in one.name.split("|"):
-            if len(part.strip()) < 5:
-                yield f"{one.where}: “{part}” stands in too many errors. Quote more of one."
+        for bug in re.findall(r"(?:of_parts|_bug)\(\s*\"([^\"]+)\"", path.read_text("utf-8")):
+            if bug not in known:
+                yield f"parts.md: {path.name} tells of “{bug}”, which has no entry here."
+    for n, line in enumerate(pages["parts.md"].splitlines(), start=1):
+        rest = re.sub(r"\{(n|names|kind|instead)\}", "", line)
+        if "{" in rest or "}" in rest:
+            yield f"parts.md, line {n}: in braces stand n, names, kind or instead only."
+    for n, line in enumerate(pages["remedies.md"].splitlines(), start=1):
+        parts = line[3:].split("|") if line.startswith("## ") else []
+        if any(len(part.strip()) < 5 for part in parts):
+            yield f"remedies.md, line {n}: “{line[3:]}” stands in too many errors. Quote more."
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ runs it on the queries, keys and values of a module, and names the one that give
 Two bugs together are both changes in one program.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -15,7 +16,7 @@ import torch.nn.functional as F  # noqa: F401 - for the changes of `variants`
 from torch import Tensor
 
 from helpers.clinic.variants import rotated, softmax_1, with_each_rope  # noqa: F401
-from helpers.known import Known, program, read
+from helpers.known import Known, changed_source, program, read
 
 OutAndWeights = tuple[Tensor, Tensor]
 Named = tuple[str, str]  # a bug: its name, and what is told of it
@@ -56,6 +57,8 @@ _PAGE = {
     section.head: [_as_told(known) for known in section.entries]
     for section in read(Path(__file__).with_name("attention.md"))
 }
+for _known, _ in itertools.chain(*_PAGE.values()):
+    changed_source(attention, _known.changes, f"{_known.where}, “{_known.name}”")  # each must fit
 _ALONE = ", for diagnose alone"
 IN_ONE_HEAD, WITH_SEVERAL = (
     [bug for bug, _ in [*_PAGE[head], *_PAGE[head + _ALONE]]]

@@ -4,6 +4,7 @@
 call with other arguments.
 """
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from helpers.known import Known, read
+from helpers.known import Known, PageError, read
 
 # Where the norm stands, as a function of what is added to (the residual stream), what the branch
 # reads, the branch and its norm.
@@ -86,6 +87,12 @@ _SECTIONS = read(Path(__file__).with_name("block.md"))
 ON_PURPOSE = {b.name for one in _SECTIONS for b in one.entries if b.settings.pop("on_purpose", 0)}
 EXERCISE_BUGS, *_ALONE = (section.entries for section in _SECTIONS)
 WIRING_BUGS = [*EXERCISE_BUGS, *itertools.chain(*_ALONE)]
+for _bug in WIRING_BUGS:
+    if _unknown := _bug.settings.keys() - inspect.signature(block_output).parameters:
+        raise PageError(
+            f"{_bug.where}, “{_bug.name}”: there is no setting {min(_unknown)}. Choose from "
+            f"{', '.join(block_output.__kwdefaults__)}."
+        )
 
 
 def wiring_bugs_and_pairs() -> Iterator[tuple[tuple[Known, ...], dict[str, Any]]]:

@@ -12,6 +12,7 @@ from tests.told import Told
 # No name and no observation: Python's or PyTorch's own error says it, with the line and a remedy.
 ERRORS_THAT_SAY_IT = {
     "average_over_the_batch_axis": "The tensors of the list have different shapes.",
+    "running_means_in_log_space": "or of the root or the logarithm of a negative number",
     "mm_with_a_batch": "a @ b (torch.matmul) takes a batch, too.",
     "row_zero_counts_no_token": "Positions count from 0: is the divisor 0 for the first one?",
     "whole_number_scores": "Whole numbers have no infinity.",

@@ -1,12 +1,12 @@
 """make pages says of an edited page what is to mend, in words, with file and line."""
 
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
 
-from helpers.clinic import bugs, wiring
 from helpers.known import Known, PageError
 from helpers.lesson.exercises import EXERCISES
 from helpers.lesson.grading import Mistake
@@ -142,12 +142,17 @@ def test_a_slip_ends_the_trial(refused, monkeypatch):
 @pytest.mark.parametrize(
     ("page", "old", "new", "told"),
     [
-        ("clinic/parts.md", "{n} heads are added", "{m} heads are added", "“heads added”: in brac"),
+        (
+            "clinic/parts.md",
+            "{n} heads are added",
+            "{m} heads are added",
+            "in braces stand n,",
+        ),
         (
             "clinic/parts.md",
             "{n} heads are added",
             "{n heads are added",
-            "“heads added”: in braces",
+            "in braces stand n,",
         ),
         ("clinic/parts.md", "## heads added", "## heads summed", "“heads added”, which has no"),
         ("clinic/parts.md", "\nOf {n} heads only {names} made the output.", "", "say in a line"),
@@ -166,17 +171,27 @@ def test_the_pages_of_diagnose_are_tried(page, old, new, told, tmp_path, monkeyp
     assert told in fault
 
 
-def test_a_bug_that_makes_no_program_or_no_block_is_told(monkeypatch):
-    bug = Known("no such text", (("such", "text"),), "Why.", "attention.md, line 9")
-    monkeypatch.setattr(bugs, "IN_ONE_HEAD", [bug])
-    wrong = [{"norm": "pre"}, {"norm_place": "nowhere"}]
-    monkeypatch.setattr(
-        wiring, "WIRING_BUGS", [Known("odd", (), "Why.", "block.md, line 3", "", s) for s in wrong]
+@pytest.mark.parametrize(
+    ("page", "old", "new", "told"),
+    [
+        ("attention.md", "dim=-1 → dim=-2", "dim=9 → dim=-2", "the change of `dim=9` must fit"),
+        ("block.md", "share=0.5", "shared=0.5", "there is no setting shared. Choose from norm_"),
+    ],
+)
+def test_a_page_of_diagnose_that_cannot_be_read_ends_in_its_sentence(
+    page, old, new, told, tmp_path
+):
+    for part in ("helpers", "tools", "notebooks"):
+        shutil.copytree(pages.notebooks.ROOT / part, tmp_path / part)
+    path = tmp_path / "helpers/clinic" / page
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "tools.pages"], cwd=tmp_path, capture_output=True, text=True
     )
-    unfit, unknown, broken = pages.faults_of_diagnose()
-    assert unfit.startswith("attention.md, line 9, “no such text”: the change of `such` must fit")
-    assert "there is no setting norm. Choose from norm_place, order, " in unknown
-    assert "a block cannot be put together like this (KeyError('nowhere'))" in broken
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    assert ended.stderr.startswith(f"{page}, line ") and told in ended.stderr
 
 
 def test_a_change_that_stops_the_program_by_a_slip_is_told():

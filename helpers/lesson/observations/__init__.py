@@ -46,7 +46,6 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     dependence.what_it_adds_up,
     dependence.how_it_follows,
     places.where_it_is_wrong,
-    places.right_for_positive_numbers,
     places.which_sums_hold,
     places.a_row_of_weights,
 )

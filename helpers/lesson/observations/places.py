@@ -114,22 +114,6 @@ def _fails_at_other_sizes(trial: Trial, good: int, own: Mapping[str, int]) -> bo
     return wrong or trial.close(mine, right).double().mean().item() < 0.6
 
 
-def right_for_positive_numbers(trial: Trial) -> Iterator[Observation]:
-    """Where there is nan: whether it goes once no number of the data is negative."""
-    value = trial.values[trial.shown]
-    if not trial.tensors() or value is None or value.isfinite().all():
-        return
-    name = trial.tensors()[0]
-    data = trial.inputs[trial.shown][trial.names.index(name)].detach()
-    if not (data < 0).any():
-        return
-    arguments = replaced(trial, trial.shown, name, data.abs() + 0.1)
-    right = trial.reference_on(("positive", trial.shown), arguments)
-    if trial.same(trial.run(trial.candidate, arguments), right):
-        text = f"Once all numbers of `{name}` are above 0, your result is right"
-        yield Observation(Rank.CAUSE, f"{text}: nan comes of negative ones.")
-
-
 def _numbers_of_axes(arguments: tuple) -> int:
     return max((a.dim() for a in arguments if isinstance(a, Tensor)), default=0)
 
