@@ -4,7 +4,6 @@
 call with other arguments.
 """
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -88,7 +87,7 @@ ON_PURPOSE = {b.name for one in _SECTIONS for b in one.entries if b.settings.pop
 EXERCISE_BUGS, *_ALONE = (section.entries for section in _SECTIONS)
 WIRING_BUGS = [*EXERCISE_BUGS, *itertools.chain(*_ALONE)]
 for _bug in WIRING_BUGS:
-    if _unknown := _bug.settings.keys() - inspect.signature(block_output).parameters:
+    if _unknown := _bug.settings.keys() - block_output.__kwdefaults__.keys():
         raise PageError(
             f"{_bug.where}, “{_bug.name}”: there is no setting {min(_unknown)}. Choose from "
             f"{', '.join(block_output.__kwdefaults__)}."

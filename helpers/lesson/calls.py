@@ -247,8 +247,8 @@ def numpy_calls(function: Callable) -> set[str]:
         names |= {*code.co_names}
         products += any(step.argrepr == "@" for step in dis.get_instructions(code))
         codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-    known = {name for name in names if getattr(function, "__globals__", {}).get(name) in (np, math)}
-    named = known or names & {"numpy", "math"}
+    found = [getattr(function, "__globals__", {}).get(name) for name in names]
+    named = any(one is np or one is math for one in found) or names & {"numpy", "math"}
     return names | ({"matmul"} if products else set()) if named else set()
 
 

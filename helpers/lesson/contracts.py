@@ -26,7 +26,7 @@ from helpers.lesson.calls import Outcome, call_again, copied, is_number
 from helpers.numbers import joined
 from helpers.same import RTOL, same
 
-LONG, LARGE = 150, 70  # tokens; any other size
+LONG, LARGE, MANY = 150, 70, 12  # tokens; any other size; parts of a list
 FRONT = ((), (2,), (2, 3))  # axes in the place of "..."
 
 
@@ -218,7 +218,7 @@ def _large_sizes(case: tuple, axes: Mapping, names: Sequence[str]) -> Iterator:
     known = [letter for letter in names_of_axes.all_letters(axes) if letter in own]
     counted = [axes.get(n) for n, a in zip(names, case, strict=False) if isinstance(a, list)]
     for letter in known:
-        size = LONG if letter == "T" else 12 if letter in counted else LARGE
+        size = LONG if letter == "T" else MANY if letter in counted else LARGE
         arguments = names_of_axes.resized(axes, names, case, letter, size)
         yield f"{letter} = {size}", Kind.SIZE, arguments
     for letter, other in itertools.combinations([*known, *(own.keys() - known)], 2):

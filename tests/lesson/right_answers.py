@@ -598,3 +598,12 @@ def each_sequence_by_vmap(x, W_query, W_key, W_value):
         return scores.masked_fill(~causal_mask(len(z)), -torch.inf).softmax(-1) @ (z @ W_value)
 
     return torch.vmap(one)(x)
+
+
+SOME_ARRAY = np.arange(4.0)  # a global beside the answer, which is compared with no module
+
+
+@right("02.1")
+def product_with_an_array_beside_it(x):
+    ones = torch.ones(x.shape[1], x.shape[1]).tril() + 0 * SOME_ARRAY.sum()
+    return (ones / ones.sum(dim=1, keepdim=True)).float() @ x

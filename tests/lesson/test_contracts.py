@@ -120,6 +120,12 @@ def filled_with(value):
     return answer
 
 
+def unmasked_but_full(T):
+    scores = torch.full((T, T), 0.0)
+    scores[range(T), [max(t - 1, 0) for t in range(T)]] = 1000.0
+    return scores.softmax(dim=-1)
+
+
 def zeros_and_ones(T):
     weights = torch.diag(torch.ones(T - 1), -1)
     weights[0, 0] = 1.0
@@ -220,6 +226,7 @@ REFUSED = [
     ("03.2", zeros_and_ones, "asks for a softmax"),
     ("03.2", unmasked(20.0), "does not hold: no weight on the future"),
     ("03.2", unmasked(1000.0), "asks for a mask"),
+    ("03.2", unmasked_but_full, "asks for a mask"),
     ("04.3", attention_itself, "calls a ready-made attention"),
     ("04.3", attention_of_torch, "calls a ready-made attention"),
     ("01.2", loop_over_sequences, "loops over the sequences"),

@@ -129,7 +129,7 @@ def _all_but_one_back(T):
     return torch.softmax(_masked(scores), dim=-1)
 
 
-_MORE_MASKS = ("triu_indices", "masked_fill_", "masked input", "inf", "full")
+_MORE_MASKS = ("triu_indices", "masked_fill_", "masked input", "inf")
 
 
 def _before_softmax(T, n):
