@@ -117,13 +117,6 @@ MUTATIONS = (
     ),
     Mutation("uneven heads accepted", CHECKS, "    if C % n_head:", "    if False:", "06"),
     Mutation(
-        "dropout in evaluation too",
-        MODULES,
-        "self.dropout if self.training else 0.0",
-        "self.dropout",
-        "07",
-    ),
-    Mutation(
         "ReLU left out",
         MODULES,
         "self.proj(torch.relu(self.wide(x)))",
