@@ -91,6 +91,12 @@ def first_sequence_only(scores):
     return torch.softmax(masked, dim=-1)
 
 
+@wrong("03.1", named="divided by the row sums without keepdim")
+def sums_of_rows_not_kept(scores):
+    exponentials = scores.exp() * causal_mask(scores.shape[-1])
+    return exponentials / exponentials.sum(dim=2)
+
+
 # ------------------------------------------------------------------ 03.2 attend one back
 
 
@@ -189,6 +195,12 @@ def hundred_overflows(T):
 
 
 # ------------------------------------------------------ 03.3 a softmax without overflow
+
+
+@wrong("03.3", named="along the first axis")
+def softmax_along_the_first_axis(scores):
+    exponentials = (scores - scores.amax(dim=0)).exp()
+    return exponentials / exponentials.sum(dim=0)
 
 
 @wrong("03.3", named="overflow")

@@ -860,3 +860,17 @@ def head_with_shares_of_sequences(x, W_query, W_key, W_value):
 def root_of_the_batch_size(x, W_query, W_key, W_value):
     scores = (x @ W_query) @ (x @ W_key).mT / len(x) ** 0.5
     return scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf).softmax(-1) @ (x @ W_value)
+
+
+@wrong("04.3", named="filled with -10")
+def future_at_minus_ten(x, W_query, W_key, W_value):
+    scores = (x @ W_query) @ (x @ W_key).mT / math.sqrt(W_key.shape[1])
+    future = torch.ones_like(scores).triu(diagonal=1).bool()
+    return torch.where(future, -10.0, scores).softmax(-1) @ (x @ W_value)
+
+
+@wrong("04.3", "queries and keys have changed places, and the scores are not divided")
+def unscaled_scores_of_the_keys(x, W_query, W_key, W_value):
+    scores = (x @ W_key) @ (x @ W_query).mT
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ (x @ W_value)

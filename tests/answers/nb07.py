@@ -703,3 +703,22 @@ def attention_taken_away(x, attention, feed_forward, norm_1, norm_2):
 def branch_without_negative_numbers(x, attention, feed_forward, norm_1, norm_2):
     middle = attention(norm_1(x)) + x
     return feed_forward(norm_2(middle)).clamp(min=0) + middle
+
+
+@wrong("07.2", named="ε squared")
+def eps_times_eps(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred / (centred.square().mean(dim=-1, keepdim=True) + eps * eps).sqrt()
+
+
+@wrong("07.3", named="norms on the residual stream, too")
+def normed_before_and_behind(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(attention(norm_1(x)) + x)
+    return norm_2(feed_forward(norm_2(x)) + x)
+
+
+@wrong("07.3", named="norms before and after each branch")
+def sandwiched(x, attention, feed_forward, norm_1, norm_2):
+    for branch, norm in ((attention, norm_1), (feed_forward, norm_2)):
+        x = x + norm(branch(norm(x)))
+    return x
