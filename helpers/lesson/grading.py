@@ -267,12 +267,11 @@ class Exercise:
         pairs = self._two_mistakes(outcomes)
         observations = observe(self._trial(candidate, outcomes), pairs)
         told = " ".join(observations)
-        if got.error and told:  # without the error, nothing of what was observed makes sense
-            remedy = messages.remedy(got.error)
-            problem = problem.removesuffix(remedy).strip()
-            message, place, details = _lines(problem, told), "", _lines(remedy, shown_input)
-        elif got.error:
-            message, place, details = problem, shown_input, ""
+        if got.error or got.changed_input:  # what was observed may only follow from this
+            remedy = messages.remedy(got.error) if got.error and told else ""
+            message = _lines(problem.removesuffix(remedy).strip(), told)
+            rest = _lines(remedy, shown_input)
+            place, details = ("", rest) if told else (rest, "")
         elif told:
             message, place, details = told, _lines(problem, forbidden), _lines(shown_input, holds)
         else:
