@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.known import Known, program, source
+from helpers.known import Known, program
 from helpers.lesson import axes as names_of_axes
 from helpers.lesson import messages
 from helpers.lesson.calls import (
@@ -293,13 +293,16 @@ class Exercise:
     def _pairs(self) -> dict[str, tuple[Callable, Outcome]]:
         """Two mistakes at a time in one program, and what it makes of the first input."""
         changes = [mistake.known for mistake in self.mistakes if not mistake.function]
+        again = [
+            replace(one, changes=tuple((self.words.get(old, old), new) for old, new in one.changes))
+            for one in changes
+        ]
         names, found = self._argument_names(), {}
         with same_conditions(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for right, words in ((self.reference, {}), (self.reworded, self.words)):
-                text = source(right) if right else ""
-                for pair in itertools.combinations(_fitting(changes, text, words), 2):
-                    told = messages.two_mistakes([one.name for one in pair])
+            for right, known in ((self.reference, changes), (self.reworded, again)):
+                for pair in itertools.combinations(known if right else (), 2):
+                    told = f"Two mistakes at once: {'; '.join(one.name for one in pair)}."
                     if told in found:
                         continue
                     if function := program(right, *pair) or program(right, *pair[::-1]):
@@ -559,14 +562,6 @@ class Exercise:
         return _lines(
             messages.lost(value, expected), messages.what_holds(value, right, holds, fails, extra)
         )
-
-
-def _fitting(changes: list[Known], text: str, words: Mapping[str, str]) -> Iterator[Known]:
-    """The changes that fit into a program, whose text has other words in places."""
-    for one in changes:
-        pairs = tuple((words.get(old, old), new) for old, new in one.changes)
-        if text.count(pairs[0][0]) == 1:
-            yield replace(one, changes=pairs)
 
 
 def _lines(*texts: str) -> str:

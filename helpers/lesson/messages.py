@@ -33,11 +33,6 @@ REMEDIES, REASONS = (
 )
 
 
-def two_mistakes(names: Sequence[str]) -> str:
-    """Name two mistakes that together explain an answer."""
-    return f"Two mistakes at once: {'; '.join(names)}."
-
-
 # ---------------------------------------------------------------- it could not be run
 
 
@@ -380,29 +375,13 @@ def what_holds(
         *(["all numbers finite"] if value.isfinite().all() else []),
         *holds,
     ]
-    message = f"{_right_numbers(right)} What holds: {', '.join(holds)}."
+    count = f"{int(right.sum())} of the {right.numel()} numbers are right"
+    message = f"{count}. What holds: {', '.join(holds)}."
     if fails:
         message += f" What does not: {', '.join(fails)}."
     if extra:
         message += f" What should not hold: {', '.join(extra)}."
     return message
-
-
-def _right_numbers(right: Tensor) -> str:
-    """Say how many numbers are right, and at which positions all of them are."""
-    count, total = int(right.sum()), right.numel()
-    if count in (0, total):
-        verb = "are" if count else "is"
-        return f"{'All' if count else 'None'} of the {total} numbers {verb} right."
-    message = f"{count} of the {total} numbers {'is' if count == 1 else 'are'} right"
-    if right.dim() < 2:
-        return f"{message}."
-    positions = right.movedim(-2, 0).flatten(1).all(1).nonzero().flatten().tolist()
-    names = [f"out[{':, ' * (right.dim() - 2)}{i}]" for i in positions]
-    if len(names) > 2 and positions[-1] - positions[0] == len(positions) - 1:
-        names = [f"{names[0]} to {names[-1]}"]
-    listed = " and ".join(names) if len(names) < 3 else ", ".join(names)
-    return f"{message}, all of {listed} among them." if names else f"{message}."
 
 
 def broken_experiment(name: str, error: Exception) -> str:

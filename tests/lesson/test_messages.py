@@ -27,7 +27,7 @@ def test_an_unknown_difference_tells_place_numbers_and_what_held():
     expected = EXERCISE.run(running_sum)[0].value[0, 2, 1].item()
     assert f"out[0, 2, 1] is {expected + 1:.4g}, not {expected:.4g}." in message
     assert "Input: x of shape (2, 5, 3)." in message
-    assert "27 of the 30 numbers are right, all of out[:, 0] and out[:, 1] among them" in message
+    assert "27 of the 30 numbers are right." in message
     assert "What holds: the shape (2, 5, 3), all numbers finite, first token unchanged." in message
     assert "What does not: last is the total." in message
 

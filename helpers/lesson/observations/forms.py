@@ -266,6 +266,5 @@ def _numbers_in_the_source(trial: Trial) -> dict[int, str]:
         return found
     fills = [node for node in ast.walk(tree) if isinstance(node, ast.UnaryOp)]  # -10
     fills = {id(inner) for node in fills for inner in ast.walk(node)}
-    constants = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in fills]
-    own = [node.value for node in constants if type(node.value) is int]
-    return found | {n: f"The number {n} stands in your code" for n in own}
+    own = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in fills]
+    return found | {n: f"The number {n} stands in your code" for n in own if type(n) is int}
