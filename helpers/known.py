@@ -18,6 +18,7 @@ import ast
 import difflib
 import functools
 import linecache
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,7 +112,8 @@ def _close(sections: list[Section], blocks: list[tuple[str, str, list[str]]]) ->
 
 def _entry(name: str, where: str, lines: list[str]) -> Known:
     code = [line.strip() for line in lines if line.startswith("    ")]
-    text = [line.strip() for line in lines if not line.startswith("    ")]
+    told = "\n".join(line.strip() for line in lines if not line.startswith("    "))
+    told = re.sub(r"(?<![.!?:)”\n])\n", " ", told)  # a sentence goes on
     changes, function, settings = [], "", {}
     for line in code:
         if line.startswith("def "):
@@ -130,7 +132,7 @@ def _entry(name: str, where: str, lines: list[str]) -> Known:
                 f"{where}, “{name}”: `{line}` is no change. Write what stands in the right "
                 "program, an arrow, and what stands there instead: `old → new`."
             ) from None
-    return Known(name, tuple(changes), "\n".join(text), where, function, settings)
+    return Known(name, tuple(changes), told, where, function, settings)
 
 
 # ---------------------------------------------------------------- programs
@@ -212,6 +214,11 @@ def program(function: Callable, *mistakes: Known) -> Callable | None:
     """
     changes = [change for mistake in mistakes for change in mistake.changes]
     told = " and ".join(f"{mistake.where}, “{mistake.name}”" for mistake in mistakes)
+    text = source(function)
+    for old, new in changes if len(mistakes) > 1 else ():  # an error would take long to word
+        if text.count(old) != 1:
+            return None
+        text = text.replace(old, new)
     try:
         return patched(function, changes, told)
     except PageError:

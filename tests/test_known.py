@@ -43,7 +43,13 @@ def test_its_errors_point_at_the_changed_line():
     assert (last.filename, last.name) == ("<99.1, out of range>", "running_sum")
     assert (last.lineno, last.line) == (3, "return x.cumsum(dim=7)")
     text = replace(EXERCISE, mistakes=()).check(broken).message
-    assert "It happened in line 3: `return x.cumsum(dim=7)`" in text
+    assert "raised IndexError in line 3: `return x.cumsum(dim=7)`" in text
+
+
+def test_a_sentence_goes_on_in_the_next_line_and_a_paragraph_does_not(tmp_path):
+    path = tmp_path / "99.md"
+    path.write_text("# 99.1 Sums\n## a\nYou summed\nthe channels.\nTime is axis 1.\n", "utf-8")
+    assert read(path)[0].entries[0].message == "You summed the channels.\nTime is axis 1."
 
 
 def test_a_statement_that_is_taken_out_leaves_no_line():

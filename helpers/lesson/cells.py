@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from helpers.lesson import progress_file
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
 from helpers.lesson.grading import Exercise
-from helpers.lesson.messages import RIGHT_BUT
+from helpers.lesson.messages import RIGHT_BUT, interrupted
 from helpers.lesson.question import Prediction, Question
 from helpers.numbers import wrap_text
 
@@ -39,7 +39,7 @@ class NotAChoice(LessonError, ValueError):
     """The answer given to a prediction is none of its choices."""
 
 
-def check(id: str, candidate: Callable | None = None) -> Callable:
+def check(id: str, candidate: Callable | None = None, *, details: bool = False) -> Callable:
     """Check an answer to an exercise, and return the function to go on with.
 
     Parameters
@@ -48,6 +48,8 @@ def check(id: str, candidate: Callable | None = None) -> Callable:
         The exercise, such as "03.1".
     candidate
         The learner's function (itself, not its result).
+    details
+        Tell of a wrong answer also what it was given, and what holds all the same.
 
     Returns
     -------
@@ -58,11 +60,11 @@ def check(id: str, candidate: Callable | None = None) -> Callable:
     Raises
     ------
     CheckFailed
-        When the answer is wrong. The text names the mistake, or the first difference.
+        When the answer is wrong. The text names the mistake, or what it does, and a place.
     UnknownId
         When there is no such exercise.
     LessonError
-        When there is no function to check.
+        When there is no function to check, or it was stopped.
     """
     if callable(id) and isinstance(candidate, str):
         name = getattr(id, "__name__", "your_function")
@@ -74,7 +76,10 @@ def check(id: str, candidate: Callable | None = None) -> Callable:
             f'check needs your function {name}, too: {name} = check("{exercise.id}", {name}). '
             "(If it is None, run the cell again that defines it.)"
         )
-    verdict = exercise.check(candidate)
+    try:
+        verdict = exercise.check(candidate)
+    except KeyboardInterrupt as stop:
+        raise LessonError(wrap_text(interrupted(stop, candidate))) from None
     mistake = verdict.mistake or ""
     if note := progress_file.keep(exercise.id, "check", verdict.status, mistake=mistake):
         print(wrap_text(note))
@@ -86,11 +91,15 @@ def check(id: str, candidate: Callable | None = None) -> Callable:
         print(f"○ {head}: {verdict.message}")
         print(f'The reference stands in, so the cells below run. hint("{exercise.id}") helps.')
         return exercise.reference
-    lines = [f"✗ {head}: {verdict.mistake or 'not right yet'}", verdict.message, verdict.details]
-    if not verdict.mistake and verdict.message.startswith(RIGHT_BUT):
-        lines = [f"✗ {head}: {verdict.message[0].lower()}{verdict.message[1:]}"]
-    lines.append(f'hint("{exercise.id}") helps.')
-    raise CheckFailed("\n".join(wrap_text(line) for line in lines if line)) from None
+    told = verdict.told(details)
+    if not verdict.mistake and told.startswith(RIGHT_BUT):
+        told = told[0].lower() + told[1:]
+    else:
+        told = f"{verdict.mistake or 'not right yet'}\n{told}"
+    known = verdict.mistake or details or not verdict.details
+    more = "" if known else " or check(…, details=True)"
+    told = f'✗ {exercise.id}: {told}\nMore: hint("{exercise.id}"){more}.'
+    raise CheckFailed("\n".join(map(wrap_text, told.splitlines()))) from None
 
 
 _hints_given: dict[str, int] = {}

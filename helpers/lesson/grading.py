@@ -7,10 +7,11 @@ is recognised by what it does, however it is written.
 """
 
 import inspect
+import itertools
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -36,7 +37,8 @@ from helpers.lesson.calls import (
 )
 from helpers.lesson.contracts import ContractInput, Kind, contract_inputs, fits, why_fragile
 from helpers.lesson.observations import observe
-from helpers.lesson.observations.trial import Trial
+from helpers.lesson.observations.order import Rank
+from helpers.lesson.observations.trial import Observation, Trial
 from helpers.same import ATOL, RTOL, close, same_conditions
 
 SECONDS = 2  # that a check may take: it tries fewer inputs with an answer that is slow
@@ -67,7 +69,9 @@ class Mistake:
     @property
     def code(self) -> Callable:
         """The mistake as a function; a change is compiled when it is first needed."""
-        return self.function or program(self.exercise.reference, self.known)
+        again = self.known in self.exercise.known
+        right = self.exercise.reworded if again else self.exercise.reference
+        return self.function or program(right, self.known)
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,12 @@ class Verdict:
         The name of the recognised mistake, or None.
     message
         What to tell the learner; a recognised mistake's own message, word for word.
+    place
+        Of a wrong answer: one place where it shows.
     details
-        For a recognised mistake: the input, what was expected and what came.
+        What is told on request: the input, what holds all the same, and more.
     observations
-        For any other wrong answer: what experiments found out about it, the best first. The
-        message begins with them.
+        For any other wrong answer: what experiments found out about it, the best first.
     notes
         For a right answer: where it is fragile.
     """
@@ -94,9 +99,14 @@ class Verdict:
     status: str
     mistake: str | None
     message: str
+    place: str = ""
     details: str = ""
     observations: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def told(self, details: bool = False) -> str:
+        """The message and the place, and the details on request."""
+        return _lines(self.message, self.place, self.details if details else "")
 
 
 @dataclass(frozen=True)
@@ -114,8 +124,13 @@ class Exercise:
     checked: str = ""  # what a pass proves, in words
     hints: tuple[str, ...] = ()  # from vague to nearly there
     mistakes: tuple[Mistake, ...] = ()  # that are recognised
-    # Known bugs of attention or of a block that are recognised, too, and what makes each.
-    known: Mapping[Known, Callable] = field(default_factory=dict)
+    # Known bugs of attention or of a block that are recognised, too, and what makes each; None
+    # where it is its change of `reworded`.
+    known: Mapping[Known, Callable | None] = field(default_factory=dict)
+    # The reference again, in the words that these bugs change; and what has become of its words
+    # that the mistakes change.
+    reworded: Callable | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
     accepted: tuple[Callable, ...] = ()  # other right forms: any of their numbers will do
     # Pairs of a name, such as "rows sum to 1", and a function of the output and the arguments that
     # says whether it holds. Told to a learner whose answer is wrong.
@@ -181,12 +196,9 @@ class Exercise:
                 problems = of_form
         if any(problems):
             return self._failure(candidate, outcomes, problems)
-        problem, notes = self._broken_requirement(candidate, outcomes), ()
-        if not problem:
-            problem, notes = self._beyond(candidate)
-        if problem:
+        if problem := self._broken_requirement(candidate, outcomes):
             return Verdict("failed", None, problem, observations=(problem.split("\n")[0],))
-        return Verdict("passed", None, self.checked, notes=notes)
+        return self._beyond(candidate)
 
     def _problems(self, candidate: Callable, outcomes: list[Outcome], right: Callable) -> list[str]:
         """What is wrong on each check input, compared with a right form; "" where nothing is."""
@@ -236,27 +248,67 @@ class Exercise:
     ) -> Verdict:
         """Name the mistake; where it is no known one, tell what experiments find out."""
         case = next(i for i, problem in enumerate(problems) if problem)
+        got, expected = outcomes[case], self.remembered(self.reference)[case].value
         shown_input = messages.inputs(self._argument_names(), self.inputs[case])
+        holds = "" if got.changed_input else self._what_holds(case, got.value, expected)
         for mistake in self.mistakes:
             if self.same(outcomes, self.remembered(mistake.code)):
-                details = f"{shown_input}\n{problems[case]}"
-                return Verdict("failed", mistake.name, mistake.message, details)
-        forbidden = messages.forbidden_call(self.without) if self._forbidden(outcomes[case]) else ""
+                place, _, more = problems[case].partition("\n")
+                details = _lines(more, shown_input, holds)
+                return Verdict("failed", mistake.name, mistake.message, place, details)
+        forbidden = messages.forbidden_call(self.without) if self._forbidden(got) else ""
         problem = problems[case].removesuffix(forbidden)
         if not problem:  # all numbers are right, so far
-            also, _ = self._beyond(candidate)
+            also = self._beyond(candidate)
+            also = also.message if also.status == "failed" else ""
             forbidden = f"{messages.RIGHT_BUT} {forbidden[0].lower()}{forbidden[1:]}"
             told = (forbidden, *filter(None, [also.split("\n")[0]]))
-            return Verdict(
-                "failed", None, "\n".join(filter(None, [forbidden, also])), observations=told
-            )
-        observations = observe(self._trial(candidate, outcomes))
-        value, expected = outcomes[case].value, self.remembered(self.reference)[case].value
-        holds = ""
-        if not outcomes[case].changed_input:
-            holds = self._what_holds(case, value, expected, told=bool(observations))
-        parts = [" ".join(observations), problem, forbidden, shown_input, holds]
-        return Verdict("failed", None, "\n".join(filter(None, parts)), observations=observations)
+            return Verdict("failed", None, _lines(forbidden, also), observations=told)
+        pairs = self._two_mistakes(outcomes)
+        observations = observe(self._trial(candidate, outcomes), pairs)
+        told = " ".join(observations)
+        if got.error or got.changed_input:  # what was observed may only follow from this
+            remedy = messages.remedy(got.error) if got.error and told else ""
+            message = _lines(problem.removesuffix(remedy).strip(), told)
+            rest = _lines(remedy, shown_input)
+            place, details = ("", rest) if told else (rest, "")
+        elif told:
+            message, place, details = told, _lines(problem, forbidden), _lines(shown_input, holds)
+        else:
+            message, place, details = _lines(problem, forbidden, holds), "", shown_input
+        return Verdict("failed", None, message, place, details, observations)
+
+    def _two_mistakes(self, outcomes: list[Outcome]) -> Iterator[Observation]:
+        """Two mistakes that give just these outcomes, unless most of one is nan."""
+        values = [torch.as_tensor(one.value) for one in outcomes if is_number(one.value)]
+        if not values or any(value.isfinite().double().mean() < 0.5 for value in values):
+            return
+        for told, (function, first) in self._pairs.items():
+            likely = self._same_outcome(outcomes[0], first)
+            if likely and self.same(outcomes, self.remembered(function)):
+                yield Observation(Rank.TWO_MISTAKES, told)
+                return
+
+    @cached_property
+    def _pairs(self) -> dict[str, tuple[Callable, Outcome]]:
+        """Two mistakes at a time in one program, and what it makes of the first input."""
+        changes = [mistake.known for mistake in self.mistakes if not mistake.function]
+        again = [
+            replace(one, changes=tuple((self.words.get(old, old), new) for old, new in one.changes))
+            for one in changes
+        ]
+        names, found = self._argument_names(), {}
+        with same_conditions(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for right, known in ((self.reference, changes), (self.reworded, again)):
+                for pair in itertools.combinations(known if right else (), 2):
+                    told = f"Two mistakes at once: {'; '.join(one.name for one in pair)}."
+                    if told in found:
+                        continue
+                    if function := program(right, *pair) or program(right, *pair[::-1]):
+                        first = call_again(function, self.inputs[0], names, self.several)
+                        found[told] = function, first
+        return found
 
     def _trial(self, candidate: Callable, outcomes: list[Outcome]) -> Trial:
         names = self._argument_names()
@@ -339,11 +391,10 @@ class Exercise:
         defaults = [p.default for p in inspect.signature(self.reference).parameters.values()]
         return [(*arguments, *defaults[len(arguments) :]) for arguments in self.inputs]
 
-    def _beyond(self, candidate: Callable) -> tuple[str, tuple[str, ...]]:
-        """Say for which input of the contract, or which gradient, an answer is wrong.
+    def _beyond(self, candidate: Callable) -> Verdict:
+        """Find the input of the contract, or the gradient, for which an answer is wrong.
 
-        In the second place stands where it is only fragile, and whether it was too slow for some
-        of the inputs.
+        Notes say where it is only fragile, and whether it was too slow for some of the inputs.
         """
         names = self._argument_names()
         notes: dict[str, str] = {}
@@ -366,7 +417,6 @@ class Exercise:
                 reason = why_fragile(wanted, got, candidate, self.reference, self.several)
                 if not reason or wanted.told in self.named:
                     problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
-                    shown = messages.inputs(names, wanted.arguments)
                     right, given = wanted.expected.value, wanted.arguments
                     lost = [
                         name
@@ -374,14 +424,20 @@ class Exercise:
                         if not got.error
                         and _holds(has, right, given) > _holds(has, got.value, given)
                     ]
-                    return messages.right_but(wanted.told, problem, shown, lost), ()
+                    told = messages.right_but(wanted.told, problem, lost, candidate)
+                    shown = messages.inputs(names, wanted.arguments)
+                    observed = (told.split("\n")[0],)
+                    return Verdict("failed", None, told, "", shown, observed)
                 note = messages.fragile(
                     wanted.told, reason, got.error, got.value, wanted.expected.value
                 )
                 notes.setdefault(messages.REASONS[reason], note)
         problem, note = self._wrong_gradient(candidate) if self.trained else ("", "")
+        if problem:
+            return Verdict("failed", None, problem, observations=(problem.split("\n")[0],))
         more = [note, messages.fewer_inputs() if slow else ""]
-        return problem, (*list(notes.values())[:MOST_NOTES], *filter(None, more))
+        told = (*list(notes.values())[:MOST_NOTES], *filter(None, more))
+        return Verdict("passed", None, self.checked, notes=told)
 
     def _wrong_gradient(self, candidate: Callable) -> tuple[str, str]:
         """What is wrong with the gradients, or why it is only fragile."""
@@ -489,7 +545,7 @@ class Exercise:
             return messages.wrong_dtype(value, expected)
         return ""
 
-    def _what_holds(self, case: int, value: Any, expected: Any, told: bool) -> str:
+    def _what_holds(self, case: int, value: Any, expected: Any) -> str:
         """Say what is right about a wrong answer of the right shape."""
         if not (isinstance(value, Tensor) and isinstance(expected, Tensor)):
             return ""
@@ -502,7 +558,15 @@ class Exercise:
                 (holds if wanted else extra).append(name)
             elif wanted and value.isfinite().all():  # of nan, nothing holds
                 fails.append(name)
-        return messages.what_holds(value, self._close(value, expected), holds, fails, extra, told)
+        right = self._close(value, expected)
+        return _lines(
+            messages.lost(value, expected), messages.what_holds(value, right, holds, fails, extra)
+        )
+
+
+def _lines(*texts: str) -> str:
+    """The texts below one another, without those that are empty."""
+    return "\n".join(filter(None, texts))
 
 
 def _is_stub(error: Exception | None) -> bool:

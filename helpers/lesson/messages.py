@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.known import read
+from helpers.known import PageError, read
 from helpers.numbers import joined, told_apart
 
 # Where a line of a traceback is not the learner's own.
@@ -23,9 +23,13 @@ LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 RIGHT_BUT = "The numbers are right, but"
 # A part of what PyTorch or Python says of a mistake that beginners make -> what to do about it;
 # what is unusual about an input -> why a right answer is fragile there.
+_SECTIONS = read(Path(__file__).with_name("remedies.md"))
+if [section.head for section in _SECTIONS] != ["Errors", "Fragile"]:
+    _where = _SECTIONS[-1].where if _SECTIONS else "remedies.md"
+    raise PageError(f"{_where}: its sections are `# Errors` and `# Fragile`, in this order.")
 REMEDIES, REASONS = (
     {part: known.message for known in section.entries for part in known.name.split(" | ")}
-    for section in read(Path(__file__).with_name("remedies.md"))
+    for section in _SECTIONS
 )
 
 
@@ -73,16 +77,32 @@ def not_attempted(candidate: Callable) -> str:
 
 def raised(error: Exception, candidate: Callable) -> str:
     """Repeat an exception, with the learner's line that led to it, and say what to do."""
-    text = _shorten(" ".join(str(error).split()), 300)
-    message = f"Your function raised {type(error).__name__}{': ' + text if text else ''}"
+    message = f"Your function raised {type(error).__name__}{_in_line(error, candidate)}"
+    return "\n".join(filter(None, [message, _text(error), remedy(error)]))
+
+
+def remedy(error: Exception) -> str:
+    """Say what to do about an exception that beginners meet; "" for another."""
+    return next((remedy for part, remedy in REMEDIES.items() if part in _text(error)), "")
+
+
+def _text(error: Exception) -> str:
+    return _shorten(" ".join(str(error).split()), 300)
+
+
+def interrupted(stop: BaseException, candidate: Callable) -> str:
+    """Say where a function was that somebody stopped."""
+    return f"You stopped your function{_in_line(stop, candidate)}\nDoes every loop in it end?"
+
+
+def _in_line(error: BaseException, candidate: Callable) -> str:
     frame = _learners_line(error, candidate)
-    if frame and frame.line:
-        message += f"\nIt happened in line {frame.lineno}: `{_shorten(frame.line, 100)}`"
-    remedy = next((remedy for part, remedy in REMEDIES.items() if part in text), "")
-    return f"{message}\n{remedy}" if remedy else message
+    if not frame or not frame.line:
+        return "."
+    return f" in line {frame.lineno}: `{_shorten(frame.line, 100)}`"
 
 
-def _learners_line(error: Exception, candidate: Callable) -> traceback.FrameSummary | None:
+def _learners_line(error: BaseException, candidate: Callable) -> traceback.FrameSummary | None:
     """Find the innermost line in the candidate's own cell, else in any code but libraries'."""
     frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is our own call
     code = getattr(inspect.unwrap(candidate), "__code__", None)
@@ -180,18 +200,21 @@ def wrong_dtype(value: Tensor, expected: Tensor) -> str:
 
 
 def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor) -> str:
-    """Show the first difference, and what the numbers point to; `right` says which are right."""
+    """Show the first difference; `right` says which numbers are right."""
     index = tuple((~right).nonzero()[0].tolist())
     wanted, got = told_apart(expected[index].item(), value[index].item())
-    where = f"First difference at out{list(index)}: e" if index else "E"
-    message = f"{where}xpected {wanted}, got {got}."
+    return f"{f'out{list(index)}' if index else 'Your result'} is {got}, not {wanted}."
+
+
+def lost(value: Tensor, expected: Tensor) -> str:
+    """Say how many numbers are nan or inf, and what makes them so; "" where none is."""
     lost = ~value.isfinite() & expected.isfinite()
-    if lost.any():
-        if value.numel() > 1:
-            message += f"\n{int(lost.sum())} of {value.numel()} numbers are nan or inf."
-        if value.isnan().any():
-            message += " nan comes of 0 / 0, inf / inf, inf - inf, 0 * inf, or of the root or the "
-            message += "logarithm of a negative number, and then spreads."
+    if not lost.any():
+        return ""
+    message = f"{int(lost.sum())} of {value.numel()} numbers are nan or inf."
+    if value.isnan().any():
+        message += " nan comes of 0 / 0, inf / inf, inf - inf, 0 * inf, or of the root or the "
+        message += "logarithm of a negative number, and then spreads."
     return message
 
 
@@ -205,15 +228,23 @@ ADVICE = {
 }
 
 
-def right_but(told: str, problem: str, shown_input: str, lost: Sequence[str]) -> str:
+def right_but(told: str, problem: str, lost: Sequence[str], candidate: Callable) -> str:
     """Say for which other input a right answer turns out to be wrong, and what is lost there."""
-    message = f"Right for the first inputs, but not for {told}.\n{problem}\n{shown_input}"
+    message = f"Right for the first inputs, but not for {told}.\n{problem}"
     if lost:
         message += f"\nWhat does not hold there: {', '.join(lost)}."
         message += ADVICE.get(lost[0], "") if len(lost) == 1 else ""
+    elif "as large" in told:
+        message += low_mask(candidate)
     if " ax" in told or "..." in told:
         message += "\nThe ... in the docstring stands for any number of axes in front."
     return message
+
+
+def low_mask(candidate: Callable) -> str:
+    """Ask for the number with which scores are masked; "" where none is seen to be."""
+    asked = " Is your mask minus infinity, or a number that is not low enough there?"
+    return asked if "masked_fill" in _source(candidate) else ""
 
 
 def fragile(told: str, reason: str, error: Exception | None, value: Any, expected: Any) -> str:
@@ -333,43 +364,24 @@ def what_holds(
     holds: Sequence[str],
     fails: Sequence[str],
     extra: Sequence[str],
-    told: bool,
 ) -> str:
     """Say what is right about a wrong answer of the right shape, which narrows the search.
 
     `right` says which numbers are. Then come names of properties: those that the answer shares
-    with the right one, those that it lacks, and those that it should not have. `told` says whether
-    something better than "none is right" was said already.
+    with the right one, those that it lacks, and those that it should not have.
     """
     holds = [
         f"the shape {_shape(value)}",
         *(["all numbers finite"] if value.isfinite().all() else []),
         *holds,
     ]
-    count = "" if told and not right.any() else f"{_right_numbers(right)} "
-    message = f"{count}What holds: {', '.join(holds)}."
+    count = f"{int(right.sum())} of the {right.numel()} numbers are right"
+    message = f"{count}. What holds: {', '.join(holds)}."
     if fails:
         message += f" What does not: {', '.join(fails)}."
     if extra:
         message += f" What should not hold: {', '.join(extra)}."
     return message
-
-
-def _right_numbers(right: Tensor) -> str:
-    """Say how many numbers are right, and at which positions all of them are."""
-    count, total = int(right.sum()), right.numel()
-    if count in (0, total):
-        verb = "are" if count else "is"
-        return f"{'All' if count else 'None'} of the {total} numbers {verb} right."
-    message = f"{count} of the {total} numbers {'is' if count == 1 else 'are'} right"
-    if right.dim() < 2:
-        return f"{message}."
-    positions = right.movedim(-2, 0).flatten(1).all(1).nonzero().flatten().tolist()
-    names = [f"out[{':, ' * (right.dim() - 2)}{i}]" for i in positions]
-    if len(names) > 2 and positions[-1] - positions[0] == len(positions) - 1:
-        names = [f"{names[0]} to {names[-1]}"]
-    listed = " and ".join(names) if len(names) < 3 else ", ".join(names)
-    return f"{message}, all of {listed} among them." if names else f"{message}."
 
 
 def broken_experiment(name: str, error: Exception) -> str:

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from tests.answers import wrong
 
-# ------------------------------------------------------------------ 00.1 the mean token
+# --------------------------------------------------------- 00.1 the mean token
 
 
 @wrong("00.1", named="mean over the batch")
@@ -32,11 +32,6 @@ def mean_with_keepdim(x):
 def running_means(x):
     count = torch.arange(1, x.shape[1] + 1)[:, None]
     return x.cumsum(dim=1) / count
-
-
-@wrong("00.1", "divides by 5, the number of tokens of the example, whatever T is")
-def divided_by_five(x):
-    return x.sum(dim=1) / 5
 
 
 @wrong("00.1", "takes the median token in each channel, which is not the mean")
@@ -82,7 +77,29 @@ def first_channel_repeated(x):
     return torch.stack([mean] * x.shape[2], dim=-1)
 
 
-# ----------------------------------------------------------------- 00.2 rows sum to 1
+@wrong("00.1", "reads the numbers as (B, C, T) by a reshape, which mixes tokens and channels")
+def mean_after_reshape(x):
+    B, T, C = x.shape
+    return x.reshape(B, C, T).mean(dim=-1)
+
+
+@wrong("00.1", "averages over the tokens and the channels together, and copies it to each channel")
+def one_mean_for_all_channels(x):
+    flat = x.reshape(x.shape[0], -1)
+    return flat.mean(dim=1, keepdim=True).expand(x.shape[0], x.shape[2])
+
+
+@wrong("00.1", named="mean over the channels")
+def mean_by_pooling_the_last_axis(x):
+    return F.adaptive_avg_pool1d(x, 1).squeeze(-1)
+
+
+@wrong("00.1", "divides the sum by T - 1, as for a sample variance, instead of by T")
+def mean_with_ddof(x):
+    return x.sum(dim=1) / max(x.shape[1] - 1, 1)
+
+
+# ------------------------------------------------ 00.2 make every row sum to 1
 
 
 @wrong("00.2", named="no keepdim")
@@ -124,14 +141,6 @@ def divided_by_row_maximum(a):
     return a / a.max(dim=-1, keepdim=True).values
 
 
-@wrong("00.2", "changes the row while it divides, so later entries are divided by another sum")
-def divides_while_summing(a):
-    out = a.clone()
-    for s in range(a.shape[-1]):
-        out[..., s] = out[..., s] / out.sum(dim=-1)
-    return out
-
-
 @wrong("00.2", "dim=2 exists only with one batch axis: a single matrix raises, two axes go wrong")
 def sums_over_axis_two(a):
     return a / a.sum(dim=2, keepdim=True)
@@ -145,124 +154,6 @@ def clamped_sums(a):
 @wrong("00.2", "divides by the mean of the row, so each row sums to its number of columns")
 def divided_by_row_mean(a):
     return a / a.mean(dim=-1, keepdim=True)
-
-
-@wrong("00.2", "swaps the last two axes to line the sums up, which fails in a batch")
-def transposed_twice(a):
-    return (a.mT / a.sum(dim=-1)).mT
-
-
-@wrong("00.2", "rounds the shares to two decimals, so the rows do not sum to 1 any more")
-def rounded_shares(a):
-    shares = a / a.sum(dim=-1, keepdim=True)
-    return torch.round(shares, decimals=2)
-
-
-# ------------------------------------------------------------ 00.3 swap the last two axes
-
-
-@wrong("00.3", named="view or reshape instead of a swap")
-def swapped_by_view(x):
-    B, R, S = x.shape
-    return x.contiguous().view(B, S, R)
-
-
-@wrong("00.3", named="nothing swapped")
-def transpose_not_kept(x):
-    x.transpose(-2, -1)
-    return x
-
-
-@wrong("00.3", "turns each matrix by 90 degrees, which also reverses an order")
-def turned_by_ninety_degrees(x):
-    return torch.rot90(x, 1, dims=(-2, -1))
-
-
-@wrong("00.3", "swaps the last two entries of the last axis instead of the axes")
-def swapped_last_two_entries(x):
-    out = x.clone()
-    out[..., -1] = x[..., -2]
-    out[..., -2] = x[..., -1]
-    return out
-
-
-@wrong("00.3", "reshapes the transposed tensor back to (B, R, S), the shape it had before")
-def shape_restored(x):
-    return x.transpose(1, 2).reshape(x.shape)
-
-
-@wrong("00.3", named="all axes reversed")
-def batch_stacked_last(x):
-    return torch.stack([matrix.T for matrix in x], dim=-1)
-
-
-@wrong("00.3", "joins all rows of the batch into one matrix first, so the sequences are mixed")
-def swapped_across_the_batch(x):
-    B, R, S = x.shape
-    return x.reshape(B * R, S).T.reshape(B, S, R)
-
-
-@wrong("00.3", "flips the order of the last axis instead of swapping two axes")
-def order_flipped(x):
-    return x.flip(-1)
-
-
-@wrong("00.3", "uses the first sequence only, whatever B is")
-def only_the_first_sequence(x):
-    return x[0].T[None]
-
-
-@wrong("00.3", "makes a result of the shape of x, which is the wrong one unless R = S")
-def squares_only(x):
-    out = torch.zeros_like(x)
-    for r in range(x.shape[1]):
-        for s in range(x.shape[2]):
-            out[:, s, r] = x[:, r, s]
-    return out
-
-
-@wrong("00.3", "multiplies by the swapped tensor as in the notebook, instead of returning it")
-def pairs_instead_of_swap(x):
-    return x @ x.mT
-
-
-@wrong("00.3", "moves the first axis to the end, so all three axes change places")
-def axes_rotated(x):
-    return x.permute(1, 2, 0)
-
-
-@wrong("00.3", "returns nested Python lists, not a tensor")
-def nested_lists(x):
-    return [[list(column) for column in zip(*matrix, strict=True)] for matrix in x.tolist()]
-
-
-# ------------------------------------------------------- written apart, and opened last
-
-
-@wrong("00.1", "divides by the number of channels instead of by the number of tokens")
-def divided_by_channels(x):
-    total = x.sum(dim=1)
-    return total / x.shape[-1]
-
-
-@wrong("00.1", "reads the numbers as (B, C, T) by a reshape, which mixes tokens and channels")
-def mean_after_reshape(x):
-    B, T, C = x.shape
-    return x.reshape(B, C, T).mean(dim=-1)
-
-
-@wrong("00.1", "one running total for all sequences, never set back to 0 between them")
-def total_not_reset(x):
-    total = torch.zeros(x.shape[-1])
-    out = []
-    for sequence in x:
-        for token in sequence:
-            total = total + token
-        out.append(total / x.shape[1])
-    return torch.stack(out)
-
-
-# ----------------------------------------------------------------- 00.2 rows sum to 1
 
 
 @wrong("00.2", named="softmax instead of a division")
@@ -280,82 +171,10 @@ def upside_down(a):
     return a.sum(dim=-1, keepdim=True) / a
 
 
-@wrong("00.2", "the loop stops one row too early and leaves the last row as it was")
-def last_row_forgotten(a):
-    out = a.clone()
-    for r in range(a.shape[-2] - 1):
-        out[..., r, :] = a[..., r, :] / a[..., r, :].sum(dim=-1, keepdim=True)
-    return out
-
-
 @wrong("00.2", "divides the rows and then the columns too, after which the rows do not sum to 1")
 def rows_then_columns(a):
     a = a / a.sum(dim=-1, keepdim=True)
     return a / a.sum(dim=-2, keepdim=True)
-
-
-# ------------------------------------------------------------ 00.3 swap the last two axes
-
-
-@wrong("00.3", "overwrites entries in place, so the lower triangle is lost; works on squares only")
-def swapped_in_place(x):
-    out = x.clone()
-    for r in range(x.shape[1]):
-        for s in range(x.shape[2]):
-            out[:, s, r] = out[:, r, s]
-    return out
-
-
-@wrong("00.3", "writes out two rows as in the example, so all further rows are lost")
-def two_rows_only(x):
-    return torch.stack([x[:, 0], x[:, 1]], dim=-1)
-
-
-@wrong("00.3", "concatenates the swapped matrices into one long matrix: no batch axis is left")
-def concatenated_matrices(x):
-    return torch.cat([matrix.T for matrix in x])
-
-
-# ------------------------------------------------------- a second set, opened last
-
-
-@wrong("00.1", "divides by len(x), the number of sequences, not by the number of tokens")
-def sum_divided_by_len(x):
-    return x.sum(dim=1) / len(x)
-
-
-@wrong("00.1", "stacks the means of the sequences along the last axis, so the result is (C, B)")
-def stacked_as_columns(x):
-    means = []
-    for sequence in x:
-        means.append(sequence.mean(dim=0))
-    return torch.stack(means, dim=-1)
-
-
-@wrong("00.2", "uses .T to line up the sums, which is right only for a single matrix, not a batch")
-def transposed_for_the_division(a):
-    return (a.T / a.sum(dim=-1)).T
-
-
-@wrong("00.3", named="the first two axes")
-def swapaxes_of_a_matrix(x):
-    return x.swapaxes(0, 1)
-
-
-# ------------------------------------------------------- a third set, opened last
-
-
-@wrong("00.1", "averages over the tokens and the channels together, and copies it to each channel")
-def one_mean_for_all_channels(x):
-    flat = x.reshape(x.shape[0], -1)
-    return flat.mean(dim=1, keepdim=True).expand(x.shape[0], x.shape[2])
-
-
-@wrong("00.2", "stores the shares in a tensor of the input's type, which cuts off the fractions")
-def shares_in_a_copy(a):
-    shares = torch.zeros_like(a)
-    shares[:] = a / a.sum(dim=-1, keepdim=True)
-    return shares
 
 
 @wrong("00.2", "loops over the first axis, so in a batch it divides each matrix by its whole sum")
@@ -364,66 +183,6 @@ def loop_over_the_first_axis(a):
     for i in range(len(a)):
         rows.append(a[i] / a[i].sum())
     return torch.stack(rows)
-
-
-@wrong("00.3", named="view or reshape instead of a swap")
-def reshape_to_swapped(x):
-    B, R, S = x.shape
-    return x.reshape(B, S, R)
-
-
-@wrong("00.3", "swaps the axes of sequence 0 and repeats this result for all the other sequences")
-def first_sequence_for_all(x):
-    first = x[0].T
-    return first.repeat(x.shape[0], 1, 1)
-
-
-# ------------------------------------------------------- a fourth set, opened last
-
-
-@wrong("00.1", named="mean over the channels")
-def mean_by_pooling_the_last_axis(x):
-    return F.adaptive_avg_pool1d(x, 1).squeeze(-1)
-
-
-@wrong("00.1", "takes tokens that are all 0 for padding and leaves them out of the count")
-def mean_of_tokens_that_are_not_zero(x):
-    is_word = (x != 0).any(dim=-1, keepdim=True).float()
-    return (x * is_word).sum(dim=1) / is_word.sum(dim=1).clamp(min=1)
-
-
-@wrong("00.2", "adds the axis for the sums at place 1, which is the last axis for one matrix only")
-def rows_with_none_at_place_one(a):
-    return a / a.sum(axis=-1)[:, None]
-
-
-@wrong("00.3", named="all axes reversed")
-def swap_by_reversing_all_axes(x):
-    return x.permute(*range(x.dim() - 1, -1, -1))
-
-
-@wrong("00.3", "the swap of two entries overwrites one before it is read; and only square matrices")
-def swap_entries_in_pairs(x):
-    out = x.clone()
-    for r in range(x.shape[1]):
-        for s in range(r):
-            out[:, r, s], out[:, s, r] = out[:, s, r], out[:, r, s]
-    return out
-
-
-@wrong("00.3", "returns square matrices as they are, as if only the shape had to change")
-def swap_unless_square(x):
-    if x.shape[1] == x.shape[2]:
-        return x
-    return x.transpose(1, 2)
-
-
-# ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("00.1", "divides the sum by T - 1, as for a sample variance, instead of by T")
-def mean_with_ddof(x):
-    return x.sum(dim=1) / max(x.shape[1] - 1, 1)
 
 
 @wrong("00.2", "adds 1 to every count first (smoothing), so zeros get a share as well")
@@ -438,20 +197,6 @@ def rows_divided_in_place(a):
     return a
 
 
-@wrong("00.3", named="all axes reversed")
-def transposes_stacked_last(x):
-    return torch.stack([matrix.t() for matrix in x], dim=-1)
-
-
-@wrong("00.3", "writes strides by hand as if x lay in memory without gaps, row after row")
-def strides_by_hand(x):
-    B, R, S = x.shape
-    return x.as_strided((B, S, R), (R * S, 1, S))
-
-
-# One for each mistake that no answer above makes.
-
-
 @wrong("00.2", named="dim=0")
 def parts_of_the_first_axis_added(a):
     total = 0
@@ -463,3 +208,80 @@ def parts_of_the_first_axis_added(a):
 @wrong("00.2", named="divided by the grand total")
 def one_number_divides_all(a):
     return a / sum(a.flatten().tolist())
+
+
+# ------------------------------------------------- 00.3 swap the last two axes
+
+
+@wrong("00.3", named="view or reshape instead of a swap")
+def swapped_by_view(x):
+    B, R, S = x.shape
+    return x.contiguous().view(B, S, R)
+
+
+@wrong("00.3", named="nothing swapped")
+def transpose_not_kept(x):
+    x.transpose(-2, -1)
+    return x
+
+
+@wrong("00.3", "reshapes the transposed tensor back to (B, R, S), the shape it had before")
+def shape_restored(x):
+    return x.transpose(1, 2).reshape(x.shape)
+
+
+@wrong("00.3", named="all axes reversed")
+def batch_stacked_last(x):
+    return torch.stack([matrix.T for matrix in x], dim=-1)
+
+
+@wrong("00.3", "flips the order of the last axis instead of swapping two axes")
+def order_flipped(x):
+    return x.flip(-1)
+
+
+@wrong("00.3", "uses the first sequence only, whatever B is")
+def only_the_first_sequence(x):
+    return x[0].T[None]
+
+
+@wrong("00.3", "multiplies by the swapped tensor as in the notebook, instead of returning it")
+def pairs_instead_of_swap(x):
+    return x @ x.mT
+
+
+@wrong("00.3", "moves the first axis to the end, so all three axes change places")
+def axes_rotated(x):
+    return x.permute(1, 2, 0)
+
+
+@wrong("00.3", "returns nested Python lists, not a tensor")
+def nested_lists(x):
+    return [[list(column) for column in zip(*matrix, strict=True)] for matrix in x.tolist()]
+
+
+@wrong("00.3", "overwrites entries in place, so the lower triangle is lost; works on squares only")
+def swapped_in_place(x):
+    out = x.clone()
+    for r in range(x.shape[1]):
+        for s in range(x.shape[2]):
+            out[:, s, r] = out[:, r, s]
+    return out
+
+
+@wrong("00.3", named="the first two axes")
+def swapaxes_of_a_matrix(x):
+    return x.swapaxes(0, 1)
+
+
+@wrong("00.3", "returns square matrices as they are, as if only the shape had to change")
+def swap_unless_square(x):
+    if x.shape[1] == x.shape[2]:
+        return x
+    return x.transpose(1, 2)
+
+
+@wrong("00.3", "writes strides by hand as if x lay in memory without gaps, row after row")
+def strides_by_hand(x):
+    B, R, S = x.shape
+    return x.as_strided((B, S, R), (R * S, 1, S))

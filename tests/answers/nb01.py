@@ -5,45 +5,7 @@ import torch.nn.functional as F
 
 from tests.answers import wrong
 
-
-@wrong("01.1", named="the token forgets itself, but for token 0")
-def first_token_kept_then_slice_too_short(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        out[b, 0] = x[b, 0]
-        for t in range(1, T):
-            out[b, t] = x[b, 0:t].mean(dim=0)
-    return out
-
-
-@wrong("01.1", "divides the sum of t + 1 tokens by t (by 1 for output 0)")
-def sum_divided_by_t(x):
-    out = torch.empty_like(x)
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            out[b, t] = x[b, : t + 1].sum(dim=0) / max(t, 1)
-    return out
-
-
-@wrong("01.1", "writes the means into x itself, so later means are computed from earlier means")
-def means_written_over_the_tokens(x):
-    out = x
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
-@wrong("01.1", "always reads from sequence 0 and never uses b")
-def sequence_zero_for_everyone(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            seen = x[0, : t + 1]
-            out[b, t] = seen.mean(dim=0)
-    return out
+# --------------------------------------------------------------- 01.1 the loop
 
 
 @wrong("01.1", "the result has an integer dtype, so every mean loses its decimals")
@@ -51,39 +13,6 @@ def whole_numbers_only(x):
     out = torch.zeros(x.shape, dtype=torch.int64)
     for b in range(x.shape[0]):
         for t in range(x.shape[1]):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
-@wrong("01.1", "takes half of the previous output and half of token t: older tokens count less")
-def mean_of_last_mean_and_new_token(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        out[b, 0] = x[b, 0]
-        for t in range(1, T):
-            out[b, t] = (out[b, t - 1] + x[b, t]) / 2
-    return out
-
-
-@wrong(
-    "01.1", "averages only the first and the last token, which is right for evenly spaced tokens"
-)
-def midpoint_of_first_and_last(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = (x[b, 0] + x[b, t]) / 2
-    return out
-
-
-@wrong("01.1", "unpacks the shape as (B, C, T), so the inner loop counts channels, not positions")
-def channels_taken_for_positions(x):
-    B, C, T = x.shape
-    out = torch.zeros(B, C, T)
-    for b in range(B):
-        for t in range(T):
             out[b, t] = x[b, : t + 1].mean(dim=0)
     return out
 
@@ -98,187 +27,6 @@ def axis_counted_as_if_batch_were_there(x):
     return out
 
 
-@wrong("01.2", "averages over dim=0, the sequences, so each step has another shape and stack fails")
-def average_over_the_batch_axis(x):
-    return torch.stack([x[:, : t + 1].mean(dim=0) for t in range(x.shape[1])], dim=1)
-
-
-@wrong("01.2", "stacks the outputs along a new first axis, so the result is (T, B, C)")
-def stacked_in_front(x):
-    outputs = []
-    for t in range(x.shape[1]):
-        outputs.append(x[:, : t + 1].mean(dim=1))
-    return torch.stack(outputs)
-
-
-@wrong("01.2", named="sequences mixed")
-def one_mean_for_the_whole_batch(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for t in range(T):
-        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
-    return out
-
-
-@wrong("01.2", named="looped over B positions")
-def loop_as_long_as_the_batch(x):
-    out = torch.zeros_like(x)
-    for t in range(len(x)):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
-@wrong("01.2", "keepdim and stack both make an axis for the positions, so the result has four axes")
-def one_axis_too_many(x):
-    means = [x[:, : t + 1].mean(dim=1, keepdim=True) for t in range(x.shape[1])]
-    return torch.stack(means, dim=1)
-
-
-@wrong("01.2", "without brackets, / t + 1 divides by t and then adds 1")
-def brackets_forgotten(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].sum(dim=1) / t + 1
-    return out
-
-
-@wrong("01.2", "the loop makes one step too many, so the last mean is there twice: (B, T + 1, C)")
-def one_step_too_many(x):
-    T = x.shape[1]
-    means = []
-    for t in range(T + 1):
-        means.append(x[:, : t + 1].mean(dim=1))
-    return torch.stack(means, dim=1)
-
-
-@wrong("01.2", named="one token too many")
-def counted_from_one_sliced_from_zero(x):
-    T = x.shape[1]
-    return torch.stack([x[:, : t + 1].mean(dim=1) for t in range(1, T + 1)], dim=1)
-
-
-@wrong("01.2", "has the 8 tokens of the notebook's x fixed in the loop")
-def eight_tokens_always(x):
-    means = []
-    for t in range(8):
-        means.append(x[:, : t + 1].mean(dim=1))
-    return torch.stack(means, dim=1)
-
-
-@wrong("01.2", "divides the mean by t + 1 once more")
-def divided_twice(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=1) / (t + 1)
-    return out
-
-
-@wrong("01.2", "uses channel 0 only, so the result is (B, T) and the other channels are lost")
-def first_channel_only(x):
-    return torch.stack([x[:, : t + 1, 0].mean(dim=1) for t in range(x.shape[1])], dim=1)
-
-
-@wrong("01.3", named="running sum over the batch, divided over time")
-def sums_along_the_sequences(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return x.cumsum(dim=0) / counts
-
-
-@wrong("01.3", named="counts from 0")
-def counts_begin_at_zero(x):
-    counts = torch.arange(x.shape[1]).view(1, -1, 1)
-    return x.cumsum(dim=1) / counts
-
-
-@wrong("01.3", named="counts along the channels")
-def counts_meet_the_channels(x):
-    return x.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)
-
-
-@wrong("01.3", "// rounds each mean down to a whole number")
-def floor_division(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return x.cumsum(dim=1) // counts
-
-
-@wrong("01.3", "divides each token by its count before summing, so the sum holds unequal shares")
-def divided_before_summing(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return (x / counts).cumsum(dim=1)
-
-
-@wrong("01.3", "sums over the flattened tensor, so the sum runs on across channels and sequences")
-def flattened_first(x):
-    B, T, C = x.shape
-    sums = x.reshape(-1).cumsum(dim=0).reshape(B, T, C)
-    return sums / torch.arange(1, T + 1)[:, None]
-
-
-@wrong("01.3", "swaps tokens and channels to divide, and does not swap them back: (B, C, T)")
-def not_swapped_back(x):
-    by_channel = x.transpose(1, 2)
-    return by_channel.cumsum(dim=-1) / torch.arange(1, x.shape[1] + 1)
-
-
-@wrong("01.3", named="not divided")
-def division_thrown_away(x):
-    sums = torch.cumsum(x, dim=1)
-    counts = torch.arange(1, x.shape[1] + 1).view(-1, 1)
-    sums.div(counts)
-    return sums
-
-
-@wrong("01.3", "counts channels, not tokens: channel c of every sum is divided by c + 1")
-def counts_of_channels(x):
-    counts = torch.arange(1, x.shape[-1] + 1)
-    return x.cumsum(dim=1) / counts
-
-
-@wrong("01.3", "also sums up the counts 1 2 3 …, so it divides by 1 3 6 …")
-def counts_summed_too(x):
-    counts = torch.arange(1, x.shape[1] + 1).float().cumsum(dim=0)
-    return x.cumsum(dim=1) / counts[None, :, None]
-
-
-@wrong("01.3", named="divided by T")
-def pooled_with_padding(x):
-    T = x.shape[1]
-    padded = F.pad(x.transpose(1, 2), (T - 1, 0))
-    return F.avg_pool1d(padded, kernel_size=T, stride=1).transpose(1, 2)
-
-
-@wrong("01.3", named="the token forgets itself, and output 0 is 0")
-def sums_with_leading_zero(x):
-    B, T, C = x.shape
-    sums = torch.cat([torch.zeros(B, 1, C), x.cumsum(dim=1)], dim=1)[:, :T]
-    counts = torch.arange(T).clamp(min=1)[:, None]
-    return sums / counts
-
-
-@wrong("01.3", "sums from the end, so output t is the mean of token t and the later ones")
-def sums_from_the_end(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return (x.flip(1).cumsum(dim=1) / counts).flip(1)
-
-
-@wrong("01.3", "cumsum_ and div_ change x itself: the caller's tokens are lost")
-def callers_tokens_overwritten(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return x.cumsum_(dim=1).div_(counts)
-
-
-# ------------------------------------------------------- written apart, and opened last
-
-
-@wrong("01.1", "collects the outputs of all sequences in one list, so the result is (B * T, C)")
-def one_long_list_of_outputs(x):
-    outputs = []
-    for sequence in x:
-        for t in range(len(sequence)):
-            outputs.append(sequence[: t + 1].mean(dim=0))
-    return torch.stack(outputs)
-
-
 @wrong("01.1", named="tokens of zeros not counted")
 def zeros_not_counted(x):
     out = torch.zeros_like(x)
@@ -288,76 +36,6 @@ def zeros_not_counted(x):
             count = (seen != 0).sum(dim=0).clamp(min=1)
             out[b, t] = seen.sum(dim=0) / count
     return out
-
-
-@wrong("01.1", "averages only token t and the one before it, not all earlier tokens")
-def only_the_last_two(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, max(t - 1, 0) : t + 1].mean(dim=0)
-    return out
-
-
-@wrong("01.1", "also averages over the sequences before b, so the batch is mixed")
-def earlier_sequences_averaged_in(x):
-    B, T, C = x.shape
-    out = torch.zeros(B, T, C)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[: b + 1, : t + 1].mean(dim=(0, 1))
-    return out
-
-
-@wrong("01.2", "x[: t + 1] slices the sequences, not the tokens: it averages over the batch")
-def slice_on_the_first_axis(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[0]):
-        out[t] = x[: t + 1].mean(dim=0)
-    return out
-
-
-@wrong("01.2", "range(1, T) leaves out the last mean, so there are only T - 1 outputs")
-def last_mean_missing(x):
-    T = x.shape[1]
-    return torch.stack([x[:, :t].mean(dim=1) for t in range(1, T)], dim=1)
-
-
-@wrong("01.2", named="divided by T")
-def always_divided_by_all_tokens(x):
-    T = x.shape[1]
-    sums = [x[:, : t + 1].sum(dim=1) for t in range(T)]
-    return torch.stack(sums, dim=1) / T
-
-
-@wrong("01.3", "takes only sequence 0 of the batch and returns (T, C)")
-def only_sequence_zero_returned(x):
-    tokens = x[0]
-    counts = torch.arange(1, tokens.shape[0] + 1).unsqueeze(1)
-    return tokens.cumsum(dim=0) / counts
-
-
-@wrong("01.3", named="running sum over the channels, divided over time")
-def sums_along_the_channels(x):
-    T = x.shape[1]
-    return torch.cumsum(x, dim=-1) / torch.arange(1, T + 1).reshape(T, 1)
-
-
-@wrong("01.3", named="counts from 1 to T - 1")
-def one_count_missing(x):
-    T = x.shape[1]
-    counts = torch.arange(1, T)[None, :, None]
-    return x.cumsum(dim=1) / counts
-
-
-@wrong("01.3", "keeps two decimals, as the notebook prints them, so the means are rounded")
-def rounded_like_the_printout(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return torch.round(x.cumsum(dim=1) / counts, decimals=2)
-
-
-# ------------------------------------------------------- a second set, opened last
 
 
 @wrong("01.1", named="returned after the first sequence")
@@ -378,60 +56,6 @@ def mean_over_everything_seen(x):
     return out
 
 
-@wrong("01.2", "writes the sizes of the notebook's x, 4, 8 and 2, into the function")
-def sizes_written_in(x):
-    out = torch.zeros(4, 8, 2)
-    for t in range(8):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
-@wrong("01.2", "stacks to (T, B, C), then uses view instead of swapping the axes")
-def stacked_then_viewed(x):
-    means = [x[:, : t + 1].mean(dim=1) for t in range(x.shape[1])]
-    return torch.stack(means).view(x.shape)
-
-
-@wrong("01.2", "adds token t / (t + 1) to the mean before, but does not shrink that mean")
-def old_mean_not_shrunk(x):
-    out = torch.zeros_like(x)
-    mean = torch.zeros_like(x[:, 0])
-    for t in range(x.shape[1]):
-        mean = mean + x[:, t] / (t + 1)
-        out[:, t] = mean
-    return out
-
-
-@wrong("01.2", named="sees everything")
-def earlier_outputs_overwritten(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, : t + 1] = x[:, : t + 1].mean(dim=1, keepdim=True)
-    return out
-
-
-@wrong("01.3", "counts from 1 to 5, as in the notebook's example, whatever the number of tokens")
-def counts_of_the_example(x):
-    return x.cumsum(dim=1) / torch.arange(1, 6)[:, None]
-
-
-@wrong("01.3", "puts all sequences in one column, so the sums run on from one to the next")
-def sums_run_on_through_the_batch(x):
-    B, T, C = x.shape
-    flat = x.reshape(B * T, C)
-    counts = torch.arange(1, B * T + 1)[:, None]
-    return (flat.cumsum(dim=0) / counts).reshape(B, T, C)
-
-
-@wrong("01.3", "counts the sequences, not the tokens: divides all of sequence b by b + 1")
-def counts_of_sequences(x):
-    counts = torch.arange(1, x.shape[0] + 1)[:, None, None]
-    return x.cumsum(dim=1) / counts
-
-
-# ------------------------------------------------------- a third set, opened last
-
-
 @wrong("01.1", named="the token forgets itself, but for token 0")
 def mean_of_those_before(x):
     out = torch.zeros_like(x)
@@ -439,25 +63,6 @@ def mean_of_those_before(x):
         out[b, 0] = x[b, 0]
         for t in range(1, x.shape[1]):
             out[b, t] = x[b, :t].mean(dim=0)
-    return out
-
-
-@wrong("01.1", named="returned after the first sequence")
-def return_too_early(x):
-    B, T, _ = x.shape
-    out = torch.zeros_like(x)
-    for b in range(B):
-        for t in range(T):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-        return out
-
-
-@wrong("01.1", "the loop over the positions stops one too early, so the last output stays 0")
-def last_output_missing(x):
-    out = torch.zeros_like(x)
-    for b in range(len(x)):
-        for t in range(len(x[b]) - 1):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
     return out
 
 
@@ -471,107 +76,6 @@ def two_channels_by_hand(x):
     return out
 
 
-@wrong("01.2", "the slice begins at t instead of ending there: it averages the future")
-def mean_from_here_on(x):
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, t:].mean(dim=1)
-    return out
-
-
-@wrong("01.3", "puts all sequences behind each other, so the sums run on from one to the next")
-def one_long_sequence(x):
-    B, T, C = x.shape
-    sums = x.reshape(B * T, C).cumsum(dim=0).reshape(B, T, C)
-    return sums / torch.arange(1, T + 1)[:, None]
-
-
-# ------------------------------------------------------- a fourth set, opened last
-
-
-@wrong("01.1", "the running sum is not set back to 0 when the next sequence begins")
-def loop_with_a_sum_carried_over(x):
-    out = torch.zeros_like(x)
-    total = torch.zeros(x.shape[2])
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            total = total + x[b, t]
-            out[b, t] = total / (t + 1)
-    return out
-
-
-@wrong("01.1", "out is not filled from x but from itself: it averages means, not tokens")
-def loop_that_averages_averages(x):
-    out = x.clone()
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            out[b, t] = out[b, : t + 1].mean(dim=0)
-    return out
-
-
-@wrong("01.1", "the loops run over 3 sequences and 5 tokens, the sizes of the toy")
-def loop_of_the_size_of_the_toy(x):
-    out = torch.zeros_like(x)
-    for b in range(3):
-        for t in range(5):
-            out[b, t] = x[b, : t + 1].mean(dim=0)
-    return out
-
-
-@wrong("01.2", "appends the same running sum T times, so every output has the final sum in it")
-def one_loop_that_keeps_one_sum(x):
-    total = torch.zeros_like(x[:, 0])
-    sums = []
-    for t in range(x.shape[1]):
-        total += x[:, t]
-        sums.append(total)
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return torch.stack(sums, dim=1) / counts
-
-
-@wrong("01.2", "takes T from the last axis, so the loop over t has as many steps as channels")
-def one_loop_over_as_many_as_channels(x):
-    T = x.shape[-1]
-    out = torch.zeros_like(x)
-    for t in range(T):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
-@wrong("01.2", "averages at most the last 8 tokens (block_size of another course), not all of them")
-def one_loop_with_a_block_size(x):
-    block_size = 8
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        start = max(0, t + 1 - block_size)
-        out[:, t] = x[:, start : t + 1].mean(dim=1)
-    return out
-
-
-@wrong("01.3", "the sums leave out token t itself, but are divided by t + 1")
-def running_sums_without_the_own_token(x):
-    before = F.pad(x, (0, 0, 1, 0))[:, :-1].cumsum(dim=1)
-    return before / torch.arange(1, x.shape[1] + 1)[:, None]
-
-
-@wrong("01.3", "computes the sums through logarithms, which negative numbers do not have")
-def running_means_in_log_space(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return torch.exp(torch.logcumsumexp(torch.log(x), dim=1) - torch.log(counts))
-
-
-# ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("01.1", "looks back over at most eight tokens")
-def at_most_eight_tokens(x):
-    out = torch.zeros_like(x)
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            out[b, t] = x[b, max(0, t - 7) : t + 1].mean(dim=0)
-    return out
-
-
 @wrong("01.1", named="position 0 left out")
 def first_output_skipped(x):
     out = torch.zeros_like(x)
@@ -579,48 +83,6 @@ def first_output_skipped(x):
         for t in range(1, x.shape[1]):
             out[b, t] = x[b, : t + 1].mean(dim=0)
     return out
-
-
-@wrong(
-    "01.2", "stacks the outputs along a last axis and reshapes, which mixes positions and channels"
-)
-def stacked_last_then_reshaped(x):
-    means = [x[:, : t + 1].mean(dim=1) for t in range(x.shape[1])]
-    return torch.stack(means, dim=-1).reshape(x.shape)
-
-
-@wrong("01.2", "makes room for two channels, as in the examples, whatever x has")
-def room_for_two_channels(x):
-    B, T, _ = x.shape
-    out = torch.zeros(B, T, 2)
-    for t in range(T):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
-@wrong("01.2", "updates the old mean with the wrong share: 1 / t instead of 1 / (t + 1)")
-def update_with_wrong_share(x):
-    out = x.clone()
-    for t in range(1, x.shape[1]):
-        out[:, t] = out[:, t - 1] + (x[:, t] - out[:, t - 1]) / t
-    return out
-
-
-@wrong(
-    "01.3", "counts from 0 and changes the 0 to 1, so from position 1 on one token is not counted"
-)
-def counts_one_too_low(x):
-    counts = torch.arange(x.shape[1]).clamp(min=1)[:, None]
-    return x.cumsum(dim=1) / counts
-
-
-@wrong("01.3", "sums exponentials and takes the logarithm (log-mean-exp) instead of the plain mean")
-def log_mean_exp(x):
-    counts = torch.arange(1, x.shape[1] + 1)[:, None]
-    return x.logcumsumexp(dim=1) - counts.log()
-
-
-# One for each mistake that no answer above makes.
 
 
 @wrong("01.1", named="the token forgets itself")
@@ -733,6 +195,106 @@ def next_token_seen(x):
     return out
 
 
+# ------------------------------------------- 01.2 one loop for the whole batch
+
+
+@wrong("01.2", "averages over dim=0, the sequences, so each step has another shape and stack fails")
+def average_over_the_batch_axis(x):
+    return torch.stack([x[:, : t + 1].mean(dim=0) for t in range(x.shape[1])], dim=1)
+
+
+@wrong("01.2", named="sequences mixed")
+def one_mean_for_the_whole_batch(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for t in range(T):
+        out[:, t] = x[:, : t + 1].mean(dim=(0, 1))
+    return out
+
+
+@wrong("01.2", named="looped over B positions")
+def loop_as_long_as_the_batch(x):
+    out = torch.zeros_like(x)
+    for t in range(len(x)):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.2", "keepdim and stack both make an axis for the positions, so the result has four axes")
+def one_axis_too_many(x):
+    means = [x[:, : t + 1].mean(dim=1, keepdim=True) for t in range(x.shape[1])]
+    return torch.stack(means, dim=1)
+
+
+@wrong("01.2", "without brackets, / t + 1 divides by t and then adds 1")
+def brackets_forgotten(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].sum(dim=1) / t + 1
+    return out
+
+
+@wrong("01.2", "the loop makes one step too many, so the last mean is there twice: (B, T + 1, C)")
+def one_step_too_many(x):
+    T = x.shape[1]
+    means = []
+    for t in range(T + 1):
+        means.append(x[:, : t + 1].mean(dim=1))
+    return torch.stack(means, dim=1)
+
+
+@wrong("01.2", named="one token too many")
+def counted_from_one_sliced_from_zero(x):
+    T = x.shape[1]
+    return torch.stack([x[:, : t + 1].mean(dim=1) for t in range(1, T + 1)], dim=1)
+
+
+@wrong("01.2", "has the 8 tokens of the notebook's x fixed in the loop")
+def eight_tokens_always(x):
+    means = []
+    for t in range(8):
+        means.append(x[:, : t + 1].mean(dim=1))
+    return torch.stack(means, dim=1)
+
+
+@wrong("01.2", "range(1, T) leaves out the last mean, so there are only T - 1 outputs")
+def last_mean_missing(x):
+    T = x.shape[1]
+    return torch.stack([x[:, :t].mean(dim=1) for t in range(1, T)], dim=1)
+
+
+@wrong("01.2", named="divided by T")
+def always_divided_by_all_tokens(x):
+    T = x.shape[1]
+    sums = [x[:, : t + 1].sum(dim=1) for t in range(T)]
+    return torch.stack(sums, dim=1) / T
+
+
+@wrong("01.2", "writes the sizes of the notebook's x, 4, 8 and 2, into the function")
+def sizes_written_in(x):
+    out = torch.zeros(4, 8, 2)
+    for t in range(8):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
+@wrong("01.2", named="sees everything")
+def earlier_outputs_overwritten(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, : t + 1] = x[:, : t + 1].mean(dim=1, keepdim=True)
+    return out
+
+
+@wrong("01.2", "takes T from the last axis, so the loop over t has as many steps as channels")
+def one_loop_over_as_many_as_channels(x):
+    T = x.shape[-1]
+    out = torch.zeros_like(x)
+    for t in range(T):
+        out[:, t] = x[:, : t + 1].mean(dim=1)
+    return out
+
+
 @wrong("01.2", named="the token forgets itself")
 def narrowed_to_t_tokens(x):
     out = torch.zeros_like(x)
@@ -820,6 +382,129 @@ def begun_at_position_one(x):
         total = total + x[:, t]
         out[:, t] = total / (t + 1)
     return out
+
+
+# ---------------------------------------- 01.3 no loop in python: running sums
+
+
+@wrong("01.3", named="running sum over the batch, divided over time")
+def sums_along_the_sequences(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.cumsum(dim=0) / counts
+
+
+@wrong("01.3", named="counts from 0")
+def counts_begin_at_zero(x):
+    counts = torch.arange(x.shape[1]).view(1, -1, 1)
+    return x.cumsum(dim=1) / counts
+
+
+@wrong("01.3", named="counts along the channels")
+def counts_meet_the_channels(x):
+    return x.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)
+
+
+@wrong("01.3", "// rounds each mean down to a whole number")
+def floor_division(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.cumsum(dim=1) // counts
+
+
+@wrong("01.3", "divides each token by its count before summing, so the sum holds unequal shares")
+def divided_before_summing(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return (x / counts).cumsum(dim=1)
+
+
+@wrong("01.3", named="not divided")
+def division_thrown_away(x):
+    sums = torch.cumsum(x, dim=1)
+    counts = torch.arange(1, x.shape[1] + 1).view(-1, 1)
+    sums.div(counts)
+    return sums
+
+
+@wrong("01.3", "counts channels, not tokens: channel c of every sum is divided by c + 1")
+def counts_of_channels(x):
+    counts = torch.arange(1, x.shape[-1] + 1)
+    return x.cumsum(dim=1) / counts
+
+
+@wrong("01.3", "also sums up the counts 1 2 3 …, so it divides by 1 3 6 …")
+def counts_summed_too(x):
+    counts = torch.arange(1, x.shape[1] + 1).float().cumsum(dim=0)
+    return x.cumsum(dim=1) / counts[None, :, None]
+
+
+@wrong("01.3", named="divided by T")
+def pooled_with_padding(x):
+    T = x.shape[1]
+    padded = F.pad(x.transpose(1, 2), (T - 1, 0))
+    return F.avg_pool1d(padded, kernel_size=T, stride=1).transpose(1, 2)
+
+
+@wrong("01.3", named="the token forgets itself, and output 0 is 0")
+def sums_with_leading_zero(x):
+    B, T, C = x.shape
+    sums = torch.cat([torch.zeros(B, 1, C), x.cumsum(dim=1)], dim=1)[:, :T]
+    counts = torch.arange(T).clamp(min=1)[:, None]
+    return sums / counts
+
+
+@wrong("01.3", "sums from the end, so output t is the mean of token t and the later ones")
+def sums_from_the_end(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return (x.flip(1).cumsum(dim=1) / counts).flip(1)
+
+
+@wrong("01.3", "cumsum_ and div_ change x itself: the caller's tokens are lost")
+def callers_tokens_overwritten(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.cumsum_(dim=1).div_(counts)
+
+
+@wrong("01.3", named="running sum over the channels, divided over time")
+def sums_along_the_channels(x):
+    T = x.shape[1]
+    return torch.cumsum(x, dim=-1) / torch.arange(1, T + 1).reshape(T, 1)
+
+
+@wrong("01.3", named="counts from 1 to T - 1")
+def one_count_missing(x):
+    T = x.shape[1]
+    counts = torch.arange(1, T)[None, :, None]
+    return x.cumsum(dim=1) / counts
+
+
+@wrong("01.3", "counts from 1 to 5, as in the notebook's example, whatever the number of tokens")
+def counts_of_the_example(x):
+    return x.cumsum(dim=1) / torch.arange(1, 6)[:, None]
+
+
+@wrong("01.3", "counts the sequences, not the tokens: divides all of sequence b by b + 1")
+def counts_of_sequences(x):
+    counts = torch.arange(1, x.shape[0] + 1)[:, None, None]
+    return x.cumsum(dim=1) / counts
+
+
+@wrong("01.3", "computes the sums through logarithms, which negative numbers do not have")
+def running_means_in_log_space(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return torch.exp(torch.logcumsumexp(torch.log(x), dim=1) - torch.log(counts))
+
+
+@wrong(
+    "01.3", "counts from 0 and changes the 0 to 1, so from position 1 on one token is not counted"
+)
+def counts_one_too_low(x):
+    counts = torch.arange(x.shape[1]).clamp(min=1)[:, None]
+    return x.cumsum(dim=1) / counts
+
+
+@wrong("01.3", "sums exponentials and takes the logarithm (log-mean-exp) instead of the plain mean")
+def log_mean_exp(x):
+    counts = torch.arange(1, x.shape[1] + 1)[:, None]
+    return x.logcumsumexp(dim=1) - counts.log()
 
 
 @wrong("01.3", named="the token forgets itself, but for token 0")

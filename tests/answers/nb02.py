@@ -4,6 +4,8 @@ import torch
 
 from tests.answers import wrong
 
+# ------------------------------------------ 02.1 the causal mean as one matmul
+
 
 @wrong("02.1", named="no keepdim")
 def row_sums_without_keepdim(x):
@@ -11,13 +13,6 @@ def row_sums_without_keepdim(x):
     tril = torch.tril(torch.ones(T, T))
     weights = tril / tril.sum(dim=-1)
     return weights @ x
-
-
-@wrong("02.1", named="divided by T")
-def divided_before_the_cut(x):
-    T = x.shape[1]
-    weights = torch.full((T, T), 1 / T)
-    return torch.tril(weights) @ x
 
 
 @wrong("02.1", named="x @ weights")
@@ -28,29 +23,6 @@ def weights_on_the_right(x):
     return x @ W
 
 
-@wrong("02.1", named="weights transposed")
-def transposed_weights(x):
-    T = x.shape[1]
-    W = torch.tril(torch.ones(T, T))
-    W = W / W.sum(dim=1, keepdim=True)
-    return (x.transpose(1, 2) @ W).transpose(1, 2)
-
-
-@wrong("02.1", "builds (C, C) weights and multiplies them on the right: it averages channels")
-def channels_averaged(x):
-    C = x.shape[-1]
-    W = torch.tril(torch.ones(C, C))
-    W = W / W.sum(dim=-1, keepdim=True)
-    return x @ W.T
-
-
-@wrong("02.1", "softmax of a triangle of 1 and 0: exp(0) is 1, so later tokens keep some weight")
-def softmax_of_the_triangle(x):
-    T = x.shape[1]
-    weights = torch.softmax(torch.tril(torch.ones(T, T)), dim=-1)
-    return weights @ x
-
-
 @wrong("02.1", named="one diagonal too many")
 def one_diagonal_too_many(x):
     T = x.shape[1]
@@ -58,195 +30,11 @@ def one_diagonal_too_many(x):
     return (tril / tril.sum(dim=-1, keepdim=True)) @ x
 
 
-@wrong("02.1", "adds the identity to a triangle that has its diagonal: token t counts twice")
-def own_token_counted_twice(x):
-    T = x.shape[1]
-    W = torch.tril(torch.ones(T, T)) + torch.eye(T)
-    W /= W.sum(dim=-1, keepdim=True)
-    return W @ x
-
-
-@wrong("02.1", "cuts the upper corner off the tokens instead of off the weights")
-def triangle_cut_from_the_tokens(x):
-    T = x.shape[1]
-    counts = torch.arange(1, T + 1)[:, None]
-    return torch.ones(T, T) @ torch.tril(x) / counts
-
-
-@wrong("02.1", "reshapes (B, T, C) to (T, B * C) without moving the axes, so sequences are mixed")
-def batch_reshaped_into_columns(x):
-    B, T, C = x.shape
-    W = torch.tril(torch.ones(T, T))
-    W = W / W.sum(dim=-1, keepdim=True)
-    return (W @ x.reshape(T, B * C)).reshape(B, T, C)
-
-
-@wrong("02.1", "the weights are always 8 by 8, so sequences of other lengths fail")
-def weights_for_eight_tokens(x):
-    tril = torch.tril(torch.ones(8, 8))
-    W = tril / tril.sum(dim=-1, keepdim=True)
-    return W @ x
-
-
 @wrong("02.1", "torch.mm multiplies only two matrices, and x has three axes")
 def mm_with_a_batch(x):
     T = x.shape[1]
     W = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
     return torch.mm(W, x)
-
-
-@wrong("02.2", named="one token too long")
-def window_one_too_wide(T, width):
-    ones = torch.ones(T, T)
-    window = torch.triu(torch.tril(ones), diagonal=-width)
-    return window / window.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", named="divided by the width")
-def always_divided_by_width(T, width):
-    window = torch.tril(torch.ones(T, T)) - torch.tril(torch.ones(T, T), diagonal=-width)
-    return window / width
-
-
-@wrong("02.2", named="no keepdim")
-def window_sums_divide_columns(T, width):
-    window = torch.ones(T, T).tril().triu(1 - width)
-    return window / window.sum(dim=-1)
-
-
-@wrong("02.2", "lets each output use the first width tokens of the sequence, not the last")
-def first_tokens_for_everyone(T, width):
-    window = torch.tril(torch.ones(T, T))
-    window[:, width:] = 0
-    return window / window.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", named="future left in")
-def future_not_cut_off(T, width):
-    i = torch.arange(T).unsqueeze(1)
-    j = torch.arange(T).unsqueeze(0)
-    window = (j > i - width).float()
-    return window / window.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "roll carries the window round the edge, so the first rows use the last tokens")
-def window_rolled_round_the_edge(T, width):
-    weights = torch.zeros(T, T)
-    for k in range(width):
-        weights += torch.roll(torch.eye(T), shifts=k, dims=0)
-    return weights / width
-
-
-@wrong(
-    "02.2", "returns only the weights inside the window, (T, width), not one column for each token"
-)
-def one_column_for_each_step_back(T, width):
-    weights = torch.zeros(T, width)
-    for t in range(T):
-        n = min(t + 1, width)
-        weights[t, width - n :] = 1 / n
-    return weights
-
-
-@wrong(
-    "02.2",
-    "gives nearer tokens more weight, although a mean weighs all tokens of the window equally",
-)
-def nearer_tokens_count_more(T, width):
-    i = torch.arange(T)
-    steps_back = i[:, None] - i[None, :]
-    closeness = (width - steps_back).clamp(min=0).float().tril()
-    return closeness / closeness.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "counts the tokens of row t as t instead of t + 1, so row 0 divides by 0")
-def row_zero_counts_no_token(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        share = 1 / min(t, width)
-        weights[t, max(0, t - width + 1) : t + 1] = share
-    return weights
-
-
-@wrong("02.3", named="counted from the start")
-def decays_from_the_start(T, decay):
-    powers = torch.full((T, T), decay).cumprod(dim=1).tril()
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "takes decay off the weight at each step back instead of multiplying by it")
-def decay_subtracted(T, decay):
-    i = torch.arange(T)
-    k = i[:, None] - i[None, :]
-    weights = torch.tril((1 - decay * k).clamp(min=0))
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "starts to decay only at the second step back: token t - 1 counts as much as t")
-def decay_starts_one_step_late(T, decay):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        for s in range(t + 1):
-            weights[t, s] = decay ** max(t - s - 1, 0)
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", named="sees the future")
-def decay_in_both_directions(T, decay):
-    position = torch.arange(T)
-    distance = (position[:, None] - position[None, :]).abs()
-    weights = decay**distance
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", named="cut after normalising")
-def cut_after_dividing(T, decay):
-    position = torch.arange(T)
-    weights = decay ** (position[:, None] - position[None, :]).abs()
-    weights = weights / weights.sum(dim=-1, keepdim=True)
-    return weights.tril()
-
-
-@wrong("02.3", "takes decay for a rate, exp(-decay * k), instead of the factor of each step")
-def decay_as_a_rate(T, decay):
-    k = (torch.arange(T)[:, None] - torch.arange(T)[None, :]).float()
-    weights = torch.exp(-decay * k).tril()
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", named="base and exponent exchanged")
-def distance_to_the_power_of_decay(T, decay):
-    i = torch.arange(T, dtype=torch.float)
-    weights = (i[:, None] - i[None, :]).clamp(min=0) ** decay
-    weights = torch.tril(weights)
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "the formula for the row sums divides by 1 - decay, which is 0 for decay = 1")
-def row_sums_by_formula(T, decay):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        total = (1 - decay ** (t + 1)) / (1 - decay)
-        for s in range(t + 1):
-            weights[t, s] = decay ** (t - s) / total
-    return weights
-
-
-@wrong("02.3", "the exponent is the row number alone, not the distance: within a row all are equal")
-def decay_by_row_number(T, decay):
-    factor = decay ** torch.arange(T)[:, None]
-    weights = torch.tril(factor * torch.ones(T, T))
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "divides each row by its number of tokens instead of the sum of its weights")
-def divided_by_the_number_of_tokens(T, decay):
-    k = torch.arange(T)[:, None] - torch.arange(T)[None, :]
-    weights = torch.tril(decay ** k.clamp(min=0))
-    return weights / torch.arange(1, T + 1)[:, None]
-
-
-# ------------------------------------------------------- written apart, and opened last
 
 
 @wrong("02.1", "returns the (T, T) weights and never multiplies them with the tokens")
@@ -273,92 +61,10 @@ def diagonal_left_out(x):
     return (earlier / counts) @ x
 
 
-@wrong("02.2", named="first rows empty")
-def only_full_windows(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(width - 1, T):
-        weights[t, t - width + 1 : t + 1] = 1 / width
-    return weights
-
-
-@wrong("02.2", "divides by the sum of the whole matrix instead of each row's own sum")
-def divided_by_the_grand_total(T, width):
-    row = torch.arange(T)[:, None]
-    col = torch.arange(T)[None, :]
-    window = ((row - col >= 0) & (row - col < width)).float()
-    return window / window.sum()
-
-
-@wrong(
-    "02.2", "keeps the old tokens and cuts off the last width - 1: the window the wrong way round"
-)
-def far_tokens_kept(T, width):
-    far = torch.tril(torch.ones(T, T), diagonal=-(width - 1))
-    return far / far.sum(dim=-1, keepdim=True).clamp(min=1)
-
-
-@wrong("02.2", "an integer matrix holds the weights, so 1/2 or 1/3 becomes 0")
-def weights_in_an_integer_matrix(T, width):
-    weights = torch.zeros((T, T), dtype=torch.long)
-    for t in range(T):
-        start = max(0, t + 1 - width)
-        weights[t, start : t + 1] = 1 / (t + 1 - start)
-    return weights
-
-
-@wrong("02.3", "softmax takes the exponential of the decayed weights, which changes their ratios")
-def softmax_of_decayed_weights(T, decay):
-    i = torch.arange(T)
-    weights = decay ** (i[:, None] - i[None, :]).clamp(min=0).float()
-    later = torch.triu(torch.ones(T, T), diagonal=1).bool()
-    return torch.softmax(weights.masked_fill(later, float("-inf")), dim=-1)
-
-
-@wrong("02.3", "leaves token t out of its own row, so its weight goes to the earlier ones")
-def only_earlier_tokens_decay(T, decay):
-    weights = torch.zeros(T, T)
-    weights[0, 0] = 1
-    for t in range(1, T):
-        for s in range(t):
-            weights[t, s] = decay ** (t - s)
-        weights[t] /= weights[t].sum()
-    return weights
-
-
-@wrong("02.3", "divides every row by the sum of the last row instead of its own")
-def last_rows_sum_for_all(T, decay):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        for s in range(t + 1):
-            weights[t, s] = decay ** (t - s)
-    return weights / weights[-1].sum()
-
-
-@wrong("02.3", "drops weights below 0.05 after the division, so long rows no longer sum to 1")
-def small_weights_dropped(T, decay):
-    i = torch.arange(T)
-    k = i[:, None] - i[None, :]
-    weights = torch.tril(decay ** k.clamp(min=0).float())
-    weights = weights / weights.sum(dim=-1, keepdim=True)
-    weights[weights < 0.05] = 0
-    return weights
-
-
-# ------------------------------------------------------- a second set, opened last
-
-
 @wrong("02.1", named="divided by T")
 def triangle_divided_by_T(x):
     T = x.shape[1]
     return torch.tril(torch.ones(T, T)) / T @ x
-
-
-@wrong("02.1", named="weights transposed")
-def weights_from_the_right(x):
-    T = x.shape[1]
-    weights = torch.tril(torch.ones(T, T))
-    weights = weights / weights.sum(dim=-1, keepdim=True)
-    return (x.transpose(1, 2) @ weights).transpose(1, 2)
 
 
 @wrong("02.1", named="T taken from the batch axis")
@@ -385,162 +91,12 @@ def einsum_without_b(x):
     return torch.einsum("ts,bsc->tc", weights, x)
 
 
-@wrong("02.2", named="window on both sides")
-def window_on_both_sides(T, width):
-    position = torch.arange(T)
-    distance = (position[:, None] - position[None, :]).abs()
-    inside = (distance < width).float()
-    return inside / inside.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "fills up the first windows with copies of token 0, which counts too much")
-def window_padded_with_token_0(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        for k in range(width):
-            weights[t, max(t - k, 0)] += 1 / width
-    return weights
-
-
-@wrong("02.3", named="cut after normalising")
-def normalised_before_the_mask(T, decay):
-    position = torch.arange(T)
-    distance = (position[:, None] - position[None, :]).abs()
-    weights = decay**distance
-    weights = weights / weights.sum(dim=-1, keepdim=True)
-    return torch.tril(weights)
-
-
-@wrong("02.3", "multiplies by 1 - decay, as for an endless past, without dividing by row sums")
-def moving_average_formula(T, decay):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        for k in range(t + 1):
-            weights[t, t - k] = (1 - decay) * decay**k
-    return weights
-
-
-@wrong("02.3", named="counted from the start")
-def oldest_counts_most(T, decay):
-    weights = torch.tril((decay ** torch.arange(T)).repeat(T, 1))
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-# ------------------------------------------------------- a third set, opened last
-
-
-@wrong("02.1", named="divided by T")
-def every_row_by_t(x):
-    T = x.shape[1]
-    return torch.tril(torch.ones(T, T)) @ x / T
-
-
-@wrong("02.1", named="T taken from the batch axis")
-def as_many_tokens_as_sequences(x):
-    T = len(x)
-    ones = torch.ones(T, T).tril()
-    weights = ones / ones.sum(dim=1, keepdim=True)
-    return weights @ x
-
-
 @wrong("02.1", "prepares the weights of 8 tokens and cuts them to size; a longer text does not fit")
 def at_most_eight_tokens(x):
     T = x.shape[1]
     ones = torch.tril(torch.ones(8, 8))
     weights = ones / ones.sum(dim=-1, keepdim=True)
     return weights[:T, :T] @ x
-
-
-@wrong("02.2", named="divided by the width")
-def always_one_in_width(T, width):
-    ones = torch.ones(T, T)
-    return (ones.tril() - ones.tril(diagonal=-width)) / width
-
-
-@wrong("02.2", "the slice begins below 0 in the first rows, so Python counts it from the end")
-def slice_from_a_negative_start(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        weights[t, t - width + 1 : t + 1] = 1
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", named="window on both sides")
-def window_around_the_token(T, width):
-    place = torch.arange(T)
-    near = ((place[:, None] - place[None, :]).abs() < width).float()
-    return near / near.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "writes the first `width` rows as a square, which does not fit if width is above T")
-def first_rows_as_a_square(T, width):
-    weights = torch.zeros(T, T)
-    start = torch.ones(width, width).tril()
-    weights[:width, :width] = start / start.sum(dim=-1, keepdim=True)
-    for t in range(width, T):
-        weights[t, t - width + 1 : t + 1] = 1 / width
-    return weights
-
-
-@wrong("02.3", named="future counts fully")
-def triangle_of_distances(T, decay):
-    place = torch.arange(T)
-    steps = torch.tril(place[:, None] - place)
-    weights = decay**steps
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "a moving average: the first token keeps all the weight that is left, decay**t")
-def moving_average(T, decay):
-    weights = torch.zeros(T, T)
-    weights[0, 0] = 1
-    for t in range(1, T):
-        weights[t] = decay * weights[t - 1]
-        weights[t, t] = 1 - decay
-    return weights
-
-
-@wrong("02.3", named="fades linearly")
-def subtract_at_every_step(T, decay):
-    place = torch.arange(T)
-    steps = place[:, None] - place
-    weights = torch.tril((1 - (1 - decay) * steps).clamp(min=0))
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", named="cut after normalising")
-def triangle_last(T, decay):
-    place = torch.arange(T)
-    weights = decay ** (place[:, None] - place).abs()
-    weights = weights / weights.sum(dim=-1, keepdim=True)
-    return torch.tril(weights)
-
-
-# ------------------------------------------------------- a fourth set, opened last
-
-
-@wrong("02.1", "the einsum adds up the weights alone, so each token is only multiplied by 1")
-def product_that_sums_only_the_weights(x):
-    T = x.shape[1]
-    tril = torch.tril(torch.ones(T, T))
-    W = tril / tril.sum(dim=-1, keepdim=True)
-    return torch.einsum("ts,btc->btc", W, x)
-
-
-@wrong("02.1", "puts all sequences into one long one, so later sequences average earlier ones, too")
-def product_over_one_long_sequence(x):
-    B, T, C = x.shape
-    tril = torch.tril(torch.ones(B * T, B * T))
-    W = tril / tril.sum(dim=-1, keepdim=True)
-    return (W @ x.reshape(B * T, C)).reshape(B, T, C)
-
-
-@wrong("02.1", named="weights transposed")
-def product_from_the_right(x):
-    T = x.shape[1]
-    tril = torch.tril(torch.ones(T, T))
-    W = tril / tril.sum(dim=-1, keepdim=True)
-    return (x.mT @ W).mT
 
 
 @wrong("02.1", "the weights are 64-bit floats, and a matmul with 32-bit tokens is refused")
@@ -551,95 +107,11 @@ def product_with_64_bit_weights(x):
     return torch.matmul(W, x)
 
 
-@wrong("02.2", "builds a diagonal for each step back, also for steps beyond the first token")
-def window_of_diagonals(T, width):
-    W = torch.zeros(T, T)
-    for k in range(width):
-        W = W + torch.diag(torch.ones(T - k), -k)
-    return W / W.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "keeps every window at full width, so the first rows reach into the future")
-def window_always_full(T, width):
-    W = torch.zeros(T, T)
-    for t in range(T):
-        start = max(0, t - width + 1)
-        W[t, start : start + width] = 1
-    return W / W.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", "divides by the formula of the geometric sum, which is 0 / 0 for decay = 1")
-def decay_with_geometric_sum(T, decay):
-    i = torch.arange(T)
-    steps = (i[:, None] - i[None, :]).clamp(min=0)
-    sums = (1 - torch.tensor(float(decay)) ** (i + 1)) / (1 - torch.tensor(float(decay)))
-    return torch.tril(float(decay) ** steps) / sums[:, None]
-
-
-@wrong("02.3", named="cut after normalising")
-def decay_divided_before_the_mask(T, decay):
-    i = torch.arange(T)
-    powers = float(decay) ** (i[:, None] - i[None, :]).abs()
-    W = powers / powers.sum(dim=-1, keepdim=True)
-    return torch.tril(W)
-
-
-# ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("02.1", "leaves the axes in the order of tensordot: the batch axis is second, not first")
-def tensordot_order(x):
-    tril = torch.tril(torch.ones(x.shape[1], x.shape[1], dtype=x.dtype))
-    weights = tril / tril.sum(dim=-1, keepdim=True)
-    return torch.tensordot(weights, x, dims=([1], [1]))
-
-
 @wrong("02.1", named="weights transposed")
 def transposed_in_einsum(x):
     tril = torch.tril(torch.ones(x.shape[1], x.shape[1], dtype=x.dtype))
     weights = tril / tril.sum(dim=-1, keepdim=True)
     return torch.einsum("st,bsc->btc", weights, x)
-
-
-@wrong("02.2", "cuts the text into blocks of `width` tokens instead of sliding the window")
-def blocks_of_width(T, width):
-    block = torch.arange(T) // width
-    same = torch.tril((block[:, None] == block[None, :]).float())
-    return same / same.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "centres the window on token t, so half of it lies in the future")
-def centred_window(T, width):
-    steps = torch.arange(T)
-    near = ((steps[:, None] - steps[None, :]).abs() <= width // 2).float()
-    return near / near.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.2", "fills the first width - 1 rows without a look at T, so a window wider than T fails")
-def window_wider_than_text(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(width - 1):
-        weights[t, : t + 1] = 1 / (t + 1)
-    for t in range(width - 1, T):
-        weights[t, t - width + 1 : t + 1] = 1 / width
-    return weights
-
-
-@wrong("02.3", named="counted from the start")
-def decay_from_the_start(T, decay):
-    weights = torch.tril(torch.ones(T, T)) * decay ** torch.arange(T)
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("02.3", named="fades linearly")
-def linear_decay(T, decay):
-    steps = torch.arange(T)
-    back = (steps[:, None] - steps[None, :]).float()
-    weights = torch.tril((1 - (1 - decay) * back).clamp(min=0))
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-# One for each mistake that no answer above makes.
 
 
 @wrong("02.1", named="upper triangle")
@@ -693,6 +165,106 @@ def last_axis_taken_for_time(x):
     return torch.matmul(weights, x)
 
 
+# ------------------------------------------------------- 02.2 a sliding window
+
+
+@wrong("02.2", named="one token too long")
+def window_one_too_wide(T, width):
+    ones = torch.ones(T, T)
+    window = torch.triu(torch.tril(ones), diagonal=-width)
+    return window / window.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", named="divided by the width")
+def always_divided_by_width(T, width):
+    window = torch.tril(torch.ones(T, T)) - torch.tril(torch.ones(T, T), diagonal=-width)
+    return window / width
+
+
+@wrong("02.2", named="no keepdim")
+def window_sums_divide_columns(T, width):
+    window = torch.ones(T, T).tril().triu(1 - width)
+    return window / window.sum(dim=-1)
+
+
+@wrong("02.2", "lets each output use the first width tokens of the sequence, not the last")
+def first_tokens_for_everyone(T, width):
+    window = torch.tril(torch.ones(T, T))
+    window[:, width:] = 0
+    return window / window.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", named="future left in")
+def future_not_cut_off(T, width):
+    i = torch.arange(T).unsqueeze(1)
+    j = torch.arange(T).unsqueeze(0)
+    window = (j > i - width).float()
+    return window / window.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "counts the tokens of row t as t instead of t + 1, so row 0 divides by 0")
+def row_zero_counts_no_token(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        share = 1 / min(t, width)
+        weights[t, max(0, t - width + 1) : t + 1] = share
+    return weights
+
+
+@wrong("02.2", named="first rows empty")
+def only_full_windows(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(width - 1, T):
+        weights[t, t - width + 1 : t + 1] = 1 / width
+    return weights
+
+
+@wrong("02.2", "divides by the sum of the whole matrix instead of each row's own sum")
+def divided_by_the_grand_total(T, width):
+    row = torch.arange(T)[:, None]
+    col = torch.arange(T)[None, :]
+    window = ((row - col >= 0) & (row - col < width)).float()
+    return window / window.sum()
+
+
+@wrong("02.2", "an integer matrix holds the weights, so 1/2 or 1/3 becomes 0")
+def weights_in_an_integer_matrix(T, width):
+    weights = torch.zeros((T, T), dtype=torch.long)
+    for t in range(T):
+        start = max(0, t + 1 - width)
+        weights[t, start : t + 1] = 1 / (t + 1 - start)
+    return weights
+
+
+@wrong("02.2", "the slice begins below 0 in the first rows, so Python counts it from the end")
+def slice_from_a_negative_start(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        weights[t, t - width + 1 : t + 1] = 1
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", named="window on both sides")
+def window_around_the_token(T, width):
+    place = torch.arange(T)
+    near = ((place[:, None] - place[None, :]).abs() < width).float()
+    return near / near.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "cuts the text into blocks of `width` tokens instead of sliding the window")
+def blocks_of_width(T, width):
+    block = torch.arange(T) // width
+    same = torch.tril((block[:, None] == block[None, :]).float())
+    return same / same.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "centres the window on token t, so half of it lies in the future")
+def centred_window(T, width):
+    steps = torch.arange(T)
+    near = ((steps[:, None] - steps[None, :]).abs() <= width // 2).float()
+    return near / near.sum(dim=-1, keepdim=True)
+
+
 @wrong("02.2", named="itself left out")
 def window_before_the_token(T, width):
     weights = torch.zeros(T, T)
@@ -730,6 +302,97 @@ def divided_by_the_readers(T, width):
         for t in readers:
             weights[t, s] = 1 / len(readers)
     return weights
+
+
+# ---------------------------------------------------------- 02.3 fading memory
+
+
+@wrong("02.3", named="counted from the start")
+def decays_from_the_start(T, decay):
+    powers = torch.full((T, T), decay).cumprod(dim=1).tril()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", named="sees the future")
+def decay_in_both_directions(T, decay):
+    position = torch.arange(T)
+    distance = (position[:, None] - position[None, :]).abs()
+    weights = decay**distance
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", named="cut after normalising")
+def cut_after_dividing(T, decay):
+    position = torch.arange(T)
+    weights = decay ** (position[:, None] - position[None, :]).abs()
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights.tril()
+
+
+@wrong("02.3", "takes decay for a rate, exp(-decay * k), instead of the factor of each step")
+def decay_as_a_rate(T, decay):
+    k = (torch.arange(T)[:, None] - torch.arange(T)[None, :]).float()
+    weights = torch.exp(-decay * k).tril()
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", named="base and exponent exchanged")
+def distance_to_the_power_of_decay(T, decay):
+    i = torch.arange(T, dtype=torch.float)
+    weights = (i[:, None] - i[None, :]).clamp(min=0) ** decay
+    weights = torch.tril(weights)
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "the exponent is the row number alone, not the distance: within a row all are equal")
+def decay_by_row_number(T, decay):
+    factor = decay ** torch.arange(T)[:, None]
+    weights = torch.tril(factor * torch.ones(T, T))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "divides every row by the sum of the last row instead of its own")
+def last_rows_sum_for_all(T, decay):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for s in range(t + 1):
+            weights[t, s] = decay ** (t - s)
+    return weights / weights[-1].sum()
+
+
+@wrong("02.3", "multiplies by 1 - decay, as for an endless past, without dividing by row sums")
+def moving_average_formula(T, decay):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for k in range(t + 1):
+            weights[t, t - k] = (1 - decay) * decay**k
+    return weights
+
+
+@wrong("02.3", named="future counts fully")
+def triangle_of_distances(T, decay):
+    place = torch.arange(T)
+    steps = torch.tril(place[:, None] - place)
+    weights = decay**steps
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "a moving average: the first token keeps all the weight that is left, decay**t")
+def moving_average(T, decay):
+    weights = torch.zeros(T, T)
+    weights[0, 0] = 1
+    for t in range(1, T):
+        weights[t] = decay * weights[t - 1]
+        weights[t, t] = 1 - decay
+    return weights
+
+
+@wrong("02.3", named="fades linearly")
+def subtract_at_every_step(T, decay):
+    place = torch.arange(T)
+    steps = place[:, None] - place
+    weights = torch.tril((1 - (1 - decay) * steps).clamp(min=0))
+    return weights / weights.sum(dim=-1, keepdim=True)
 
 
 @wrong("02.3", named="not normalised")

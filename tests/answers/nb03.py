@@ -91,6 +91,12 @@ def first_sequence_only(scores):
     return torch.softmax(masked, dim=-1)
 
 
+@wrong("03.1", named="divided by the row sums without keepdim")
+def sums_of_rows_not_kept(scores):
+    exponentials = scores.exp() * causal_mask(scores.shape[-1])
+    return exponentials / exponentials.sum(dim=2)
+
+
 # ------------------------------------------------------------------ 03.2 attention
 
 
@@ -201,6 +207,12 @@ def with_the_mean(x):
 # ------------------------------------------------------ 03.3 a softmax without overflow
 
 
+@wrong("03.3", named="along the first axis")
+def softmax_along_the_first_axis(scores):
+    exponentials = (scores - scores.amax(dim=0)).exp()
+    return exponentials / exponentials.sum(dim=0)
+
+
 @wrong("03.3", named="overflow")
 def softmax_by_formula(scores):
     exponentials = torch.exp(scores)
@@ -219,22 +231,10 @@ def minimum_subtracted(scores):
     return shifted.exp() / shifted.exp().sum(dim=-1, keepdim=True)
 
 
-@wrong("03.3", "clamps the scores at 80, so all that are higher become equal")
-def clamped_at_eighty(scores):
-    exponentials = torch.exp(scores.clamp(max=80))
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
 @wrong("03.3", named="max without .values")
 def maximum_is_a_pair(scores):
     shifted = scores - torch.max(scores, dim=-1, keepdim=True)
     return torch.exp(shifted) / torch.exp(shifted).sum(dim=-1, keepdim=True)
-
-
-@wrong("03.3", "64-bit floats only move the limit: the exponential of 1000 is still inf")
-def in_double_precision(scores):
-    exponentials = torch.exp(scores.double())
-    return (exponentials / exponentials.sum(dim=-1, keepdim=True)).float()
 
 
 @wrong("03.3", named="no keepdim")
@@ -271,12 +271,6 @@ def logarithms_of_weights(scores):
     return F.log_softmax(scores, dim=-1)
 
 
-@wrong("03.3", "adds 1 to the sum to be safe, so that the row sums to less than 1")
-def one_added_to_the_sum(scores):
-    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
-    return exponentials / (exponentials.sum(dim=-1, keepdim=True) + 1)
-
-
 # ------------------------------------------------------- written apart, and opened last
 
 
@@ -284,13 +278,6 @@ def one_added_to_the_sum(scores):
 def mask_times_infinity(scores):
     mask = causal_mask(scores.shape[-1])
     return torch.softmax(scores + (~mask).float() * float("-inf"), dim=-1)
-
-
-@wrong("03.1", "fills with the lowest score instead of minus infinity, which still has a weight")
-def filled_with_lowest_score(scores):
-    mask = causal_mask(scores.shape[-1])
-    lowest = scores.min()
-    return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1)
 
 
 @wrong("03.1", named="T taken from the batch axis")
@@ -336,45 +323,11 @@ def logarithm_of_infinity(scores):
 # ------------------------------------------------------- a second set, opened last
 
 
-@wrong("03.1", named="0 times infinity")
-def zero_times_infinity(scores):
-    T = scores.shape[-1]
-    allowed = torch.tril(torch.ones(T, T))
-    masked = scores * allowed + (1 - allowed) * float("-inf")
-    return torch.softmax(masked, dim=-1)
-
-
-@wrong("03.1", "fills the future with the lowest score minus 1, so it keeps some weight")
-def filled_just_below_the_lowest(scores):
-    T = scores.shape[-1]
-    low = scores.min().item() - 1
-    return torch.softmax(scores.masked_fill(~causal_mask(T), low), dim=-1)
-
-
 @wrong("03.1", "takes all zeros after tril for the future, so scores of 0 are masked too")
 def zeros_taken_for_the_future(scores):
     wei = torch.tril(scores)
     wei = wei.masked_fill(wei == 0, float("-inf"))
     return torch.softmax(wei, dim=-1)
-
-
-@wrong("03.1", "takes one softmax over the whole matrix, so all rows share a sum of 1")
-def softmax_of_the_flat_matrix(scores):
-    B, T, _ = scores.shape
-    masked = scores.masked_fill(~causal_mask(T), float("-inf"))
-    return torch.softmax(masked.view(B, -1), dim=-1).view(B, T, T)
-
-
-@wrong("03.3", named="less than the largest subtracted")
-def mean_subtracted(scores):
-    exponentials = torch.exp(scores - scores.mean(dim=-1, keepdim=True))
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
-@wrong("03.3", named="divided by the largest instead of subtracted")
-def divided_by_the_largest(scores):
-    exponentials = torch.exp(scores / scores.amax(dim=-1, keepdim=True))
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
 # ------------------------------------------------------- a third set, opened last
@@ -386,20 +339,6 @@ def filled_with_minus_hundred(scores):
     return torch.softmax(scores.masked_fill(future, -100.0), dim=-1)
 
 
-@wrong("03.1", named="no mask")
-def mask_not_kept(scores):
-    T = scores.shape[-1]
-    scores.masked_fill(~causal_mask(T), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.1", named="mask one too far")
-def one_token_ahead(scores):
-    T = scores.shape[-1]
-    future = torch.ones(T, T).triu(diagonal=2).bool()
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-
-
 @wrong("03.1", "masks after the softmax; where the past has underflowed, the row becomes all 0")
 def triangle_after_softmax(scores):
     weights = torch.tril(torch.softmax(scores, dim=-1))
@@ -409,40 +348,7 @@ def triangle_after_softmax(scores):
 # ------------------------------------------------------- a fourth set, opened last
 
 
-@wrong("03.1", named="0 times infinity")
-def causal_softmax_with_added_mask(scores):
-    T = scores.shape[-1]
-    future = 1.0 - torch.tril(torch.ones(T, T))
-    return torch.softmax(scores + future * float("-inf"), dim=-1)
-
-
-@wrong("03.1", named="T taken from the batch axis")
-def causal_softmax_with_mask_of_batch_size(scores):
-    may_attend = causal_mask(len(scores))
-    return torch.softmax(scores.masked_fill(~may_attend, float("-inf")), dim=-1)
-
-
-@wrong("03.1", named="masked after the softmax, then divided")
-def causal_softmax_with_maximum_of_the_future(scores):
-    T = scores.shape[-1]
-    exps = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
-    exps = exps * torch.tril(torch.ones(T, T))
-    return exps / exps.sum(dim=-1, keepdim=True)
-
-
-@wrong("03.3", "subtracts the largest absolute value: large negative scores all underflow to 0")
-def softmax_minus_the_largest_size(scores):
-    exps = torch.exp(scores - scores.abs().amax(dim=-1, keepdim=True))
-    return exps / exps.sum(dim=-1, keepdim=True)
-
-
 # ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("03.1", "fills the future with a number 10 below the lowest score, so it keeps some weight")
-def ten_below_the_lowest(scores):
-    may_attend = causal_mask(scores.shape[-1])
-    return torch.softmax(scores.masked_fill(~may_attend, scores.min().item() - 10), dim=-1)
 
 
 @wrong("03.1", "adds -1000 to the scores of the future, too little when scores differ by more")

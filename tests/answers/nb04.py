@@ -3,7 +3,6 @@
 import math
 
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
 
 from helpers.attention import attention, causal_mask
@@ -12,6 +11,19 @@ from tests.answers import wrong
 
 # The query of “is”, as the notebook has it before exercise 04.1.
 query = sentence()[1] @ torch.rand(3, 2, generator=torch.Generator().manual_seed(123))
+
+
+def all_scores(x, W_query, W_key):
+    """The plain scores of each query (t) for each key (s)."""
+    return torch.einsum("btc,cd,bse,ed->bts", x, W_query, x, W_key)
+
+
+def divided(e):
+    """Rows that sum to 1."""
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+# -------------------------------------------------------------- 04.1 one score
 
 
 @wrong("04.1", named="the tokens themselves")
@@ -58,13 +70,6 @@ def weight_instead_of_score(x, W_query, W_key, i, j):
     return torch.softmax(scores, dim=-1)[i, j]
 
 
-@wrong("04.1", "has the positions 1 and 4 of the example written in, and ignores i and j")
-def positions_of_the_example(x, W_query, W_key, i, j):
-    query = x[1] @ W_query
-    key = x[4] @ W_key
-    return query @ key
-
-
 @wrong("04.1", "transposes the matrices, as an nn.Linear weight would need; these are (C, d)")
 def matrices_transposed(x, W_query, W_key, i, j):
     return (x[i] @ W_query.T) @ (x[j] @ W_key.T)
@@ -103,6 +108,86 @@ def last_channel_missing(x, W_query, W_key, i, j):
     return total
 
 
+@wrong("04.1", named="both counted from 1")
+def counted_from_one(x, W_query, W_key, i, j):
+    q = x[i - 1] @ W_query
+    k = x[j - 1] @ W_key
+    return torch.dot(q, k)
+
+
+@wrong("04.1", "divides by the lengths of query and key: the cosine instead of the dot product")
+def cosine_of_the_angle(x, W_query, W_key, i, j):
+    return F.cosine_similarity(x[i] @ W_query, x[j] @ W_key, dim=0)
+
+
+@wrong("04.1", "takes the mean of the products instead of their sum")
+def mean_of_products(x, W_query, W_key, i, j):
+    q, k = x[i] @ W_query, x[j] @ W_key
+    return torch.mean(q * k)
+
+
+@wrong("04.1", "multiplies W_query by W_key without transposing W_key")
+def key_matrix_not_transposed(x, W_query, W_key, i, j):
+    return x[i] @ W_query @ W_key @ x[j]
+
+
+@wrong("04.1", "prints the score and returns nothing")
+def printed_not_returned(x, W_query, W_key, i, j):
+    q = x[i] @ W_query
+    k = x[j] @ W_key
+    print("score:", (q * k).sum())
+
+
+@wrong("04.1", "divides by the root of head_size and takes the softmax: a weight, not the score")
+def weight_of_the_pair(x, W_query, W_key, i, j):
+    queries = x @ W_query
+    keys = x @ W_key
+    scores = queries @ keys.T / W_query.shape[1] ** 0.5
+    return torch.softmax(scores, dim=-1)[i, j]
+
+
+@wrong("04.1", "takes the smaller of i and j as the query, as if their order did not matter")
+def smaller_index_asks(x, W_query, W_key, i, j):
+    i, j = sorted((i, j))  # q · k = k · q
+    return torch.dot(x[i] @ W_query, x[j] @ W_key)
+
+
+@wrong("04.1", "takes tensordot with dims=0, which multiplies each channel with each and adds none")
+def score_by_outer_product(x, W_query, W_key, i, j):
+    return torch.tensordot(x[i] @ W_query, x[j] @ W_key, dims=0)
+
+
+@wrong("04.1", named="the query is counted from 1")
+def score_with_queries_from_one(x, W_query, W_key, i, j):
+    query = x[i - 1] @ W_query
+    key = x[j] @ W_key
+    return torch.dot(query, key)
+
+
+@wrong("04.1", "sums query and key before multiplying, instead of multiplying channel by channel")
+def score_product_of_sums(x, W_query, W_key, i, j):
+    return (x[i] @ W_query).sum() * (x[j] @ W_key).sum()
+
+
+@wrong("04.1", named="the key is counted from 1")
+def score_with_the_key_before(x, W_query, W_key, i, j):
+    return sum(a * b for a, b in zip(x[i] @ W_query, x[j - 1] @ W_key, strict=True))
+
+
+@wrong("04.1", named="W_key for both")
+def score_of_two_keys(x, W_query, W_key, i, j):
+    keys = x @ W_key
+    return torch.einsum("d,d->", keys[i], keys[j])
+
+
+@wrong("04.1", named="divided by √2")
+def score_over_root_two(x, W_query, W_key, i, j):
+    return ((x[i] @ W_query) * (x[j] @ W_key)).sum() / math.sqrt(2)
+
+
+# --------------------------------------- 04.2 from nn.linear to a plain matrix
+
+
 @wrong("04.2", named="not transposed")
 def weight_as_stored(layer):
     return layer.weight
@@ -112,12 +197,6 @@ def weight_as_stored(layer):
 def reshaped_not_transposed(layer):
     d, C = layer.weight.shape
     return layer.weight.reshape(C, d)
-
-
-@wrong("04.2", "makes a new layer of the same size and returns its random matrix")
-def matrix_of_a_new_layer(layer):
-    fresh = nn.Linear(layer.in_features, layer.out_features, bias=False)
-    return fresh.weight.T
 
 
 @wrong("04.2", "puts an identity of size d through the layer, which expects tokens with C channels")
@@ -160,13 +239,6 @@ def bias_added(layer):
     return layer.weight.T + layer.bias
 
 
-@wrong("04.2", "has the size (32, 16) of the example written in, so no other layer works")
-def size_of_the_example(layer):
-    M = torch.empty(32, 16)
-    M[:, :] = layer.weight.T
-    return M
-
-
 @wrong("04.2", "multiplies the weight by its transpose: a (C, C) matrix")
 def weight_times_its_transpose(layer):
     return layer.weight.T @ layer.weight
@@ -182,28 +254,32 @@ def list_of_parameters(layer):
     return list(layer.parameters())
 
 
+@wrong("04.2", named="inverted")
+def pseudoinverse(layer):
+    return torch.linalg.pinv(layer.weight)
+
+
+@wrong("04.2", "rounds the entries to two decimals")
+def rounded_to_two_decimals(layer):
+    return torch.round(layer.weight.T, decimals=2)
+
+
+@wrong("04.2", "puts the longer axis first, which transposes only if C is larger than d")
+def longer_axis_first(layer):
+    W = layer.weight
+    if W.shape[0] < W.shape[1]:
+        W = W.T
+    return W
+
+
+# ---------------------------------------------------------- 04.3 a causal head
+
+
 @wrong("04.3", named="no mask")
 def no_mask(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
     return weights @ v
-
-
-@wrong("04.3", named="no scale")
-def not_divided(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = q @ k.mT
-    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=-1) @ v
-
-
-@wrong("04.3", named="divided by √ of the value's length")
-def divided_by_root_of_value_size(x, W_query, W_key, W_value):
-    T = x.shape[1]
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = q @ k.transpose(1, 2) / math.sqrt(v.shape[-1])
-    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
-    return F.softmax(scores, dim=-1) @ v
 
 
 @wrong("04.3", named="x is mixed instead of v")
@@ -262,17 +338,6 @@ def query_and_key_swapped(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "makes room for outputs as long as a query, so longer values do not fit")
-def room_only_for_head_size(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    out = torch.zeros_like(q)
-    for b in range(x.shape[0]):
-        scores = q[b] @ k[b].T / q.shape[-1] ** 0.5
-        scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
-        out[b] = torch.softmax(scores, dim=-1) @ v[b]
-    return out
-
-
 @wrong("04.3", named="masked after the softmax")
 def masked_after_the_softmax(x, W_query, W_key, W_value):
     T = x.shape[1]
@@ -306,55 +371,6 @@ def all_axes_of_the_keys_reversed(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-# ------------------------------------------------------- written apart, and opened last
-
-
-@wrong("04.1", named="both counted from 1")
-def counted_from_one(x, W_query, W_key, i, j):
-    q = x[i - 1] @ W_query
-    k = x[j - 1] @ W_key
-    return torch.dot(q, k)
-
-
-@wrong("04.1", "divides by the lengths of query and key: the cosine instead of the dot product")
-def cosine_of_the_angle(x, W_query, W_key, i, j):
-    return F.cosine_similarity(x[i] @ W_query, x[j] @ W_key, dim=0)
-
-
-@wrong("04.1", "takes the mean of the products instead of their sum")
-def mean_of_products(x, W_query, W_key, i, j):
-    q, k = x[i] @ W_query, x[j] @ W_key
-    return torch.mean(q * k)
-
-
-@wrong("04.1", "applies the causal mask: a key after the query gets minus infinity")
-def later_keys_masked(x, W_query, W_key, i, j):
-    scores = (x @ W_query) @ (x @ W_key).T
-    scores = scores.masked_fill(~causal_mask(len(x)), float("-inf"))
-    return scores[i, j]
-
-
-@wrong("04.2", named="inverted")
-def pseudoinverse(layer):
-    return torch.linalg.pinv(layer.weight)
-
-
-@wrong("04.2", "changes the layer itself: after the call its weight is stored transposed")
-def layer_changed_in_place(layer):
-    layer.weight.data = layer.weight.data.T
-    return layer.weight
-
-
-@wrong("04.2", "divides the matrix by √C, which belongs to no plain matrix")
-def divided_by_root_of_channels(layer):
-    return layer.weight.T / math.sqrt(layer.in_features)
-
-
-@wrong("04.2", "rounds the entries to two decimals")
-def rounded_to_two_decimals(layer):
-    return torch.round(layer.weight.T, decimals=2)
-
-
 @wrong("04.3", named="softmax over the queries")
 def softmax_down_the_columns(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -374,17 +390,6 @@ def keys_reshaped(x, W_query, W_key, W_value):
     return torch.bmm(torch.softmax(scores, dim=-1), v)
 
 
-@wrong("04.3", named="tokens do not attend to themselves")
-def token_itself_left_out(x, W_query, W_key, W_value):
-    B, T, _ = x.shape
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    out = torch.zeros(B, T, v.shape[-1])
-    for t in range(1, T):
-        scores = q[:, t : t + 1] @ k[:, :t].mT / q.shape[-1] ** 0.5  # (B, 1, t)
-        out[:, t] = (torch.softmax(scores, dim=-1) @ v[:, :t])[:, 0]
-    return out
-
-
 @wrong("04.3", named="divided by √T")
 def divided_by_root_of_length(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -402,135 +407,6 @@ def filled_with_zero_and_divided_by_d(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-# ------------------------------------------------------- a second set, opened last
-
-
-@wrong("04.1", named="one matrix for both")
-def query_matrix_for_both(x, W_query, W_key, i, j):
-    query = x[i] @ W_query
-    key = x[j] @ W_query
-    return query @ key
-
-
-@wrong("04.1", "multiplies W_query by W_key without transposing W_key")
-def key_matrix_not_transposed(x, W_query, W_key, i, j):
-    return x[i] @ W_query @ W_key @ x[j]
-
-
-@wrong("04.1", "rounds the score to two decimals, as the text prints it")
-def rounded_like_the_text(x, W_query, W_key, i, j):
-    query = x[i] @ W_query
-    key = x[j] @ W_key
-    return torch.round(query @ key, decimals=2)
-
-
-@wrong("04.1", "prints the score and returns nothing")
-def printed_not_returned(x, W_query, W_key, i, j):
-    q = x[i] @ W_query
-    k = x[j] @ W_key
-    print("score:", (q * k).sum())
-
-
-@wrong("04.1", "divides by the root of head_size and takes the softmax: a weight, not the score")
-def weight_of_the_pair(x, W_query, W_key, i, j):
-    queries = x @ W_query
-    keys = x @ W_key
-    scores = queries @ keys.T / W_query.shape[1] ** 0.5
-    return torch.softmax(scores, dim=-1)[i, j]
-
-
-# 04.2: plain_matrix(layer)
-
-
-@wrong("04.2", "sends the rows of a 32 by 32 identity through the layer: only right for C = 32")
-def identity_of_32(layer):
-    return layer(torch.eye(32))
-
-
-@wrong("04.2", "makes a new layer with the two sizes swapped, and returns its random weight")
-def weight_of_a_new_layer(layer):
-    turned = nn.Linear(layer.out_features, layer.in_features, bias=False)
-    return turned.weight
-
-
-# 04.3: head(x, W_query, W_key, W_value)
-
-
-@wrong("04.3", named="future filled with 0")
-def tiny_negative_fill(x, W_query, W_key, W_value):
-    _B, T, _C = x.shape
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-    mask = torch.tril(torch.ones(T, T))
-    scores = scores.masked_fill(mask == 0, -1e-9)
-    return torch.softmax(scores, dim=-1) @ v
-
-
-@wrong("04.3", "has dropout on the weights, left over from a copied snippet and always switched on")
-def dropout_left_in(x, W_query, W_key, W_value):
-    _B, T, _C = x.shape
-    k = x @ W_key
-    q = x @ W_query
-    wei = q @ k.transpose(-2, -1) * k.shape[-1] ** -0.5
-    tril = torch.tril(torch.ones(T, T))
-    wei = wei.masked_fill(tril[:T, :T] == 0, float("-inf"))
-    wei = torch.softmax(wei, dim=-1)
-    wei = nn.Dropout(0.2)(wei)
-    v = x @ W_value
-    return wei @ v
-
-
-@wrong("04.3", named="all sequences in one")
-def one_long_sequence(x, W_query, W_key, W_value):
-    B, T, C = x.shape
-    flat = x.reshape(B * T, C)
-    q, k, v = flat @ W_query, flat @ W_key, flat @ W_value
-    scores = q @ k.T / q.shape[-1] ** 0.5
-    scores = scores.masked_fill(~causal_mask(B * T), float("-inf"))
-    return (torch.softmax(scores, dim=-1) @ v).reshape(B, T, -1)
-
-
-# ------------------------------------------------------- a third set, opened last
-
-
-@wrong("04.1", "always takes the query of token 1, so i is ignored")
-def query_copied_from_the_cell_above(x, W_query, W_key, i, j):
-    query = x[1] @ W_query
-    keys = x @ W_key
-    return query @ keys[j]
-
-
-@wrong("04.1", "takes the smaller of i and j as the query, as if their order did not matter")
-def smaller_index_asks(x, W_query, W_key, i, j):
-    i, j = sorted((i, j))  # q · k = k · q
-    return torch.dot(x[i] @ W_query, x[j] @ W_key)
-
-
-@wrong("04.2", "puts the longer axis first, which transposes only if C is larger than d")
-def longer_axis_first(layer):
-    W = layer.weight
-    if W.shape[0] < W.shape[1]:
-        W = W.T
-    return W
-
-
-@wrong("04.3", named="divided by √ of the value's length")
-def scaled_by_the_value_size(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    head_size = v.shape[-1]
-    scores = q @ k.mT / head_size**0.5
-    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=-1) @ v
-
-
-@wrong("04.3", "sums the scores over the batch, so all sequences share one matrix of weights")
-def one_pattern_for_the_batch(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    scores = torch.einsum("bqc,bkc->qk", q, k) / q.shape[-1] ** 0.5
-    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=-1) @ v
-
-
 @wrong("04.3", named="divided by d / 2")
 def root_without_brackets(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -542,16 +418,6 @@ def root_without_brackets(x, W_query, W_key, W_value):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", named="tokens do not attend to themselves")
-def only_earlier_tokens(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    T = x.shape[1]
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    past = torch.tril(torch.ones(T, T), diagonal=-1).bool()
-    weights = torch.softmax(scores.masked_fill(~past, float("-inf")), dim=-1)
-    return torch.nan_to_num(weights) @ v
-
-
 @wrong("04.3", named="future filled with 0")
 def tiny_negative_number(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
@@ -560,46 +426,10 @@ def tiny_negative_number(x, W_query, W_key, W_value):
     return F.softmax(scores, dim=-1) @ v
 
 
-# ------------------------------------------------------- a fourth set, opened last
-
-
-@wrong("04.1", "takes tensordot with dims=0, which multiplies each channel with each and adds none")
-def score_by_outer_product(x, W_query, W_key, i, j):
-    return torch.tensordot(x[i] @ W_query, x[j] @ W_key, dims=0)
-
-
-@wrong("04.1", named="the query is counted from 1")
-def score_with_queries_from_one(x, W_query, W_key, i, j):
-    query = x[i - 1] @ W_query
-    key = x[j] @ W_key
-    return torch.dot(query, key)
-
-
-@wrong("04.3", named="divided by √ of the value's length")
-def head_divided_by_value_size(x, W_query, W_key, W_value):
-    T = x.shape[1]
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    head_size = v.shape[-1]
-    scores = q @ k.transpose(-2, -1) / head_size**0.5
-    allowed = torch.tril(torch.ones(T, T, dtype=torch.bool))
-    return torch.softmax(scores.masked_fill(~allowed, float("-inf")), dim=-1) @ v
-
-
 @wrong("04.3", named="divided by head_size, not √head_size")
 def head_scaled_twice(x, W_query, W_key, W_value):
     q = x @ W_query / W_query.shape[1] ** 0.5
     return F.scaled_dot_product_attention(q, x @ W_key, x @ W_value, is_causal=True)
-
-
-@wrong("04.3", named="all sequences in one")
-def head_over_the_whole_batch(x, W_query, W_key, W_value):
-    B, T, C = x.shape
-    tokens = x.reshape(B * T, C)
-    q, k, v = tokens @ W_query, tokens @ W_key, tokens @ W_value
-    scores = q @ k.T / q.shape[-1] ** 0.5
-    future = torch.triu(torch.ones(B * T, B * T), diagonal=1).bool()
-    weights = torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
-    return (weights @ v).reshape(B, T, -1)
 
 
 @wrong("04.3", named="tokens do not attend to themselves")
@@ -609,28 +439,6 @@ def head_without_itself(x, W_query, W_key, W_value):
     mask = torch.triu(torch.ones_like(scores)) == 1
     weights = torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)
     return torch.nan_to_num(weights) @ v
-
-
-# ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("04.1", "picks the score from the flat list with C instead of T as the length of a row")
-def score_flat_index(x, W_query, W_key, i, j):
-    scores = (x @ W_query) @ (x @ W_key).T
-    return scores.flatten()[i * x.shape[1] + j]
-
-
-@wrong("04.1", "sums query and key before multiplying, instead of multiplying channel by channel")
-def score_product_of_sums(x, W_query, W_key, i, j):
-    return (x[i] @ W_query).sum() * (x[j] @ W_key).sum()
-
-
-@wrong("04.2", "transposes only if the matrix is not square, so a square one stays as stored")
-def matrix_transposed_if_needed(layer):
-    M = layer.weight
-    if M.shape[0] != M.shape[1]:
-        M = M.T
-    return M
 
 
 @wrong("04.3", named="divided by √ of the value's length")
@@ -658,48 +466,10 @@ def head_strictly_past(x, W_query, W_key, W_value):
     return F.softmax(scores, dim=-1) @ v
 
 
-@wrong("04.3", "squeezes the result, so the batch axis is lost when B is 1")
-def head_squeezed(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    T = x.shape[1]
-    future = torch.ones(T, T).triu(1).bool()
-    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(future, -torch.inf)
-    return (scores.softmax(-1) @ v).squeeze()
-
-
 @wrong("04.3", named="no scale")
 def head_sdpa_scale_one(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
-
-
-# One for each mistake that no answer above makes.
-
-
-@wrong("04.1", named="the key is counted from 1")
-def score_with_the_key_before(x, W_query, W_key, i, j):
-    return sum(a * b for a, b in zip(x[i] @ W_query, x[j - 1] @ W_key, strict=True))
-
-
-@wrong("04.1", named="W_key for both")
-def score_of_two_keys(x, W_query, W_key, i, j):
-    keys = x @ W_key
-    return torch.einsum("d,d->", keys[i], keys[j])
-
-
-@wrong("04.1", named="divided by √2")
-def score_over_root_two(x, W_query, W_key, i, j):
-    return ((x[i] @ W_query) * (x[j] @ W_key)).sum() / math.sqrt(2)
-
-
-def all_scores(x, W_query, W_key):
-    """The plain scores of each query (t) for each key (s)."""
-    return torch.einsum("btc,cd,bse,ed->bts", x, W_query, x, W_key)
-
-
-def divided(e):
-    """Rows that sum to 1."""
-    return e / e.sum(dim=-1, keepdim=True)
 
 
 @wrong("04.3", named="scores thrown away")
@@ -860,3 +630,17 @@ def head_with_shares_of_sequences(x, W_query, W_key, W_value):
 def root_of_the_batch_size(x, W_query, W_key, W_value):
     scores = (x @ W_query) @ (x @ W_key).mT / len(x) ** 0.5
     return scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf).softmax(-1) @ (x @ W_value)
+
+
+@wrong("04.3", named="filled with -10")
+def future_at_minus_ten(x, W_query, W_key, W_value):
+    scores = (x @ W_query) @ (x @ W_key).mT / math.sqrt(W_key.shape[1])
+    future = torch.ones_like(scores).triu(diagonal=1).bool()
+    return torch.where(future, -10.0, scores).softmax(-1) @ (x @ W_value)
+
+
+@wrong("04.3", "queries and keys have changed places, and the scores are not divided")
+def unscaled_scores_of_the_keys(x, W_query, W_key, W_value):
+    scores = (x @ W_key) @ (x @ W_query).mT
+    scores = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    return torch.softmax(scores, dim=-1) @ (x @ W_value)

@@ -9,18 +9,18 @@ from helpers.attention import attention, causal_mask
 from tests.answers import wrong
 
 
+def divided(e):
+    """Rows that sum to 1."""
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+# ----------------------------------------- 05.1 measure the variance of scores
+
+
 @wrong("05.1", named="never scaled")
 def never_scaled(q, k, scaled):
     scores = q @ k.mT
     return scores.var()
-
-
-@wrong("05.1", named="the variance was divided, not the scores")
-def variance_divided_by_root(q, k, scaled):
-    variance = (q @ k.mT).var()
-    if scaled:
-        variance = variance / q.shape[-1] ** 0.5
-    return variance
 
 
 @wrong("05.1", named="scaled the other way round")
@@ -117,6 +117,91 @@ def only_allowed_scores(q, k, scaled):
     return scores[:, causal_mask(q.shape[1])].var()
 
 
+@wrong("05.1", named="only a token with itself")
+def matching_pairs_only(q, k, scaled):
+    dots = (q * k).sum(dim=-1)
+    if scaled:
+        dots = dots / q.shape[-1] ** 0.5
+    return dots.var()
+
+
+@wrong("05.1", "averages the squares without subtracting the mean first")
+def mean_not_subtracted(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / q.shape[-1] ** 0.5
+    return (scores**2).mean()
+
+
+@wrong("05.1", named="the variance was divided, not the scores")
+def variance_divided_afterwards(q, k, scaled):
+    variance = (q @ k.mT).var()
+    return variance / q.shape[-1] ** 0.5 if scaled else variance
+
+
+@wrong("05.1", "puts all sequences in one, so queries also meet the keys of other sequences")
+def variance_across_sequences(q, k, scaled):
+    d = q.shape[-1]
+    scores = q.reshape(-1, d) @ k.reshape(-1, d).T
+    return (scores / math.sqrt(d)).var() if scaled else scores.var()
+
+
+@wrong("05.1", "takes the variance of each sequence and averages these, instead of all together")
+def variance_per_sequence(q, k, scaled):
+    scores = q @ k.mT
+    if scaled:
+        scores = scores / math.sqrt(q.size(-1))
+    return scores.flatten(1).var(dim=1).mean()
+
+
+@wrong("05.1", "uses the rule for the variance instead of measuring it on the scores")
+def variance_by_formula(q, k, scaled):
+    d = 1 if scaled else q.shape[-1]
+    return d * q.var() * k.var()
+
+
+@wrong("05.1", named="divided by √16 always")
+def variance_fixed_to_sixteen(q, k, scaled):
+    scores = q @ k.mT
+    return (scores / 4).var() if scaled else scores.var()
+
+
+@wrong("05.1", named="always scaled")
+def scaled_whatever_is_asked(q, k, scaled):
+    return (torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))).var()
+
+
+@wrong("05.1", named="divided by 2 d")
+def variance_over_twice_d(q, k, scaled):
+    scores = torch.einsum("btd,bsd->bts", q, k)
+    if scaled:
+        scores = scores / q.size(-1) / 2
+    return scores.var()
+
+
+@wrong("05.1", named="multiplied by √d")
+def variance_times_the_root(q, k, scaled):
+    scores = torch.einsum("btd,bsd->bts", q, k)
+    return (scores * math.sqrt(q.size(-1)) if scaled else scores).var()
+
+
+@wrong("05.1", named="products instead of scores")
+def variance_of_single_products(q, k, scaled):
+    products = q * k
+    if scaled:
+        products = products / math.sqrt(q.size(-1))
+    return products.var()
+
+
+@wrong("05.1", named="divided by √B")
+def spread_by_batch_size(q, k, scaled):
+    factor = 1 / len(q) ** 0.5 if scaled else 1.0
+    return (factor * torch.einsum("btd,bsd->bts", q, k)).var()
+
+
+# -------------------------------------------- 05.2 the same spread for every d
+
+
 @wrong("05.2", named="divided by √T")
 def divided_by_root_of_tokens(q, k):
     T = q.shape[1]
@@ -185,13 +270,6 @@ def output_instead_of_weights(q, k):
     return weighted
 
 
-@wrong("05.2", "detaches q and k, so no gradient reaches them and the head cannot learn")
-def cut_off_from_the_gradients(q, k):
-    _, T, d = q.shape
-    scores = q.detach() @ k.detach().mT / d**0.5
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
 @wrong("05.2", "rounds the divided scores down to whole numbers with //")
 def whole_number_division(q, k):
     _, T, d = q.shape
@@ -222,107 +300,11 @@ def masked_scores_set_to_zero(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.3", named="divided afterwards")
-def weights_divided_by_temperature(scores, temperature):
-    return torch.softmax(scores, dim=-1) / temperature
-
-
-@wrong("05.3", named="divided by √temperature")
-def root_of_temperature(scores, temperature):
-    return F.softmax(scores / temperature**0.5, dim=-1)
-
-
-@wrong("05.3", named="divided by the sum of everything")
-def one_sum_for_all_rows(scores, temperature):
-    e = torch.exp(scores / temperature)
-    return e / e.sum()
-
-
-@wrong("05.3", "divides the scores in place, so the caller's scores are changed")
-def scores_changed_in_place(scores, temperature):
-    scores /= temperature
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("05.3", "makes the temperature a whole number, so ⅛ becomes 0")
-def whole_number_temperature(scores, temperature):
-    temperature = int(temperature)
-    return torch.softmax(scores / temperature, dim=-1)
-
-
-@wrong("05.3", "has the factor 8 of the example written in")
-def factor_of_the_example(scores, temperature):
-    return torch.softmax(8 * scores, dim=-1)
-
-
-@wrong("05.3", "returns the logarithms of the weights (log_softmax)")
-def logarithms_of_the_weights(scores, temperature):
-    return F.log_softmax(scores / temperature, dim=-1)
-
-
-@wrong("05.3", "mixes the weights with equal weights instead of dividing the scores")
-def mixed_with_equal_weights(scores, temperature):
-    T = scores.shape[-1]
-    return (1 - temperature) * torch.softmax(scores, dim=-1) + temperature / T
-
-
-@wrong("05.3", "limits the temperature to 1, so higher temperatures have no effect")
-def temperature_at_most_one(scores, temperature):
-    return torch.softmax(scores / min(temperature, 1.0), dim=-1)
-
-
-@wrong("05.3", named="temperature not used")
-def temperature_subtracted(scores, temperature):
-    return torch.softmax(scores - temperature, dim=-1)
-
-
-@wrong("05.3", "uses powers of 2 instead of e")
-def powers_of_two(scores, temperature):
-    scaled = scores / temperature
-    e = torch.exp2(scaled - scaled.amax(dim=-1, keepdim=True))
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-# ------------------------------------------------------- written apart, and opened last
-
-
-@wrong("05.1", named="only a token with itself")
-def matching_pairs_only(q, k, scaled):
-    dots = (q * k).sum(dim=-1)
-    if scaled:
-        dots = dots / q.shape[-1] ** 0.5
-    return dots.var()
-
-
-@wrong("05.1", "averages the squares without subtracting the mean first")
-def mean_not_subtracted(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / q.shape[-1] ** 0.5
-    return (scores**2).mean()
-
-
-@wrong("05.1", "divides q in place, so the caller's queries are changed by every scaled call")
-def queries_changed_in_place(q, k, scaled):
-    if scaled:
-        q /= q.shape[-1] ** 0.5
-    return (q @ k.mT).var()
-
-
 @wrong("05.2", "divides by the measured spread of these scores instead of √d")
 def divided_by_measured_spread(q, k):
     scores = q @ k.mT
     scores = scores / scores.std()
     scores = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("05.2", named="divided by d")
-def both_divided_by_root(q, k):
-    _, T, d = q.shape
-    q = q / d**0.5
-    k = k / d**0.5
-    scores = (q @ k.mT).masked_fill(~causal_mask(T), float("-inf"))
     return torch.softmax(scores, dim=-1)
 
 
@@ -334,39 +316,6 @@ def next_token_visible(q, k):
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
 
-@wrong("05.3", "puts a minus before the scores, so the smallest score gets the largest weight")
-def minus_before_the_scores(scores, temperature):
-    return torch.softmax(-scores / temperature, dim=-1)
-
-
-@wrong("05.3", "divides the scores by their sum: the exponential is missing")
-def no_exponential(scores, temperature):
-    scaled = scores / temperature
-    return scaled / scaled.sum(dim=-1, keepdim=True)
-
-
-# ------------------------------------------------------- a second set, opened last
-
-
-@wrong("05.1", named="the variance was divided, not the scores")
-def root_divides_the_variance(q, k, scaled):
-    variance = (q @ k.transpose(1, 2)).var()
-    if scaled:
-        return variance / q.shape[2] ** 0.5
-    return variance
-
-
-# 05.2: scaled_weights(q, k)
-
-
-@wrong("05.2", "divides queries and keys by their lengths (cosines) instead of the scores by √d")
-def cosines(q, k):
-    q = F.normalize(q, dim=-1)
-    k = F.normalize(k, dim=-1)
-    scores = (q @ k.mT).masked_fill(~causal_mask(q.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
 @wrong("05.2", "rounds the root down to a whole number: right only for d = 1, 4, 9, 16, …")
 def whole_number_root(q, k):
     _B, T, d = q.shape
@@ -375,95 +324,12 @@ def whole_number_root(q, k):
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
 
-@wrong("05.2", named="not scaled")
-def division_that_cancels(q, k):
-    T, d = q.shape[1:]
-    scores = (q @ k.mT).masked_fill(~causal_mask(T), float("-inf"))
-    weights = torch.softmax(scores, dim=-1) / d**0.5
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("05.2", named="divided by d")
-def both_divided(q, k):
-    root = q.shape[-1] ** 0.5
-    scores = (q / root) @ (k / root).mT
-    scores = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
-# 05.3: soften(scores, temperature)
-
-
-@wrong("05.3", named="multiplied")
-def power_not_inverted(scores, temperature):
-    weights = torch.softmax(scores, dim=-1) ** temperature
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("05.3", named="temperature not used")
-def temperature_outside_the_exponent(scores, temperature):
-    e = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) / temperature
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-# ------------------------------------------------------- a third set, opened last
-
-
-@wrong("05.1", named="the variance was divided, not the scores")
-def variance_divided_afterwards(q, k, scaled):
-    variance = (q @ k.mT).var()
-    return variance / q.shape[-1] ** 0.5 if scaled else variance
-
-
-@wrong("05.1", named="divided by √T")
-def root_of_the_token_count(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / scores.shape[-1] ** 0.5
-    return scores.var()
-
-
-@wrong("05.2", named="scaled after the softmax")
-def divided_after_the_softmax(q, k):
-    scores = q @ k.mT
-    masked = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
-    return torch.softmax(masked, dim=-1) / q.shape[-1] ** 0.5
-
-
-@wrong("05.2", "keeps the mask for 6 tokens of the function that it was copied from")
-def mask_for_six_tokens(q, k):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return torch.softmax(scores.masked_fill(~causal_mask(6), float("-inf")), dim=-1)
-
-
 @wrong("05.2", "takes every score that is exactly 0 for a masked one")
 def zero_means_masked(q, k):
     scores = q @ k.mT / q.shape[-1] ** 0.5
     scores = torch.tril(scores)
     scores = scores.masked_fill(scores == 0, float("-inf"))
     return torch.softmax(scores, dim=-1)
-
-
-@wrong("05.3", "treats the scores as probabilities and takes their logarithm first")
-def logarithm_of_the_scores(scores, temperature):
-    preds = torch.log(scores) / temperature
-    exp_preds = torch.exp(preds)
-    return exp_preds / exp_preds.sum(dim=-1, keepdim=True)
-
-
-@wrong("05.3", "uses gumbel_softmax, which adds random noise to the scores")
-def softmax_with_gumbel_noise(scores, temperature):
-    return F.gumbel_softmax(scores, tau=temperature, dim=-1)
-
-
-# ------------------------------------------------------- a fourth set, opened last
-
-
-@wrong("05.1", "returns the pair (variance, mean) of var_mean instead of the variance alone")
-def variance_and_mean(q, k, scaled):
-    d = q.shape[-1]
-    scores = torch.einsum("bqd,bkd->bqk", q, k) * (d**-0.5 if scaled else 1.0)
-    return torch.var_mean(scores)
 
 
 @wrong("05.2", named="divided by d / 2")
@@ -489,141 +355,11 @@ def weights_with_infinity_times_zero(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.2", "computes under no_grad, so no gradient reaches queries and keys")
-def weights_that_cannot_learn(q, k):
-    with torch.no_grad():
-        scores = q @ k.mT / q.shape[-1] ** 0.5
-        masked = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
-        return torch.softmax(masked, dim=-1)
-
-
-@wrong("05.3", "names no axis, and PyTorch's old default is the first axis of a tensor with three")
-def soften_without_naming_the_axis(scores, temperature):
-    return F.softmax(scores / temperature)
-
-
-@wrong("05.3", "sums without keepdim, so the sums line up with columns instead of rows")
-def soften_with_sums_along_the_wrong_axis(scores, temperature):
-    scaled = scores / temperature
-    e = torch.exp(scaled - scaled.max())
-    return e / e.sum(-1)
-
-
-# ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("05.1", "puts all sequences in one, so queries also meet the keys of other sequences")
-def variance_across_sequences(q, k, scaled):
-    d = q.shape[-1]
-    scores = q.reshape(-1, d) @ k.reshape(-1, d).T
-    return (scores / math.sqrt(d)).var() if scaled else scores.var()
-
-
-@wrong("05.1", "takes the variance of each sequence and averages these, instead of all together")
-def variance_per_sequence(q, k, scaled):
-    scores = q @ k.mT
-    if scaled:
-        scores = scores / math.sqrt(q.size(-1))
-    return scores.flatten(1).var(dim=1).mean()
-
-
-@wrong("05.1", "uses the rule for the variance instead of measuring it on the scores")
-def variance_by_formula(q, k, scaled):
-    d = 1 if scaled else q.shape[-1]
-    return d * q.var() * k.var()
-
-
-@wrong("05.1", named="divided by √16 always")
-def variance_fixed_to_sixteen(q, k, scaled):
-    scores = q @ k.mT
-    return (scores / 4).var() if scaled else scores.var()
-
-
-@wrong("05.2", named="not scaled")
-def weights_divided_then_normalised(q, k):
-    T, d = q.shape[1:]
-    mask = torch.tril(torch.ones(T, T)).bool()
-    w = torch.softmax((q @ k.mT).masked_fill(~mask, float("-inf")), dim=-1) / d**0.5
-    return w / w.sum(dim=-1, keepdim=True)
-
-
-@wrong("05.2", named="divided by d")
-def weights_scaled_twice(q, k):
-    T, d = q.shape[1:]
-    q, k = q * d**-0.5, k * d**-0.5
-    mask = torch.tril(torch.ones(T, T)).bool()
-    return torch.softmax((q @ k.mT).masked_fill(~mask, float("-inf")), dim=-1)
-
-
 @wrong("05.2", "makes queries and keys length 1 first, so their lengths do not count")
 def weights_of_unit_vectors(q, k):
     T, d = q.shape[1:]
     scores = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT / d**0.5
     return torch.softmax(scores.masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf), dim=-1)
-
-
-@wrong("05.2", "subtracts 20 from the future scores: too little if scores are large")
-def weights_future_minus_twenty(q, k):
-    T, d = q.shape[1:]
-    scores = q @ k.mT / d**0.5
-    return torch.softmax(scores - 20 * torch.ones(T, T).triu(1), dim=-1)
-
-
-@wrong("05.3", "raises the weights to the power 1/temperature, but does not normalise them again")
-def soften_power(scores, temperature):
-    return torch.softmax(scores, dim=-1) ** (1 / temperature)
-
-
-@wrong("05.3", "raises every temperature below 0.1 to 0.1")
-def soften_clamped(scores, temperature):
-    return torch.softmax(scores / max(temperature, 0.1), dim=-1)
-
-
-@wrong("05.3", named="along the first axis")
-def soften_first_axis(scores, temperature):
-    return F.softmax(scores / temperature, 0)
-
-
-@wrong("05.3", "normalises the divided scores by their sum, without the exponential")
-def soften_no_exp(scores, temperature):
-    z = scores / temperature
-    z = z - z.min(dim=-1, keepdim=True).values + 1e-6
-    return z / z.sum(dim=-1, keepdim=True)
-
-
-# One for each mistake that no answer above makes.
-
-
-@wrong("05.1", named="always scaled")
-def scaled_whatever_is_asked(q, k, scaled):
-    return (torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))).var()
-
-
-@wrong("05.1", named="divided by 2 d")
-def variance_over_twice_d(q, k, scaled):
-    scores = torch.einsum("btd,bsd->bts", q, k)
-    if scaled:
-        scores = scores / q.size(-1) / 2
-    return scores.var()
-
-
-@wrong("05.1", named="multiplied by √d")
-def variance_times_the_root(q, k, scaled):
-    scores = torch.einsum("btd,bsd->bts", q, k)
-    return (scores * math.sqrt(q.size(-1)) if scaled else scores).var()
-
-
-@wrong("05.1", named="products instead of scores")
-def variance_of_single_products(q, k, scaled):
-    products = q * k
-    if scaled:
-        products = products / math.sqrt(q.size(-1))
-    return products.var()
-
-
-def divided(e):
-    """Rows that sum to 1."""
-    return e / e.sum(dim=-1, keepdim=True)
 
 
 @wrong("05.2", named="divided by 2 d")
@@ -682,13 +418,93 @@ def weights_of_keys_that_ask(q, k):
     return divided(e.tril())
 
 
+# ------------------------------------------------------------ 05.3 temperature
+
+
+@wrong("05.3", named="divided afterwards")
+def weights_divided_by_temperature(scores, temperature):
+    return torch.softmax(scores, dim=-1) / temperature
+
+
+@wrong("05.3", named="divided by √temperature")
+def root_of_temperature(scores, temperature):
+    return F.softmax(scores / temperature**0.5, dim=-1)
+
+
+@wrong("05.3", named="divided by the sum of everything")
+def one_sum_for_all_rows(scores, temperature):
+    e = torch.exp(scores / temperature)
+    return e / e.sum()
+
+
+@wrong("05.3", "makes the temperature a whole number, so ⅛ becomes 0")
+def whole_number_temperature(scores, temperature):
+    temperature = int(temperature)
+    return torch.softmax(scores / temperature, dim=-1)
+
+
+@wrong("05.3", "has the factor 8 of the example written in")
+def factor_of_the_example(scores, temperature):
+    return torch.softmax(8 * scores, dim=-1)
+
+
+@wrong("05.3", "mixes the weights with equal weights instead of dividing the scores")
+def mixed_with_equal_weights(scores, temperature):
+    T = scores.shape[-1]
+    return (1 - temperature) * torch.softmax(scores, dim=-1) + temperature / T
+
+
+@wrong("05.3", "limits the temperature to 1, so higher temperatures have no effect")
+def temperature_at_most_one(scores, temperature):
+    return torch.softmax(scores / min(temperature, 1.0), dim=-1)
+
+
+@wrong("05.3", named="temperature not used")
+def temperature_subtracted(scores, temperature):
+    return torch.softmax(scores - temperature, dim=-1)
+
+
+@wrong("05.3", "uses powers of 2 instead of e")
+def powers_of_two(scores, temperature):
+    scaled = scores / temperature
+    e = torch.exp2(scaled - scaled.amax(dim=-1, keepdim=True))
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.3", "puts a minus before the scores, so the smallest score gets the largest weight")
+def minus_before_the_scores(scores, temperature):
+    return torch.softmax(-scores / temperature, dim=-1)
+
+
+@wrong("05.3", named="multiplied")
+def power_not_inverted(scores, temperature):
+    weights = torch.softmax(scores, dim=-1) ** temperature
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("05.3", "uses gumbel_softmax, which adds random noise to the scores")
+def softmax_with_gumbel_noise(scores, temperature):
+    return F.gumbel_softmax(scores, tau=temperature, dim=-1)
+
+
+@wrong("05.3", "names no axis, and PyTorch's old default is the first axis of a tensor with three")
+def soften_without_naming_the_axis(scores, temperature):
+    return F.softmax(scores / temperature)
+
+
+@wrong("05.3", "sums without keepdim, so the sums line up with columns instead of rows")
+def soften_with_sums_along_the_wrong_axis(scores, temperature):
+    scaled = scores / temperature
+    e = torch.exp(scaled - scaled.max())
+    return e / e.sum(-1)
+
+
+@wrong("05.3", named="along the first axis")
+def soften_first_axis(scores, temperature):
+    return F.softmax(scores / temperature, 0)
+
+
 @wrong("05.3", named="along dim=1")
 def soften_axis_one(scores, temperature):
     e = torch.exp((scores - scores.max()) / temperature)
     return e / e.sum(1, keepdim=True)
-
-
-@wrong("05.1", named="divided by √B")
-def spread_by_batch_size(q, k, scaled):
-    factor = 1 / len(q) ** 0.5 if scaled else 1.0
-    return (factor * torch.einsum("btd,bsd->bts", q, k)).var()

@@ -1,15 +1,42 @@
 """Wrong answers to the exercises of notebook 06, as learners might write them."""
 
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
 
-from helpers.attention import attention, causal_mask
+from helpers.attention import causal_mask
 from tests.answers import wrong
 
 
 def cut(z, n_head):  # from the notebook
     return z.view(*z.shape[:2], n_head, -1)  # (B, T, n_head, head_size)
+
+
+C = 32  # as in the notebook
+
+
+def pieces(z, n_head):
+    """A list of the heads' channels, (B, T, head_size) each."""
+    head_size = z.shape[-1] // n_head
+    return [z[..., h * head_size : (h + 1) * head_size] for h in range(n_head)]
+
+
+def exponentials(q, k, scale=None):
+    """Of all scores, divided by the root of the length of a query if no scale is given."""
+    return torch.exp(torch.einsum("btd,bsd->bts", q, k) * (scale or q.shape[-1] ** -0.5))
+
+
+def divided(e):
+    """Rows that sum to 1."""
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+def head_by_head(q, k, v, n_head, one_head):
+    """The outputs of a function of one head's queries, keys and values, side by side."""
+    split = zip(*(pieces(z, n_head) for z in (q, k, v)), strict=True)
+    return torch.cat([one_head(*parts) for parts in split], dim=-1)
+
+
+# -------------------------------------------------------- 06.1 a list of heads
 
 
 @wrong("06.1", named="along the time axis")
@@ -54,22 +81,6 @@ def a_list_of_outputs(heads, x):
     return [head(x) for head in heads]
 
 
-@wrong("06.1", named="stacked on axis 1, then reshaped")
-def viewed_with_heads_before_tokens(heads, x):
-    B, T, _ = x.shape
-    outputs = torch.stack([head(x) for head in heads], dim=1)  # (B, n_head, T, head_size)
-    return outputs.view(B, T, -1)
-
-
-@wrong("06.1", "takes C / n_head for head_size, so heads of any other size do not fit")
-def slots_of_the_size_of_x(heads, x):
-    out = torch.zeros_like(x)
-    size = x.shape[-1] // len(heads)
-    for h, head in enumerate(heads):
-        out[..., h * size : (h + 1) * size] = head(x)
-    return out
-
-
 @wrong("06.1", named="the same head each time")
 def the_first_head_repeated(heads, x):
     head = heads[0]
@@ -85,21 +96,6 @@ def heads_in_a_chain(heads, x):
     return torch.cat(outputs, dim=-1)
 
 
-@wrong("06.1", "divides the joined outputs by the number of heads, as for an average")
-def divided_by_the_number_of_heads(heads, x):
-    return torch.cat([head(x) for head in heads], dim=-1) / len(heads)
-
-
-@wrong("06.1", "steps by one channel from head to head, so later heads overwrite earlier ones")
-def overlapping_slots(heads, x):
-    first = heads[0](x)
-    B, T, size = first.shape
-    out = torch.zeros(B, T, len(heads) * size, dtype=x.dtype)
-    for h, head in enumerate(heads):
-        out[:, :, h : h + size] = head(x)
-    return out
-
-
 @wrong("06.1", "runs the heads under no_grad, so no gradient reaches x or their weights")
 def heads_without_gradient(heads, x):
     with torch.no_grad():
@@ -109,6 +105,113 @@ def heads_without_gradient(heads, x):
 @wrong("06.1", "puts x itself in front of the outputs")
 def x_in_front(heads, x):
     return torch.cat([x, *(head(x) for head in heads)], dim=-1)
+
+
+@wrong("06.1", named="the first head only")
+def returns_in_the_loop(heads, x):
+    outputs = []
+    for head in heads:
+        outputs.append(head(x))
+        return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.1", named="each head reads a slice of x")
+def each_head_reads_a_slice(heads, x):
+    slices = x.chunk(len(heads), dim=-1)
+    return torch.cat([head(part) for head, part in zip(heads, slices, strict=True)], dim=-1)
+
+
+@wrong("06.1", "the loop ends one too early, so the last head is left out")
+def without_the_last_head(heads, x):
+    return torch.cat([heads[h](x) for h in range(len(heads) - 1)], dim=-1)
+
+
+@wrong("06.1", "is written for exactly four heads")
+def four_heads_by_hand(heads, x):
+    a, b, c, d = heads[0](x), heads[1](x), heads[2](x), heads[3](x)
+    return torch.cat([a, b, c, d], dim=-1)
+
+
+@wrong("06.1", named="stacked, then reshaped")
+def reshaped_with_heads_in_front(heads, x):
+    B, T, _ = x.shape
+    return torch.stack([head(x) for head in heads]).reshape(B, T, -1)
+
+
+@wrong("06.1", "fills a tensor as wide as x, although n_head * head_size may differ from C")
+def heads_in_a_tensor_like_x(heads, x):
+    result = torch.zeros_like(x)
+    start = 0
+    for head in heads:
+        out = head(x)
+        result[..., start : start + out.shape[-1]] = out
+        start += out.shape[-1]
+    return result
+
+
+@wrong("06.1", named="stacked on axis 1, then reshaped")
+def heads_stacked_before_tokens(heads, x):
+    B, T, _ = x.shape
+    return torch.stack([head(x) for head in heads], dim=1).reshape(B, T, -1)
+
+
+@wrong("06.1", "takes exactly the first four heads, however many there are")
+def heads_first_four(heads, x):
+    return torch.cat([head(x) for head in heads[:4]], dim=2)
+
+
+@wrong("06.1", named="stacked on a new axis")
+def heads_in_an_axis_after_the_batch(heads, x):
+    return torch.cat([head(x)[:, None] for head in heads], dim=1)
+
+
+@wrong("06.1", named="stacked on a new first axis")
+def heads_in_an_axis_in_front(heads, x):
+    return torch.cat([head(x)[None] for head in heads])
+
+
+@wrong("06.1", named="stacked on a new axis before the channels")
+def heads_in_an_axis_before_the_channels(heads, x):
+    return torch.cat([head(x).unsqueeze(-2) for head in heads], dim=-2)
+
+
+@wrong("06.1", named="averaged")
+def heads_added_and_divided(heads, x):
+    total = 0
+    for head in heads:
+        total = total + head(x)
+    return total / len(heads)
+
+
+@wrong("06.1", named="one after the other")
+def heads_write_into_x(heads, x):
+    outputs, stream = [], x.clone()
+    for head in heads:
+        out = head(stream)
+        stream[..., : out.shape[-1]] = out
+        outputs.append(out)
+    return torch.cat(outputs, dim=-1)
+
+
+@wrong("06.1", named="the last head only")
+def heads_overwrite_the_output(heads, x):
+    for head in heads:
+        out = head(x)
+    return out
+
+
+@wrong("06.1", "the output of the last head is never written, so its channels stay 0")
+def last_part_stays_zero(heads, x):
+    outputs = [head(x) for head in heads]
+    out = torch.zeros(*x.shape[:2], sum(one.shape[-1] for one in outputs))
+    start = 0
+    for one in outputs[:-1]:
+        out[..., start : start + one.shape[-1]] = one
+        start += one.shape[-1]
+    return out
+
+
+# ------------------------------------------------ 06.2 all heads in one tensor
 
 
 @wrong("06.2", named="split by view, without transpose")
@@ -135,15 +238,6 @@ def no_mask_at_all(q, k, v, n_head):
     weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
     out = weights @ v
     return out.transpose(1, 2).flatten(2)
-
-
-@wrong("06.2", named="merged by view, without transpose")
-def merged_without_transpose(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
-    scores = q @ k.mT / (C // n_head) ** 0.5
-    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-    return (weights @ v).reshape(B, T, C)
 
 
 @wrong("06.2", named="softmax over the queries")
@@ -173,14 +267,6 @@ def view_both_times(q, k, v, n_head):
     return (scores.softmax(-1) @ v).reshape(B, T, C)
 
 
-@wrong("06.2", named="no transpose")
-def heads_attend_to_heads(q, k, v, n_head):
-    q, k, v = (cut(z, n_head) for z in (q, k, v))  # (B, T, n_head, head_size)
-    scores = q @ k.mT / q.shape[-1] ** 0.5  # (B, T, n_head, n_head)
-    weights = torch.softmax(scores.masked_fill(~causal_mask(n_head), float("-inf")), dim=-1)
-    return (weights @ v).flatten(2)
-
-
 @wrong("06.2", named="one large head")
 def one_big_head(q, k, v, n_head):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -203,15 +289,6 @@ def weights_times_keys(q, k, v, n_head):
     scores = q @ k.mT / (C // n_head) ** 0.5
     weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
     return (weights @ k).transpose(1, 2).reshape(B, T, C)
-
-
-@wrong("06.2", "merges with view, which cannot join the axes after a transpose")
-def merged_with_view(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
-    scores = q @ k.mT / (C // n_head) ** 0.5
-    weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-    return (weights @ v).transpose(1, 2).view(B, T, C)
 
 
 @wrong("06.2", named="queries and keys swapped")
@@ -258,119 +335,6 @@ def keys_transposed_on_the_wrong_axes(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.3", named="every third row")
-def every_third_row(fused):
-    return fused[0::3], fused[1::3], fused[2::3]
-
-
-@wrong("06.3", named="value first, query last")
-def cut_from_the_end(fused):
-    C = fused.shape[1]
-    return fused[-C:], fused[-2 * C : -C], fused[: -2 * C]
-
-
-@wrong("06.3", named="cut along the columns")
-def columns_cut(fused):
-    return torch.chunk(fused, 3, dim=1)
-
-
-@wrong("06.3", "is fixed to C = 32")
-def fixed_to_32(fused):
-    return fused[:32], fused[32:64], fused[64:96]
-
-
-@wrong("06.3", "skips a row at each cut, as if the end of a slice were included")
-def a_row_lost_at_each_cut(fused):
-    C = fused.shape[1]
-    return fused[0 : C - 1], fused[C : 2 * C - 1], fused[2 * C : 3 * C - 1]
-
-
-@wrong("06.3", "returns query and key only and leaves out the value")
-def without_the_value(fused):
-    C = fused.shape[1]
-    return fused[:C], fused[C : 2 * C]
-
-
-@wrong("06.3", "writes slices as start : length, so key and value are empty")
-def start_and_length(fused):
-    C = fused.shape[1]
-    return fused[0:C], fused[C:C], fused[2 * C : C]
-
-
-@wrong("06.3", "never moves the start, so all three weights are the query's")
-def three_times_the_query(fused):
-    C = fused.shape[1]
-    start = 0
-    pieces = []
-    for _ in range(3):
-        pieces.append(fused[start : start + C])
-    return tuple(pieces)
-
-
-@wrong("06.3", "returns a dict, which unpacks into its names and not into the weights")
-def as_a_dict(fused):
-    C = fused.shape[1]
-    return {"query": fused[:C], "key": fused[C : 2 * C], "value": fused[2 * C :]}
-
-
-@wrong("06.3", "divides the query weight by √C, although only a split was asked for")
-def query_scaled_already(fused):
-    query, key, value = fused.chunk(3)
-    return query / fused.shape[1] ** 0.5, key, value
-
-
-@wrong("06.3", "cuts at rows 1 and 2 instead of rows C and 2C")
-def cut_at_rows_1_and_2(fused):
-    return torch.tensor_split(fused, (1, 2))
-
-
-@wrong("06.3", named="key and value exchanged")
-def key_and_value_swapped(fused):
-    query, value, key = fused.chunk(3, dim=0)
-    return query, key, value
-
-
-@wrong("06.3", named="transposed first, then cut")
-def reshaped_after_transpose(fused):
-    C = fused.shape[1]
-    query, key, value = fused.T.reshape(3, C, C)
-    return query, key, value
-
-
-# ------------------------------------------------------- written apart, and opened last
-
-
-@wrong("06.1", named="the first head only")
-def returns_in_the_loop(heads, x):
-    outputs = []
-    for head in heads:
-        outputs.append(head(x))
-        return torch.cat(outputs, dim=-1)
-
-
-@wrong("06.1", named="each head reads a slice of x")
-def each_head_reads_a_slice(heads, x):
-    slices = x.chunk(len(heads), dim=-1)
-    return torch.cat([head(part) for head, part in zip(heads, slices, strict=True)], dim=-1)
-
-
-@wrong("06.1", "the loop ends one too early, so the last head is left out")
-def without_the_last_head(heads, x):
-    return torch.cat([heads[h](x) for h in range(len(heads) - 1)], dim=-1)
-
-
-@wrong("06.1", "is written for exactly four heads")
-def four_heads_by_hand(heads, x):
-    a, b, c, d = heads[0](x), heads[1](x), heads[2](x), heads[3](x)
-    return torch.cat([a, b, c, d], dim=-1)
-
-
-@wrong("06.1", "runs the heads on the first sequence only and repeats the result for the others")
-def first_sequence_for_all(heads, x):
-    out = torch.cat([head(x[:1]) for head in heads], dim=-1)
-    return out.expand(x.shape[0], -1, -1)
-
-
 @wrong("06.2", named="channels interleaved by split and merge")
 def every_nth_channel(q, k, v, n_head):
     B, T, C = q.shape
@@ -387,18 +351,6 @@ def masked_after_the_softmax(q, k, v, n_head):
     q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
     weights = torch.softmax(q @ k.mT / (C // n_head) ** 0.5, dim=-1).tril()
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
-
-
-@wrong("06.2", "uses the weights of head 0 for the values of every head")
-def weights_of_head_0_for_all(q, k, v, n_head):
-    _, T, C = q.shape
-    size = C // n_head
-    outputs = []
-    for h in range(n_head):
-        scores = q[..., :size] @ k[..., :size].mT / size**0.5
-        weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-        outputs.append(weights @ v[..., h * size : (h + 1) * size])
-    return torch.cat(outputs, dim=-1)
 
 
 @wrong("06.2", named="diagonal masked too")
@@ -420,85 +372,6 @@ def n_head_taken_for_head_size(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-@wrong("06.2", "divides the queries in place, so the caller's q is changed")
-def queries_divided_in_place(q, k, v, n_head):
-    B, T, C = q.shape
-    q /= (C // n_head) ** 0.5
-    q, k, v = (cut(z, n_head).transpose(1, 2) for z in (q, k, v))
-    weights = torch.softmax((q @ k.mT).masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-    return (weights @ v).transpose(1, 2).reshape(B, T, C)
-
-
-@wrong("06.3", named="transposed")
-def transposed_pieces(fused):
-    query, key, value = fused.chunk(3)
-    return query.T, key.T, value.T
-
-
-@wrong("06.3", "assumes that the rows are ordered by head, with query, key and value of each head")
-def ordered_by_head(fused):
-    C = fused.shape[1]
-    n_head = 4
-    groups = fused.view(n_head, 3, C // n_head, C)
-    return tuple(groups[:, i].reshape(C, C) for i in range(3))
-
-
-@wrong("06.3", "makes a last axis of three, so each weight takes every third number")
-def every_third_number(fused):
-    C = fused.shape[1]
-    parts = fused.reshape(C, C, 3)
-    return parts[..., 0], parts[..., 1], parts[..., 2]
-
-
-@wrong("06.3", "sets the other rows to 0 instead of cutting them off, so the shape stays (3C, C)")
-def other_rows_zeroed(fused):
-    C = fused.shape[1]
-    pieces = []
-    for i in range(3):
-        piece = torch.zeros_like(fused)
-        piece[i * C : (i + 1) * C] = fused[i * C : (i + 1) * C]
-        pieces.append(piece)
-    return pieces
-
-
-@wrong("06.3", "splits into pieces of C // 3 rows, because it takes C for the fused size")
-def pieces_a_third_of_c(fused):
-    size = fused.shape[1] // 3
-    return fused[:size], fused[size : 2 * size], fused[2 * size : 3 * size]
-
-
-# ------------------------------------------------------- a second set, opened last
-
-
-@wrong("06.1", named="channels of the heads shuffled together")
-def alternating_channels(heads, x):
-    outputs = [head(x) for head in heads]
-    return torch.stack(outputs, dim=-1).flatten(start_dim=-2)
-
-
-@wrong("06.1", named="the first head only")
-def result_of_cat_lost(heads, x):
-    out = heads[0](x)
-    for head in heads[1:]:
-        torch.cat([out, head(x)], dim=-1)
-    return out
-
-
-# 06.2: many_heads(q, k, v, n_head)
-
-
-@wrong("06.2", "cuts slices of n_head channels instead of head_size channels")
-def slices_as_wide_as_n_head(q, k, v, n_head):
-    T = q.shape[1]
-    outputs = []
-    for h in range(n_head):
-        part = slice(h * n_head, (h + 1) * n_head)
-        scores = q[..., part] @ k[..., part].mT / n_head**0.5
-        weights = torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-        outputs.append(weights @ v[..., part])
-    return torch.cat(outputs, dim=-1)
-
-
 @wrong("06.2", named="mask the wrong way round for PyTorch's function")
 def mask_upside_down(q, k, v, n_head):
     B, T, C = q.shape
@@ -518,86 +391,6 @@ def softmax_over_heads(q, k, v, n_head):
     return (weights @ v).transpose(1, 2).reshape(B, T, C)
 
 
-# 06.3: cut_qkv(fused)
-
-
-@wrong("06.3", named="transposed")
-def transposed_weights(fused):
-    W_q, W_k, W_v = fused.chunk(3, dim=0)
-    return W_q.T, W_k.T, W_v.T
-
-
-@wrong("06.3", "ends the last slice at -1, so the last row of the value weight is missing")
-def last_row_missing(fused):
-    C = fused.shape[1]
-    return fused[:C], fused[C : 2 * C], fused[2 * C : -1]
-
-
-@wrong("06.3", named="key first")
-def key_before_query(fused):
-    C = fused.shape[0] // 3
-    query, key, value = fused[:C], fused[C : 2 * C], fused[2 * C :]
-    return key, query, value
-
-
-# ------------------------------------------------------- a third set, opened last
-
-
-@wrong("06.1", named="stacked, then reshaped")
-def reshaped_with_heads_in_front(heads, x):
-    B, T, _ = x.shape
-    return torch.stack([head(x) for head in heads]).reshape(B, T, -1)
-
-
-@wrong("06.2", "puts the heads before the batch in the split, but after the batch in the merge")
-def heads_and_batch_change_places(q, k, v, n_head):
-    B, T, C = q.shape
-    head_size = C // n_head
-    # heads as additional sequences: (n_head * B, T, head_size)
-    q, k, v = (torch.cat(z.split(head_size, dim=-1), dim=0) for z in (q, k, v))
-    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return out.reshape(B, n_head, T, head_size).transpose(1, 2).reshape(B, T, C)
-
-
-@wrong("06.2", named="softmax over the queries")
-def softmax_axis_of_three_axes(q, k, v, n_head):
-    B, T, C = q.shape
-    head_size = C // n_head
-    q, k, v = (z.view(B, T, n_head, head_size).transpose(1, 2) for z in (q, k, v))
-    scores = q @ k.mT / head_size**0.5
-    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
-    weights = torch.softmax(scores, dim=2)
-    return (weights @ v).transpose(1, 2).reshape(B, T, C)
-
-
-@wrong("06.3", named="transposed")
-def three_transposed_weights(fused):
-    C = fused.shape[1]
-    return fused[:C].T, fused[C : 2 * C].T, fused[2 * C :].T
-
-
-# ------------------------------------------------------- a fourth set, opened last
-
-
-C = 32  # as in the notebook
-
-
-@wrong("06.1", "fills a tensor as wide as x, although n_head * head_size may differ from C")
-def heads_in_a_tensor_like_x(heads, x):
-    result = torch.zeros_like(x)
-    start = 0
-    for head in heads:
-        out = head(x)
-        result[..., start : start + out.shape[-1]] = out
-        start += out.shape[-1]
-    return result
-
-
-@wrong("06.1", "takes four heads, however many the list has")
-def heads_zero_to_three(heads, x):
-    return torch.cat([heads[i](x) for i in range(4)], dim=-1)
-
-
 @wrong("06.2", named="n_head and head_size swapped, but divided by √head_size")
 def many_heads_split_by_count(q, k, v, n_head):
     pieces = zip(q.split(n_head, -1), k.split(n_head, -1), v.split(n_head, -1), strict=True)
@@ -611,97 +404,11 @@ def many_heads_split_by_count(q, k, v, n_head):
     return torch.cat(outputs, dim=-1)
 
 
-@wrong("06.2", "merges by a loop over the first axis, which is the batch and not the heads")
-def many_heads_merged_over_the_batch(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, n_head, C // n_head).transpose(1, 2) for z in (q, k, v))
-    out, _ = attention(q, k, v, causal_mask(T))
-    return torch.cat([head_out for head_out in out], dim=-1)
-
-
-@wrong("06.2", "calls a new nn.MultiheadAttention, whose own random layers change q, k and v again")
-def many_heads_by_a_new_layer(q, k, v, n_head):
-    layer = nn.MultiheadAttention(q.shape[-1], n_head, bias=False, batch_first=True)
-    out, _ = layer(q, k, v, attn_mask=~causal_mask(q.shape[1]))
-    return out
-
-
-@wrong("06.2", "takes the mask's size from axis 1 after the split, where the heads are by then")
-def many_heads_with_a_mask_for_heads(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    mask = causal_mask(q.shape[1])
-    weights = torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
-    return (weights @ v).transpose(1, 2).reshape(B, T, C)
-
-
-@wrong("06.3", named="key first")
-def cut_key_first(fused):
-    query, key, value = fused.chunk(3, dim=0)
-    return key, query, value
-
-
-@wrong("06.3", named="cut along the columns")
-def cut_columns(fused):
-    n = fused.shape[-1] // 3
-    return fused[:, :n], fused[:, n : 2 * n], fused[:, 2 * n :]
-
-
-@wrong("06.3", named="every third row")
-def cut_every_third_row(fused):
-    query, key, value = fused[0::3], fused[1::3], fused[2::3]
-    return query, key, value
-
-
-# ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("06.1", named="stacked on axis 1, then reshaped")
-def heads_stacked_before_tokens(heads, x):
-    B, T, _ = x.shape
-    return torch.stack([head(x) for head in heads], dim=1).reshape(B, T, -1)
-
-
-@wrong("06.1", "takes exactly the first four heads, however many there are")
-def heads_first_four(heads, x):
-    return torch.cat([head(x) for head in heads[:4]], dim=2)
-
-
-@wrong("06.2", named="n_head and head_size swapped")
-def many_heads_pieces_of_n_head(q, k, v, n_head):
-    outs = []
-    for c in range(0, q.shape[-1], n_head):
-        part = slice(c, c + n_head)
-        outs.append(
-            F.scaled_dot_product_attention(q[..., part], k[..., part], v[..., part], is_causal=True)
-        )
-    return torch.cat(outs, dim=-1)
-
-
 @wrong("06.2", named="no transpose")
 def many_heads_attend_to_heads(q, k, v, n_head):
     B, T, C = q.shape
     q, k, v = (z.view(B, T, n_head, C // n_head) for z in (q, k, v))
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).reshape(B, T, C)
-
-
-@wrong("06.2", "averages the weights of all heads and uses the average in each head")
-def many_heads_average_weights(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, n_head, C // n_head).transpose(1, 2) for z in (q, k, v))
-    scores = q @ k.mT / (C // n_head) ** 0.5
-    scores = scores.masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf"))
-    weights = scores.softmax(dim=-1).mean(dim=1, keepdim=True)
-    return (weights @ v).transpose(1, 2).reshape(B, T, C)
-
-
-@wrong("06.2", "gives every n_head-th channel to a head, instead of neighbouring channels")
-def many_heads_strided(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, C // n_head, n_head).permute(0, 3, 1, 2).mT for z in (q, k, v))
-    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return out.permute(0, 2, 3, 1).reshape(B, T, C)
 
 
 @wrong("06.2", named="merged by view, without transpose")
@@ -717,89 +424,6 @@ def many_heads_root_of_n_head(q, k, v, n_head):
     q, k, v = (z.reshape(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
     out = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=n_head**-0.5)
     return out.transpose(1, 2).flatten(2)
-
-
-@wrong("06.3", named="pieces of three rows")
-def cut_pieces_of_three(fused):
-    return torch.split(fused, 3)
-
-
-@wrong("06.3", "cuts by head: expects query, key, value of head 0, then those of head 1, and so on")
-def cut_by_head(fused):
-    C = fused.shape[1]
-    n_head = 4 if C % 4 == 0 else 2 if C % 2 == 0 else C
-    pieces = fused.view(n_head, 3, C // n_head, C)
-    return tuple(pieces[:, i].reshape(C, C) for i in range(3))
-
-
-@wrong("06.3", named="transposed")
-def cut_and_transposed(fused):
-    return tuple(piece.T for piece in fused.chunk(3, dim=0))
-
-
-# One for each mistake that no answer above makes.
-
-
-@wrong("06.1", named="stacked on a new axis")
-def heads_in_an_axis_after_the_batch(heads, x):
-    return torch.cat([head(x)[:, None] for head in heads], dim=1)
-
-
-@wrong("06.1", named="stacked on a new first axis")
-def heads_in_an_axis_in_front(heads, x):
-    return torch.cat([head(x)[None] for head in heads])
-
-
-@wrong("06.1", named="stacked on a new axis before the channels")
-def heads_in_an_axis_before_the_channels(heads, x):
-    return torch.cat([head(x).unsqueeze(-2) for head in heads], dim=-2)
-
-
-@wrong("06.1", named="averaged")
-def heads_added_and_divided(heads, x):
-    total = 0
-    for head in heads:
-        total = total + head(x)
-    return total / len(heads)
-
-
-@wrong("06.1", named="one after the other")
-def heads_write_into_x(heads, x):
-    outputs, stream = [], x.clone()
-    for head in heads:
-        out = head(stream)
-        stream[..., : out.shape[-1]] = out
-        outputs.append(out)
-    return torch.cat(outputs, dim=-1)
-
-
-@wrong("06.1", named="the last head only")
-def heads_overwrite_the_output(heads, x):
-    for head in heads:
-        out = head(x)
-    return out
-
-
-def pieces(z, n_head):
-    """A list of the heads' channels, (B, T, head_size) each."""
-    head_size = z.shape[-1] // n_head
-    return [z[..., h * head_size : (h + 1) * head_size] for h in range(n_head)]
-
-
-def exponentials(q, k, scale=None):
-    """Of all scores, divided by the root of the length of a query if no scale is given."""
-    return torch.exp(torch.einsum("btd,bsd->bts", q, k) * (scale or q.shape[-1] ** -0.5))
-
-
-def divided(e):
-    """Rows that sum to 1."""
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-def head_by_head(q, k, v, n_head, one_head):
-    """The outputs of a function of one head's queries, keys and values, side by side."""
-    split = zip(*(pieces(z, n_head) for z in (q, k, v)), strict=True)
-    return torch.cat([one_head(*parts) for parts in split], dim=-1)
 
 
 @wrong("06.2", named="channels interleaved by the split")
@@ -994,6 +618,112 @@ def many_heads_share_each_pair(q, k, v, n_head):
     return torch.cat([e[h] / sum(e) @ values[h] for h in range(n_head)], dim=-1)
 
 
+# --------------------------------------------------- 06.3 split a fused weight
+
+
+@wrong("06.3", named="every third row")
+def every_third_row(fused):
+    return fused[0::3], fused[1::3], fused[2::3]
+
+
+@wrong("06.3", named="value first, query last")
+def cut_from_the_end(fused):
+    C = fused.shape[1]
+    return fused[-C:], fused[-2 * C : -C], fused[: -2 * C]
+
+
+@wrong("06.3", named="cut along the columns")
+def columns_cut(fused):
+    return torch.chunk(fused, 3, dim=1)
+
+
+@wrong("06.3", "is fixed to C = 32")
+def fixed_to_32(fused):
+    return fused[:32], fused[32:64], fused[64:96]
+
+
+@wrong("06.3", "returns query and key only and leaves out the value")
+def without_the_value(fused):
+    C = fused.shape[1]
+    return fused[:C], fused[C : 2 * C]
+
+
+@wrong("06.3", "never moves the start, so all three weights are the query's")
+def three_times_the_query(fused):
+    C = fused.shape[1]
+    start = 0
+    pieces = []
+    for _ in range(3):
+        pieces.append(fused[start : start + C])
+    return tuple(pieces)
+
+
+@wrong("06.3", "returns a dict, which unpacks into its names and not into the weights")
+def as_a_dict(fused):
+    C = fused.shape[1]
+    return {"query": fused[:C], "key": fused[C : 2 * C], "value": fused[2 * C :]}
+
+
+@wrong("06.3", "divides the query weight by √C, although only a split was asked for")
+def query_scaled_already(fused):
+    query, key, value = fused.chunk(3)
+    return query / fused.shape[1] ** 0.5, key, value
+
+
+@wrong("06.3", named="key and value exchanged")
+def key_and_value_swapped(fused):
+    query, value, key = fused.chunk(3, dim=0)
+    return query, key, value
+
+
+@wrong("06.3", named="transposed first, then cut")
+def reshaped_after_transpose(fused):
+    C = fused.shape[1]
+    query, key, value = fused.T.reshape(3, C, C)
+    return query, key, value
+
+
+@wrong("06.3", "assumes that the rows are ordered by head, with query, key and value of each head")
+def ordered_by_head(fused):
+    C = fused.shape[1]
+    n_head = 4
+    groups = fused.view(n_head, 3, C // n_head, C)
+    return tuple(groups[:, i].reshape(C, C) for i in range(3))
+
+
+@wrong("06.3", "sets the other rows to 0 instead of cutting them off, so the shape stays (3C, C)")
+def other_rows_zeroed(fused):
+    C = fused.shape[1]
+    pieces = []
+    for i in range(3):
+        piece = torch.zeros_like(fused)
+        piece[i * C : (i + 1) * C] = fused[i * C : (i + 1) * C]
+        pieces.append(piece)
+    return pieces
+
+
+@wrong("06.3", "splits into pieces of C // 3 rows, because it takes C for the fused size")
+def pieces_a_third_of_c(fused):
+    size = fused.shape[1] // 3
+    return fused[:size], fused[size : 2 * size], fused[2 * size : 3 * size]
+
+
+@wrong("06.3", named="key first")
+def cut_key_first(fused):
+    query, key, value = fused.chunk(3, dim=0)
+    return key, query, value
+
+
+@wrong("06.3", named="pieces of three rows")
+def cut_pieces_of_three(fused):
+    return torch.split(fused, 3)
+
+
+@wrong("06.3", named="transposed")
+def cut_and_transposed(fused):
+    return tuple(piece.T for piece in fused.chunk(3, dim=0))
+
+
 @wrong("06.3", named="value first")
 def cut_last_piece_first(fused):
     C = fused.shape[1]
@@ -1004,14 +734,3 @@ def cut_last_piece_first(fused):
 def cut_first_piece_last(fused):
     C = fused.shape[1]
     return [fused[(i + 1) % 3 * C :][:C] for i in range(3)]
-
-
-@wrong("06.1", "the output of the last head is never written, so its channels stay 0")
-def last_part_stays_zero(heads, x):
-    outputs = [head(x) for head in heads]
-    out = torch.zeros(*x.shape[:2], sum(one.shape[-1] for one in outputs))
-    start = 0
-    for one in outputs[:-1]:
-        out[..., start : start + one.shape[-1]] = one
-        start += one.shape[-1]
-    return out

@@ -1,10 +1,11 @@
 """Wrong answers to the exercises of notebook 07, as learners might write them."""
 
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
 
 from tests.answers import wrong
+
+# --------------------------------------------------- 07.1 feed-forward network
 
 
 @wrong("07.1", named="no ReLU")
@@ -42,19 +43,6 @@ def with_a_residual(x, W_1, b_1, W_2, b_2):
     return x + hidden @ W_2.T + b_2
 
 
-@wrong("07.1", "makes new Linear layers with random weights and ignores those it was given")
-def layers_of_its_own(x, W_1, b_1, W_2, b_2):
-    C = x.shape[-1]
-    wide, proj = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
-    return proj(torch.relu(wide(x)))
-
-
-@wrong("07.1", named="the first matrix does not fit")
-def layers_in_the_wrong_order(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(F.linear(x, W_2, b_2))
-    return F.linear(hidden, W_1, b_1)
-
-
 @wrong("07.1", named="bias after the ReLU")
 def first_bias_too_late(x, W_1, b_1, W_2, b_2):
     hidden = torch.relu(x @ W_1.T) + b_1
@@ -73,35 +61,91 @@ def softmax_for_relu(x, W_1, b_1, W_2, b_2):
     return hidden @ W_2.T + b_2
 
 
-@wrong("07.1", "F.dropout is always in training mode here, so numbers are dropped at random")
-def dropout_always_on(x, W_1, b_1, W_2, b_2):
-    hidden = F.relu(F.linear(x, W_1, b_1))
-    return F.dropout(F.linear(hidden, W_2, b_2), p=0.1)
-
-
 @wrong("07.1", "applies the ReLU to x, before the first layer, and not to what the layer returns")
 def relu_on_the_input(x, W_1, b_1, W_2, b_2):
     hidden = torch.relu(x) @ W_1.T + b_1
     return hidden @ W_2.T + b_2
 
 
-@wrong("07.1", "detaches the hidden numbers, so no gradient reaches x and the first layer")
-def hidden_detached(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x @ W_1.T + b_1).detach()
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", named="ReLU at the end only")
-def both_matrices_multiplied_first(x, W_1, b_1, W_2, b_2):
-    W = W_2 @ W_1  # (C, C)
-    b = W_2 @ b_1 + b_2
-    return torch.relu(x @ W.T + b)
-
-
 @wrong("07.1", "is fixed to C = 32 channels")
 def fixed_to_32_channels(x, W_1, b_1, W_2, b_2):
     hidden = torch.relu(x.reshape(-1, 32) @ W_1.T + b_1)
     return (hidden @ W_2.T + b_2).reshape(*x.shape[:-1], 32)
+
+
+@wrong("07.1", named="b_1 missing")
+def without_the_first_bias(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T)
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", named="not projected back")
+def stops_at_the_hidden_layer(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_1.T + b_1)
+    return hidden
+
+
+@wrong("07.1", "keeps the negative numbers and sets the positive ones to 0")
+def relu_upside_down(x, W_1, b_1, W_2, b_2):
+    hidden = (x @ W_1.T + b_1).clamp(max=0)
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", named="ReLU at the end too")
+def relu_twice(x, W_1, b_1, W_2, b_2):
+    x = torch.relu(F.linear(x, W_1, b_1))
+    x = torch.relu(F.linear(x, W_2, b_2))
+    return x
+
+
+@wrong("07.1", "writes torch.max(hidden, 0), which takes the maximum over axis 0, for a ReLU")
+def maximum_over_axis_0(x, W_1, b_1, W_2, b_2):
+    hidden = x @ W_1.T + b_1
+    hidden = torch.max(hidden, 0).values
+    return hidden @ W_2.T + b_2
+
+
+@wrong("07.1", named="W_1 and W_2 exchanged")
+def feed_forward_with_exchanged_matrices(x, W_1, b_1, W_2, b_2):
+    hidden = torch.relu(x @ W_2 + b_1)
+    return hidden @ W_1 + b_2
+
+
+@wrong("07.1", named="GELU by tanh instead of ReLU")
+def ffn_gelu_formula(x, W_1, b_1, W_2, b_2):
+    h = torch.einsum("...c,hc->...h", x, W_1) + b_1
+    h = h / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (h + 0.044715 * h**3)))
+    return torch.einsum("...h,ch->...c", h, W_2) + b_2
+
+
+@wrong("07.1", named="tanh instead of ReLU")
+def ffn_tanh(x, W_1, b_1, W_2, b_2):
+    grown = torch.exp(2 * F.linear(x, W_1, b_1))
+    return F.linear((grown - 1) / (grown + 1), W_2, b_2)
+
+
+@wrong("07.1", named="sigmoid instead of ReLU")
+def ffn_sigmoid(x, W_1, b_1, W_2, b_2):
+    return F.linear(1 / (1 + torch.exp(-F.linear(x, W_1, b_1))), W_2, b_2)
+
+
+@wrong("07.1", named="no biases")
+def ffn_matrices_only(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.linear(x, W_1).clamp(min=0), W_2)
+
+
+@wrong("07.1", named="b_2 missing")
+def ffn_last_bias_forgotten(x, W_1, b_1, W_2, b_2):
+    return F.linear(F.linear(x, W_1, b_1).clamp(min=0), W_2)
+
+
+@wrong("07.1", named="ReLU on the bias only")
+def brackets_around_the_bias(x, W_1, b_1, W_2, b_2):
+    hidden = x @ W_1.mT + b_1.clamp(min=0)
+    return hidden @ W_2.mT + b_2
+
+
+# ------------------------------------------------------------- 07.2 layer norm
 
 
 @wrong("07.2", named="variance divided by C - 1")
@@ -144,12 +188,6 @@ def no_keepdim(x, eps=1e-5):
     return (x - mean) / (var + eps).sqrt()
 
 
-@wrong("07.2", "subtracts the mean in place, so the caller's x is changed")
-def mean_subtracted_in_place(x, eps=1e-5):
-    x -= x.mean(dim=-1, keepdim=True)
-    return x / torch.sqrt((x**2).mean(dim=-1, keepdim=True) + eps)
-
-
 @wrong("07.2", "makes each token's length 1, so its variance is 1/C and not 1")
 def length_one(x, eps=1e-5):
     return F.normalize(x - x.mean(dim=-1, keepdim=True), dim=-1, eps=eps)
@@ -176,31 +214,99 @@ def between_zero_and_one(x, eps=1e-5):
     return (x - low) / (high - low + eps)
 
 
-@wrong("07.2", "treats mean and variance as constants: numbers are right, gradients are not")
-def statistics_without_gradient(x, eps=1e-5):
-    with torch.no_grad():
-        mean = x.mean(dim=-1, keepdim=True)
-        var = x.var(dim=-1, unbiased=False, keepdim=True)
-    return (x - mean) / torch.sqrt(var + eps)
-
-
-@wrong("07.2", "divides the sums by 32, whatever the number of channels")
-def always_32_channels(x, eps=1e-5):
-    mean = x.sum(dim=-1, keepdim=True) / 32
-    var = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / 32
-    return (x - mean) / torch.sqrt(var + eps)
-
-
 @wrong("07.2", named="over everything")
 def over_everything(x, eps=1e-5):
     return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps)
 
 
-@wrong("07.2", "returns mean and standard deviation along with the result, as a tuple")
-def a_tuple_of_three(x, eps=1e-5):
+@wrong("07.2", named="divided by the variance")
+def divided_by_the_variance(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    var = centred.square().mean(dim=-1, keepdim=True)
+    return centred / (var + eps)
+
+
+@wrong("07.2", named="root mean square")
+def without_subtracting_the_mean(x, eps=1e-5):
+    return x * torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.2", named="ε as the smallest variance")
+def eps_as_a_lower_limit(x, eps=1e-5):
     mean = x.mean(dim=-1, keepdim=True)
-    std = (x.var(dim=-1, unbiased=False, keepdim=True) + eps).sqrt()
-    return (x - mean) / std, mean, std
+    var = x.var(dim=-1, unbiased=False, keepdim=True).clamp(min=eps)
+    return (x - mean) / var.sqrt()
+
+
+@wrong("07.2", "divides by the mean of the absolute deviations, not by the standard deviation")
+def mean_absolute_deviation(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred / (centred.abs().mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.2", named="standard deviation plus ε")
+def std_plus_eps(x, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    std = x.std(-1, keepdim=True)
+    return (x - mean) / (std + eps)
+
+
+@wrong("07.2", "does not pass eps on, so it is always 0.00001")
+def library_norm_with_its_own_eps(x, eps=1e-5):
+    return F.layer_norm(x, (x.shape[-1],))
+
+
+@wrong("07.2", "copied a norm for (B, C), so it takes axis 1, and its variance divides by n - 1")
+def layer_norm_copied_for_two_axes(x, eps=1e-5):
+    xmean = x.mean(1, keepdim=True)
+    xvar = x.var(1, keepdim=True)
+    return (x - xmean) / torch.sqrt(xvar + eps)
+
+
+@wrong("07.2", named="standard deviation without ε")
+def norm_by_the_sample_deviation(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    squares = (centred**2).sum(dim=-1, keepdim=True)
+    return centred / (squares / (x.shape[-1] - 1)) ** 0.5
+
+
+@wrong("07.2", named="sum instead of mean")
+def norm_sum_taken_away(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    variance = torch.einsum("...c,...c->...", centred, centred)[..., None] / x.shape[-1]
+    return (x - x.sum(-1, keepdim=True)) * (variance + eps) ** -0.5
+
+
+@wrong("07.2", named="sum of squares instead of the variance")
+def norm_by_the_length(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred * torch.rsqrt(torch.einsum("...c,...c->...", centred, centred)[..., None] + eps)
+
+
+@wrong("07.2", named="over the batch")
+def norm_over_the_first_axis(x, eps=1e-5):
+    centred = x - sum(x) / len(x)
+    return centred / (sum(centred**2) / len(x) + eps) ** 0.5
+
+
+@wrong("07.2", named="only the mean")
+def norm_only_centred(x, eps=1e-5):
+    return x - torch.einsum("...c->...", x)[..., None] / x.shape[-1]
+
+
+@wrong("07.2", named="mean not subtracted")
+def norm_not_centred(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return x * torch.rsqrt((centred**2).mean(dim=-1, keepdim=True) + eps)
+
+
+@wrong("07.2", named="ε squared")
+def eps_times_eps(x, eps=1e-5):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    return centred / (centred.square().mean(dim=-1, keepdim=True) + eps * eps).sqrt()
+
+
+# -------------------------------------------------------------- 07.3 the block
 
 
 @wrong("07.3", named="post-norm")
@@ -241,24 +347,10 @@ def norms_after_the_branches(x, attention, feed_forward, norm_1, norm_2):
     return x + norm_2(feed_forward(x))
 
 
-@wrong("07.3", "+= works in place, so the caller's x is changed")
-def added_in_place(x, attention, feed_forward, norm_1, norm_2):
-    x += attention(norm_1(x))
-    x += feed_forward(norm_2(x))
-    return x
-
-
 @wrong("07.3", named="no norms")
 def without_norms(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(x)
     return x + feed_forward(x)
-
-
-@wrong("07.3", named="one norm for both")
-def norm_1_twice(x, attention, feed_forward, norm_1, norm_2):
-    for part in (attention, feed_forward):
-        x = x + part(norm_1(x))
-    return x
 
 
 @wrong("07.3", named="a norm at the end")
@@ -311,77 +403,6 @@ def second_norm_forgotten(x, attention, feed_forward, norm_1, norm_2):
     return x + feed_forward(x)
 
 
-# ------------------------------------------------------- written apart, and opened last
-
-
-@wrong("07.1", named="b_1 missing")
-def without_the_first_bias(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x @ W_1.T)
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", "relu6 also cuts off everything above 6, so only small inputs come out right")
-def cut_off_at_six(x, W_1, b_1, W_2, b_2):
-    return F.linear(F.relu6(F.linear(x, W_1, b_1)), W_2, b_2)
-
-
-@wrong("07.1", named="not projected back")
-def stops_at_the_hidden_layer(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x @ W_1.T + b_1)
-    return hidden
-
-
-@wrong("07.1", "keeps the negative numbers and sets the positive ones to 0")
-def relu_upside_down(x, W_1, b_1, W_2, b_2):
-    hidden = (x @ W_1.T + b_1).clamp(max=0)
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", named="ReLU at the end too")
-def relu_twice(x, W_1, b_1, W_2, b_2):
-    x = torch.relu(F.linear(x, W_1, b_1))
-    x = torch.relu(F.linear(x, W_2, b_2))
-    return x
-
-
-@wrong("07.2", named="divided by the variance")
-def divided_by_the_variance(x, eps=1e-5):
-    centred = x - x.mean(dim=-1, keepdim=True)
-    var = centred.square().mean(dim=-1, keepdim=True)
-    return centred / (var + eps)
-
-
-@wrong("07.2", named="root mean square")
-def without_subtracting_the_mean(x, eps=1e-5):
-    return x * torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + eps)
-
-
-@wrong("07.2", "norms each channel over all tokens of the batch, as batch norm does")
-def batch_norm_instead(x, eps=1e-5):
-    flat = x.reshape(-1, x.shape[-1])
-    return F.batch_norm(flat, None, None, training=True, eps=eps).reshape(x.shape)
-
-
-@wrong("07.2", named="ε as the smallest variance")
-def eps_as_a_lower_limit(x, eps=1e-5):
-    mean = x.mean(dim=-1, keepdim=True)
-    var = x.var(dim=-1, unbiased=False, keepdim=True).clamp(min=eps)
-    return (x - mean) / var.sqrt()
-
-
-@wrong("07.2", "divides by the mean of the absolute deviations, not by the standard deviation")
-def mean_absolute_deviation(x, eps=1e-5):
-    centred = x - x.mean(dim=-1, keepdim=True)
-    return centred / (centred.abs().mean(dim=-1, keepdim=True) + eps)
-
-
-@wrong("07.3", named="norms swapped")
-def norms_swapped(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_2(x))
-    x = x + feed_forward(norm_1(x))
-    return x
-
-
 @wrong("07.3", named="the first sum is not kept")
 def attention_lost_on_the_stream(x, attention, feed_forward, norm_1, norm_2):
     after = x + attention(norm_1(x))
@@ -408,226 +429,16 @@ def half_a_block(x, attention, feed_forward, norm_1, norm_2):
     return x
 
 
-# ------------------------------------------------------- a second set, opened last
-
-
-@wrong("07.1", "writes torch.max(hidden, 0), which takes the maximum over axis 0, for a ReLU")
-def maximum_over_axis_0(x, W_1, b_1, W_2, b_2):
-    hidden = x @ W_1.T + b_1
-    hidden = torch.max(hidden, 0).values
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", named="x added")
-def residual_inside(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(F.linear(x, W_1, b_1))
-    return x + F.linear(hidden, W_2, b_2)
-
-
-# 07.2: layer_norm(x, eps=1e-5)
-
-
-@wrong("07.2", named="over time")
-def along_axis_1(x, eps=1e-5):
-    xmean = x.mean(1, keepdim=True)
-    xvar = x.var(1, keepdim=True, unbiased=False)
-    return (x - xmean) / torch.sqrt(xvar + eps)
-
-
-@wrong("07.2", named="standard deviation plus ε")
-def std_plus_eps(x, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    std = x.std(-1, keepdim=True)
-    return (x - mean) / (std + eps)
-
-
-# 07.3: block(x, attention, feed_forward, norm_1, norm_2)
-
-
-@wrong("07.3", named="norm on the residual stream")
-def norm_replaces_x(x, attention, feed_forward, norm_1, norm_2):
-    x = norm_1(x)
-    x = x + attention(x)
-    x = norm_2(x)
-    x = x + feed_forward(x)
-    return x
-
-
-@wrong("07.3", named="norm after the branch")
-def norm_at_the_end_of_a_branch(x, attention, feed_forward, norm_1, norm_2):
-    x = x + norm_1(attention(x))
-    x = x + norm_2(feed_forward(x))
-    return x
-
-
 @wrong("07.3", named="one norm for both")
 def first_norm_twice(x, attention, feed_forward, norm_1, norm_2):
     h = x + attention(norm_1(x))
     return h + feed_forward(norm_1(h))
 
 
-# ------------------------------------------------------- a third set, opened last
-
-
-@wrong("07.1", "projects back with W_1, so W_2 is not used")
-def back_through_the_first_matrix(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x @ W_1.T + b_1)
-    return hidden @ W_1 + b_2
-
-
-@wrong("07.2", "does not pass eps on, so it is always 0.00001")
-def library_norm_with_its_own_eps(x, eps=1e-5):
-    return F.layer_norm(x, (x.shape[-1],))
-
-
-@wrong("07.2", named="root mean square")
-def root_mean_square_only(x, eps=1e-5):
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
-
-
-# ------------------------------------------------------- a fourth set, opened last
-
-
-@wrong("07.1", named="W_1 and W_2 exchanged")
-def feed_forward_with_exchanged_matrices(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x @ W_2 + b_1)
-    return hidden @ W_1 + b_2
-
-
-@wrong("07.2", named="ε outside the square root")
-def layer_norm_with_eps_outside(x, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    std = x.std(-1, keepdim=True, unbiased=False)
-    return (x - mean) / (std + eps)
-
-
-@wrong("07.2", "copied a norm for (B, C), so it takes axis 1, and its variance divides by n - 1")
-def layer_norm_copied_for_two_axes(x, eps=1e-5):
-    xmean = x.mean(1, keepdim=True)
-    xvar = x.var(1, keepdim=True)
-    return (x - xmean) / torch.sqrt(xvar + eps)
-
-
-@wrong("07.2", named="brackets missing")
-def layer_norm_without_brackets(x, eps=1e-5):
-    mean = x.mean(dim=-1, keepdim=True)
-    var = x.var(dim=-1, keepdim=True, unbiased=False)
-    return x - mean / (var + eps).sqrt()
-
-
-@wrong("07.3", named="one norm for both")
-def block_with_one_norm(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
-    x = x + feed_forward(norm_1(x))
-    return x
-
-
-# ------------------------------------------------------- a fifth set, opened last
-
-
-@wrong("07.1", "joins B and T to one axis and does not separate them again")
-def ffn_flat_tokens(x, W_1, b_1, W_2, b_2):
-    rows = x.reshape(-1, x.shape[-1])
-    return torch.addmm(b_2, torch.addmm(b_1, rows, W_1.T).clamp(min=0), W_2.T)
-
-
-@wrong("07.1", "adds dropout, so one hidden number in ten is 0 at random")
-def ffn_with_dropout(x, W_1, b_1, W_2, b_2):
-    hidden = F.dropout(F.relu(F.linear(x, W_1, b_1)), 0.1)
-    return F.linear(hidden, W_2, b_2)
-
-
-@wrong("07.1", named="ReLU at the end too")
-def ffn_relu_twice(x, W_1, b_1, W_2, b_2):
-    for W, b in [(W_1, b_1), (W_2, b_2)]:
-        x = torch.relu(x @ W.T + b)
-    return x
-
-
-@wrong("07.2", named="ε as the smallest variance")
-def norm_eps_as_limit(x, eps=1e-5):
-    mean = x.mean(dim=-1, keepdim=True)
-    var = x.var(dim=-1, keepdim=True, unbiased=False)
-    return (x - mean) / var.clamp(min=eps).sqrt()
-
-
-@wrong("07.2", named="over the whole sequence")
-def norm_whole_sequence(x, eps=1e-5):
-    return F.layer_norm(x, x.shape[-2:], eps=eps)
-
-
 @wrong("07.3", named="norms swapped")
 def block_norms_exchanged(x, attention, feed_forward, norm_1, norm_2):
     x = x + attention(norm_2(x))
     return x + feed_forward(norm_1(x))
-
-
-# One for each mistake that no answer above makes.
-
-
-@wrong("07.1", named="GELU by tanh instead of ReLU")
-def ffn_gelu_formula(x, W_1, b_1, W_2, b_2):
-    h = torch.einsum("...c,hc->...h", x, W_1) + b_1
-    h = h / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (h + 0.044715 * h**3)))
-    return torch.einsum("...h,ch->...c", h, W_2) + b_2
-
-
-@wrong("07.1", named="tanh instead of ReLU")
-def ffn_tanh(x, W_1, b_1, W_2, b_2):
-    grown = torch.exp(2 * F.linear(x, W_1, b_1))
-    return F.linear((grown - 1) / (grown + 1), W_2, b_2)
-
-
-@wrong("07.1", named="sigmoid instead of ReLU")
-def ffn_sigmoid(x, W_1, b_1, W_2, b_2):
-    return F.linear(1 / (1 + torch.exp(-F.linear(x, W_1, b_1))), W_2, b_2)
-
-
-@wrong("07.1", named="no biases")
-def ffn_matrices_only(x, W_1, b_1, W_2, b_2):
-    return F.linear(F.linear(x, W_1).clamp(min=0), W_2)
-
-
-@wrong("07.1", named="b_2 missing")
-def ffn_last_bias_forgotten(x, W_1, b_1, W_2, b_2):
-    return F.linear(F.linear(x, W_1, b_1).clamp(min=0), W_2)
-
-
-@wrong("07.2", named="standard deviation without ε")
-def norm_by_the_sample_deviation(x, eps=1e-5):
-    centred = x - x.mean(dim=-1, keepdim=True)
-    squares = (centred**2).sum(dim=-1, keepdim=True)
-    return centred / (squares / (x.shape[-1] - 1)) ** 0.5
-
-
-@wrong("07.2", named="sum instead of mean")
-def norm_sum_taken_away(x, eps=1e-5):
-    centred = x - x.mean(dim=-1, keepdim=True)
-    variance = torch.einsum("...c,...c->...", centred, centred)[..., None] / x.shape[-1]
-    return (x - x.sum(-1, keepdim=True)) * (variance + eps) ** -0.5
-
-
-@wrong("07.2", named="sum of squares instead of the variance")
-def norm_by_the_length(x, eps=1e-5):
-    centred = x - x.mean(dim=-1, keepdim=True)
-    return centred * torch.rsqrt(torch.einsum("...c,...c->...", centred, centred)[..., None] + eps)
-
-
-@wrong("07.2", named="over the batch")
-def norm_over_the_first_axis(x, eps=1e-5):
-    centred = x - sum(x) / len(x)
-    return centred / (sum(centred**2) / len(x) + eps) ** 0.5
-
-
-@wrong("07.2", named="only the mean")
-def norm_only_centred(x, eps=1e-5):
-    return x - torch.einsum("...c->...", x)[..., None] / x.shape[-1]
-
-
-@wrong("07.2", named="mean not subtracted")
-def norm_not_centred(x, eps=1e-5):
-    centred = x - x.mean(dim=-1, keepdim=True)
-    return x * torch.rsqrt((centred**2).mean(dim=-1, keepdim=True) + eps)
 
 
 @wrong("07.3", named="no residual connections")
@@ -687,12 +498,6 @@ def block_sums_at_the_end(x, attention, feed_forward, norm_1, norm_2):
     return sum([x, attended, feed_forward(norm_2(attended))])
 
 
-@wrong("07.1", named="ReLU on the bias only")
-def brackets_around_the_bias(x, W_1, b_1, W_2, b_2):
-    hidden = x @ W_1.mT + b_1.clamp(min=0)
-    return hidden @ W_2.mT + b_2
-
-
 @wrong("07.3", named="x minus the attention")
 def attention_taken_away(x, attention, feed_forward, norm_1, norm_2):
     middle = x - attention(norm_1(x))
@@ -703,3 +508,16 @@ def attention_taken_away(x, attention, feed_forward, norm_1, norm_2):
 def branch_without_negative_numbers(x, attention, feed_forward, norm_1, norm_2):
     middle = attention(norm_1(x)) + x
     return feed_forward(norm_2(middle)).clamp(min=0) + middle
+
+
+@wrong("07.3", named="norms on the residual stream, too")
+def normed_before_and_behind(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(attention(norm_1(x)) + x)
+    return norm_2(feed_forward(norm_2(x)) + x)
+
+
+@wrong("07.3", named="norms before and after each branch")
+def sandwiched(x, attention, feed_forward, norm_1, norm_2):
+    for branch, norm in ((attention, norm_1), (feed_forward, norm_2)):
+        x = x + norm(branch(norm(x)))
+    return x

@@ -38,11 +38,11 @@ def test_a_wrong_answer_is_refused_with_a_name_or_an_observation(answer, snapsho
     assert (verdict.mistake or "") == answer.named, answer.what
     assert len(verdict.observations) <= 2
     if name in ERRORS_THAT_SAY_IT and not verdict.observations:
-        assert ERRORS_THAT_SAY_IT[name] in verdict.message
+        assert ERRORS_THAT_SAY_IT[name] in verdict.told(details=True)
     else:
         assert verdict.mistake or verdict.observations, verdict.message
     if not verdict.mistake:
-        told = re.sub(r"in line \d+:", "in line …:", f"{verdict.message}\n{verdict.details}")
+        told = re.sub(r"in line \d+:", "in line …:", verdict.told())
         assert told == snapshot.use_extension(Told)
 
 

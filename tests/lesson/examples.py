@@ -48,7 +48,7 @@ PREDICTION = Prediction(
 
 
 def failure(candidate, exercise=EXERCISE):
-    """The message about an answer that fails and is no known mistake."""
+    """All that is told of an answer that fails and is no known mistake."""
     verdict = exercise.check(candidate)
     assert (verdict.status, verdict.mistake) == ("failed", None)
-    return verdict.message
+    return verdict.told(details=True)

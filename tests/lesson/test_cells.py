@@ -52,11 +52,36 @@ def test_a_failed_check_shows_its_message_and_no_traceback():
     with fresh_shell() as shell:
         ran = shell.run(textwrap.dedent(cell).strip())
     assert isinstance(ran.error, CheckFailed)
-    assert ran.printed.startswith("✗ 99.1 Running sum: not right yet\n")
+    assert ran.printed.startswith("✗ 99.1: not right yet\n")
     assert "line 4: `return x.cumsum(dim=1) @ 3`" in ran.printed, "the line of the learner's cell"
-    assert 'hint("99.1") helps.' in ran.printed
+    assert 'More: hint("99.1").' in ran.printed
     assert "Traceback" not in ran.printed and ".py" not in ran.printed
     assert max(map(len, ran.printed.splitlines())) <= 80
+
+
+def test_the_details_are_told_on_request_only():
+    def doubled(x):
+        return 2 * x.cumsum(dim=1)
+
+    with pytest.raises(CheckFailed) as raised:
+        lesson.check("99.1", doubled)
+    text = str(raised.value)
+    assert text.startswith(
+        "✗ 99.1: not right yet\nEvery number is 2 times what it should be.\nout["
+    )
+    assert text.endswith('\nMore: hint("99.1") or check(…, details=True).')
+    assert len(text.splitlines()) == 4
+    with pytest.raises(CheckFailed, match=r"Input: x of shape .*\n0 of .* What holds: the shape"):
+        lesson.check("99.1", doubled, details=True)
+
+
+def test_an_endless_loop_that_is_stopped_is_told_with_its_line():
+    def running_sum(x):
+        while True:
+            raise KeyboardInterrupt  # as Jupyter's button does
+
+    with pytest.raises(LessonError, match=r"You stopped your function in line \d+: `raise Keyb"):
+        lesson.check("99.1", running_sum)
 
 
 def test_unknown_ids_name_the_nearest():

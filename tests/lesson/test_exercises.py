@@ -66,7 +66,8 @@ def test_a_change_keeps_the_name_and_arguments_of_the_reference(exercise):
         code = CODES[exercise.id, mistake.name]
         assert inspect.signature(code) == inspect.signature(exercise.reference)
         if mistake.known.changes and not mistake.function:
-            assert code.__name__ == exercise.reference.__name__
+            right = (exercise.reference, exercise.reworded)
+            assert code.__name__ in [one.__name__ for one in right if one]
             assert source(code) != source(exercise.reference)
 
 
@@ -137,22 +138,22 @@ def test_several_tensors_may_come_as_tuple_list_or_stack():
         assert exercise.check(lambda z, answer=answer: answer(rows(z))).status == "passed"
     turned = exercise.check(lambda z: rows(z)[::-1])
     assert turned.mistake == "value first, query last"
-    uneven = exercise.check(lambda z: (z, z[:1])).message
+    uneven = exercise.check(lambda z: (z, z[:1])).told(details=True)
     assert "3 tensors of shape (6, 6), got 2 tensors of the shapes (18, 6) and (1, 6)." in uneven
-    too_many = exercise.check(lambda z: z.split(2)).message
+    too_many = exercise.check(lambda z: z.split(2)).told(details=True)
     assert "Expected 3 tensors of shape (6, 6), got 9 of shape (2, 6)." in too_many
-    none = exercise.check(lambda z: z.view(3, -1, z.shape[1])[:0]).message
+    none = exercise.check(lambda z: z.view(3, -1, z.shape[1])[:0]).told(details=True)
     assert "got 0 of shape (6, 6)." in none
-    whole = exercise.check(lambda z: z).message
+    whole = exercise.check(lambda z: z).told(details=True)
     assert whole.startswith("Your result is `fused` itself, unchanged.\nExpected 3 tensors of")
 
 
 def test_modules_among_the_inputs_are_told_in_a_line():
-    text = EXERCISES["07.3"].check(lambda *parts: parts[0]).message
+    text = EXERCISES["07.3"].check(lambda *parts: parts[0]).told(details=True)
     assert "Input: x of shape (3, 5, 8).\n" in text, "the four parts are plain"
-    text = EXERCISES["04.2"].check(lambda layer: layer.weight).details
+    text = EXERCISES["04.2"].check(lambda layer: layer.weight).told(details=True)
     assert "Input: layer = Linear(in_features=5, out_features=3, bias=False)." in text
-    text = EXERCISES["06.1"].check(lambda heads, x: x).message
+    text = EXERCISES["06.1"].check(lambda heads, x: x).told(details=True)
     assert "Input: heads = [Head(…), Head(…), Head(…)], x of shape (4, 5, 6)." in text
 
 
@@ -185,7 +186,7 @@ def answers_in_the_list(heads, x):
 )
 def test_a_module_or_list_that_was_changed_is_told(id, answer, changed):
     verdict = EXERCISES[id].check(answer)
-    assert verdict.status == "failed" and f"changed its input `{changed}`" in verdict.message
+    assert verdict.status == "failed" and f"changed its input `{changed}`" in verdict.told()
 
 
 # Answers as people write them, where that is not how the mistake's own code is written.

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from helpers.attention import causal_mask
 from helpers.known import Known
 from helpers.lesson.exercises import EXERCISES
 from helpers.lesson.grading import Exercise, Mistake
@@ -34,7 +35,8 @@ def test_a_known_mistake_is_recognised_by_what_it_does_not_by_its_text():
         "over the channels",
         "You summed over the channels.",
     )
-    assert "Input: x of shape (2, 5, 3)" in verdict.details and "expected" in verdict.details
+    assert verdict.place.startswith("out[0, 0, 1] is ")
+    assert "Input: x of shape (2, 5, 3)" in verdict.details and "What holds" in verdict.details
 
 
 def test_a_known_mistake_that_changes_its_input_is_told_from_one_that_does_not():
@@ -51,7 +53,47 @@ def test_a_known_mistake_that_changes_its_input_is_told_from_one_that_does_not()
 def test_a_known_mistake_that_raises_is_named():
     verdict = EXERCISE.check(lambda tokens: tokens @ tokens)
     assert verdict.mistake == "a product"
-    assert "raised RuntimeError" in verdict.details
+    assert "raised RuntimeError in line" in verdict.place
+
+
+def unscaled_without_mask(x, W_query, W_key, W_value):
+    return ((x @ W_query) @ (x @ W_key).mT).softmax(-1) @ (x @ W_value)
+
+
+def low_mask_divided_by_d(x, W_query, W_key, W_value):
+    scores = (x @ W_query) @ (x @ W_key).mT / W_query.shape[1]
+    return scores.masked_fill(~causal_mask(x.shape[1]), -10.0).softmax(-1) @ (x @ W_value)
+
+
+def unscaled_heads_merged_by_view(q, k, v, n_head):
+    q, k, v = (z.unflatten(-1, (n_head, -1)).transpose(1, 2) for z in (q, k, v))
+    scores = (q @ k.mT).masked_fill(~causal_mask(q.shape[2]), -torch.inf)
+    return (scores.softmax(-1) @ v).flatten().view(len(q), q.shape[2], -1)
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "names"),
+    [
+        ("04.3", unscaled_without_mask, "no mask; no scale"),
+        ("04.3", low_mask_divided_by_d, "divided by head_size, not √head_size; filled with -10"),
+        ("06.2", unscaled_heads_merged_by_view, "no scale; merged by view, without transpose"),
+        ("05.2", lambda q, k: (q @ k.mT / q.shape[1] ** 0.5).softmax(-1), "divided by √T; no mask"),
+        ("03.1", lambda scores: scores.softmax(1), "softmax over the queries (dim=1); no mask"),
+        ("07.1", lambda x, W, b, V, c: x @ W.T @ V.T + c, "no ReLU; b_1 missing"),
+    ],
+)
+def test_two_mistakes_at_once_are_named(id, answer, names):
+    verdict = EXERCISES[id].check(answer)
+    assert (verdict.mistake, verdict.message) == (None, f"Two mistakes at once: {names}.")
+
+
+def test_a_pair_has_to_give_every_number_and_what_says_more_is_told_before():
+    def nearly(*arguments):
+        return unscaled_without_mask(*arguments) * (1 + 0.1 * (len(arguments[0]) == 2))
+
+    for id, answer in (("04.3", nearly), ("03.1", lambda scores: scores)):
+        assert "Two mistakes" not in EXERCISES[id].check(answer).message
+    assert EXERCISES["04.3"]._pairs is EXERCISES["04.3"]._pairs, "they are made once"
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ def test_an_unknown_difference_tells_place_numbers_and_what_held():
 
     message = failure(from_token_2_on)
     expected = EXERCISE.run(running_sum)[0].value[0, 2, 1].item()
-    assert f"at out[0, 2, 1]: expected {expected:.4g}, got {expected + 1:.4g}." in message
+    assert f"out[0, 2, 1] is {expected + 1:.4g}, not {expected:.4g}." in message
     assert "Input: x of shape (2, 5, 3)." in message
-    assert "27 of the 30 numbers are right, all of out[:, 0] and out[:, 1] among them" in message
+    assert "27 of the 30 numbers are right." in message
     assert "What holds: the shape (2, 5, 3), all numbers finite, first token unchanged." in message
     assert "What does not: last is the total." in message
 
@@ -45,7 +45,7 @@ def test_a_property_that_the_right_answer_lacks_is_told_as_such():
 
 def test_a_difference_in_a_later_digit_is_shown():
     message = failure(lambda x: x.cumsum(dim=1) * 1.0001)
-    expected, got = message.split("expected ")[1].split(".\n")[0].split(", got ")
+    got, expected = message.split("] is ")[1].split(".\n")[0].split(", not ")
     assert expected != got
     assert "1.0001" in message
 
@@ -89,7 +89,7 @@ def test_what_came_back_is_told_in_words(candidate, words):
 
 def test_nan_is_told_with_its_place_and_number():
     message = failure(lambda x: torch.where(torch.arange(3) == 1, math.nan, x.cumsum(dim=1)))
-    assert "First difference at out[0, 0, 1]: expected" in message and "got nan" in message
+    assert "out[0, 0, 1] is nan, not" in message
     assert "10 of 30 numbers are nan or inf. nan comes of 0 / 0" in message
     assert "all numbers finite" not in message
 
@@ -113,7 +113,7 @@ def test_one_number_may_come_as_a_float_or_a_tensor():
     assert dot.check(lambda a, b: (a @ b).numpy()[()]).status == "passed"
     assert dot.check(lambda a, b: (a * b).sum()).status == "passed"
     assert dot.check(lambda a, b: (a * b).double().sum()).status == "passed"
-    assert "Expected 3, got 4." in failure(lambda a, b: 4.0, dot)
+    assert "Your result is 4, not 3." in failure(lambda a, b: 4.0, dot)
     assert "Every number" not in failure(lambda a, b: 6.0, dot)
     assert "Expected one number, got a tensor of shape (3,)." in failure(lambda a, b: a * b, dot)
     assert "Expected one number, got a str." in failure(lambda a, b: "3", dot)
@@ -127,7 +127,7 @@ def test_numbers_among_the_arguments_are_told():
 def test_a_class_is_told_from_its_instance():
     message = failure(torch.nn.Tanh)
     assert message == "You handed over a class; give a function, or an instance: Tanh(…)."
-    assert "First difference" in failure(torch.nn.Tanh())
+    assert "out[0, 0, 0] is" in failure(torch.nn.Tanh())
 
 
 def test_what_is_no_function_is_told(capsys):
@@ -153,7 +153,7 @@ def test_an_exception_is_told_with_the_learners_line():
         return inner(y)  # the line below is not ours
 
     message = failure(mine)
-    assert "Your function raised IndexError: index 7 is out of bounds" in message
+    assert "Your function raised IndexError in line" in message and "7 is out of bounds" in message
     assert "`return x[:, 7]`" in message and "Input: x of shape (2, 5, 3)" in message
 
 
@@ -235,7 +235,7 @@ def test_what_is_kept_between_calls_is_told():
         kept.append(x.cumsum(dim=1))
         return sum(kept[-2:])
 
-    assert failure(collecting).startswith("Called again with the same input, your function returns")
+    assert "Called again with the same input, your function returns" in failure(collecting)
 
 
 def test_one_tensor_in_the_place_of_several():

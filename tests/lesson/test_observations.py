@@ -159,6 +159,13 @@ def diagonal_lost(T, width):
     return weights.fill_diagonal_(0.0)
 
 
+C_OF_THE_EXAMPLE = 32
+
+
+def divided_by_a_global(x):
+    return x.cumsum(1) / C_OF_THE_EXAMPLE
+
+
 def small_weights_dropped(scores, temperature):
     weights = soften(scores, temperature)
     return weights.where(weights > 0.01, 0.0)
@@ -241,6 +248,7 @@ FACTS = [
     ),
     # where it is wrong
     (MEAN, fixed_size, "Your result is right for the second input, and is wrong for the first"),
+    (MEAN, divided_by_a_global, "Your code uses C_OF_THE_EXAMPLE = 32 from outside of it. Is"),
     (SOFT, small_weights_dropped, "right for the numbers of the first input, and is wrong for 3 t"),
     (MAKE, lambda T, w: torch.eye(T), "only zeros and ones; the right one"),
     (MEAN, nan_in_row_2, "Output 2 of your result is nan, and nothing else is."),
@@ -260,13 +268,13 @@ FACTS = [
     (
         MATRIX,
         lambda a: 3 * a + torch.zeros(8, 1),
-        "With R = 8 your function runs. There, your result is the right one plus",
+        "For R = 8 your function runs. There, your result is the right one plus",
     ),
-    (HEAD, wrong_mask, "With B = T your function runs, and it is right there: is one taken for"),
+    (HEAD, wrong_mask, "For B = T your function runs, and it is right there: is one taken for"),
     (
         MEAN,
         for_four_tokens_only,
-        "With T = 8 your function runs, and it is right there: is this si",
+        "For T = 8 your function runs, and it is right there: is this si",
     ),
 ]
 
@@ -277,7 +285,7 @@ FACTS = [
     ids=[words[:40] for _, _, words in FACTS if words],
 )
 def test_a_fact_is_found(of, answer, fact):
-    message = failure(answer, of).replace("With T = B", "With B = T")
+    message = failure(answer, of).replace("For T = B", "For B = T")
     found = [o.text for o in everything(of, answer)]
     assert any(fact in text for text in found) or fact in message, [*found, message]
 
@@ -294,7 +302,7 @@ def everything(of, answer):
 def test_the_best_fact_leads_and_at_most_two_are_told():
     verdict = HEAD.check(lambda *z: 2 * head(*z))
     assert verdict.observations == ("Every number is 2 times what it should be.",)
-    assert verdict.message.startswith("Every number is 2 times what it should be.\nFirst differ")
+    assert verdict.told().startswith("Every number is 2 times what it should be.\nout[0, 0, 0] is")
     for of, answer, _ in FACTS:
         assert len(of.check(answer).observations) <= 2
 
@@ -312,10 +320,11 @@ def test_a_right_answer_is_not_observed():
 
 
 def test_what_says_nothing_is_said_only_when_nothing_was_found():
-    message = failure(lambda a: torch.sin(a) + a.sum(), MATRIX)
-    assert "None of the" not in message
+    verdict = MATRIX.check(lambda a: torch.sin(a) + a.sum())
+    assert "numbers are right" not in verdict.told()
+    assert "0 of the 12 numbers are right." in verdict.details
     nothing = exercise(lambda n: n**2, [(3,), (5,)])
-    assert failure(lambda n: n**2 + n % 3 + 1, nothing).startswith("Expected 9, got 10.")
+    assert failure(lambda n: n**2 + n % 3 + 1, nothing).startswith("Your result is 10, not 9.")
 
 
 @pytest.mark.parametrize(

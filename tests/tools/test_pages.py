@@ -174,8 +174,14 @@ def test_the_pages_of_diagnose_are_tried(page, old, new, told, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("page", "old", "new", "told"),
     [
-        ("attention.md", "dim=-1 → dim=-2", "dim=9 → dim=-2", "the change of `dim=9` must fit"),
-        ("block.md", "share=0.5", "shared=0.5", "there is no setting shared. Choose from norm_"),
+        ("clinic/attention.md", "dim=-1 → dim=-2", "dim=9 → dim=-2", "change of `dim=9` must fit"),
+        ("clinic/block.md", "share=0.5", "shared=0.5", "there is no setting shared. Choose from"),
+        (
+            "lesson/remedies.md",
+            "# Fragile",
+            "# Another\n# Fragile",
+            "its sections are `# Errors` an",
+        ),
     ],
 )
 def test_a_page_of_diagnose_that_cannot_be_read_ends_in_its_sentence(
@@ -183,7 +189,7 @@ def test_a_page_of_diagnose_that_cannot_be_read_ends_in_its_sentence(
 ):
     for part in ("helpers", "tools", "notebooks"):
         shutil.copytree(pages.notebooks.ROOT / part, tmp_path / part)
-    path = tmp_path / "helpers/clinic" / page
+    path = tmp_path / "helpers" / page
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
@@ -191,7 +197,7 @@ def test_a_page_of_diagnose_that_cannot_be_read_ends_in_its_sentence(
         [sys.executable, "-m", "tools.pages"], cwd=tmp_path, capture_output=True, text=True
     )
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
-    assert ended.stderr.startswith(f"{page}, line ") and told in ended.stderr
+    assert ended.stderr.startswith(f"{path.name}, line ") and told in ended.stderr
 
 
 def test_a_change_that_stops_the_program_by_a_slip_is_told():

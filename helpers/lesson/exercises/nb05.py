@@ -3,7 +3,7 @@
 import torch
 
 from helpers.attention import causal_mask
-from helpers.clinic.bugs import BY_NAME, EXERCISE_BUGS, with_bugs
+from helpers.clinic.bugs import EXERCISE_BUGS
 from helpers.lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise
 
@@ -140,13 +140,15 @@ def _cosines(q, k):
     return scaled_weights(q * q.shape[-1] ** 0.5, k)
 
 
-def _with_bug(name):
-    """The weights of a bug of attention as an answer to 05.2."""
-
-    def scaled_weights(q, k):
-        return with_bugs(BY_NAME[name])(q, k, q, q, 1)[1][:, 0]
-
-    return scaled_weights
+def _weights_again(q, k):
+    """The weights in the words of `helpers.clinic.bugs.attention`."""
+    T, d = q.shape[-2:]  # noqa: RUF059 - for what a mistake divides by
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    future = torch.ones_like(scores).triu(diagonal=1) == 1
+    scores = scores.masked_fill(future, -torch.inf)
+    weights = torch.softmax(scores, dim=-1)
+    out = weights
+    return out
 
 
 _BUGS_OF_THE_WEIGHTS = (
@@ -188,7 +190,9 @@ SCALED_WEIGHTS = Exercise(
     trained=True,
     cases=lambda: _pairs((3, 5, 16), (2, 6, 7)),
     accepted=(_scaled_queries,),
-    known={EXERCISE_BUGS[name]: _with_bug(name) for name in _BUGS_OF_THE_WEIGHTS},
+    known={EXERCISE_BUGS[name]: None for name in _BUGS_OF_THE_WEIGHTS},
+    reworded=_weights_again,
+    words={"d**0.5": "q.shape[-1] ** 0.5", "/ d**0.5": "/ q.shape[-1] ** 0.5"},
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
 )
 

@@ -12,7 +12,7 @@ and from the reference. Every sentence is a fact that was computed; a guess ends
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from helpers.lesson import messages
@@ -51,13 +51,15 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
 )
 
 
-def observe(trial: Trial) -> tuple[str, ...]:
+def observe(trial: Trial, more: Iterable[Observation] = ()) -> tuple[str, ...]:
     """The one or two facts about an answer that explain most, the best first.
 
     Parameters
     ----------
     trial
         The answer and what came of it.
+    more
+        What else was found out; nothing is asked for where a fact above says all.
 
     Returns
     -------
@@ -68,6 +70,8 @@ def observe(trial: Trial) -> tuple[str, ...]:
     with same_conditions(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the answer, which was told of them before
         found = _search(trial, broken)
+        if not any(fact.rank <= Rank.ONE_RULE for fact in found):
+            found += [_Fact(one.rank, len(KINDS), one.text) for one in more]
         runs = [i for i, outcome in enumerate(trial.got) if not outcome.error]
         if trial.got[trial.shown].error:
             found += _where_it_runs(trial, broken)
@@ -129,7 +133,7 @@ def _where_it_runs(trial: Trial, broken: list[str]) -> list[_Fact]:
         return [_Fact(Rank.WEIGHTED_SUM, len(KINDS), text)]
     seen = sorted(_search(there, broken), key=lambda fact: (fact.rank, fact.kind))
     # Less would say little of an input that was made for this.
-    if seen and (seen[0].rank <= Rank.STRONG or told.startswith("For")):
+    if seen and (seen[0].rank <= Rank.STRONG or told.endswith("input")):
         text = f"{told} your function runs. There, {seen[0].text[0].lower()}{seen[0].text[1:]}"
         return [_Fact(Rank.SOME_INPUTS, len(KINDS), text)]
     return []

@@ -206,12 +206,12 @@ def where_it_runs(trial: Trial) -> tuple[str, Trial, str] | None:
     ]
     for told, guess, trials in tried:
         if trials and all(all(there.right) for there in trials):
-            return f"With {told}", trials[0], guess
+            return f"For {told}", trials[0], guess
     for told, _, trials in tried:
         for there in trials:
             # A size of 1 hides many a mistake.
             if not there.got[0].error and 1 not in there.sizes[0].values():
-                return f"With {told}", there, ""
+                return f"For {told}", there, ""
     return None
 
 
@@ -247,19 +247,24 @@ def _with_sizes(trial: Trial, sizes: dict[str, int]) -> tuple:
 def _sizes_in_the_source(trial: Trial) -> Iterator[Observation]:
     """Whole numbers in the candidate's source that look like the size of one example."""
     used = {n for sizes in trial.sizes for n in sizes.values()}
-    found = _numbers_in_the_source(trial) & set(EXAMPLES) - used - set(range(7))
-    for value in sorted(found):
-        text = f"The number {value} stands in your code. Is it the size of one example?"
+    found = _numbers_in_the_source(trial)
+    for value in sorted(found.keys() & set(EXAMPLES) - used - set(range(7))):
+        text = f"{found[value]}. Is it the size of one example?"
         yield Observation(Rank.SOME_PLACES, text)
         return
 
 
-def _numbers_in_the_source(trial: Trial) -> set[int]:
+def _numbers_in_the_source(trial: Trial) -> dict[int, str]:
+    """The whole numbers in the candidate's code, its own and those of names from outside."""
+    names = getattr(getattr(trial.candidate, "__code__", None), "co_names", ())
+    around = getattr(trial.candidate, "__globals__", {})
+    outside = {name: around[name] for name in names if type(around.get(name)) is int}
+    found = {n: f"Your code uses {name} = {n} from outside of it" for name, n in outside.items()}
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(trial.candidate)))
     except (OSError, TypeError, SyntaxError, ValueError):
-        return set()
+        return found
     fills = [node for node in ast.walk(tree) if isinstance(node, ast.UnaryOp)]  # -10
     fills = {id(inner) for node in fills for inner in ast.walk(node)}
-    constants = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in fills]
-    return {node.value for node in constants if type(node.value) is int}
+    own = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in fills]
+    return found | {n: f"The number {n} stands in your code" for n in own if type(n) is int}

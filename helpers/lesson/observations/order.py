@@ -16,7 +16,8 @@ class Rank(IntEnum):
     CERTAIN = OTHER_FORM  # up to here nothing explains more: the search ends
     PARTS_MOVED = auto()  # "The parts are right, but in other places: …"
     ONE_RULE = auto()  # "Every number is T times what it should be."
-    COMPLETE = ONE_RULE  # up to here one fact says all: another sentence would only distract
+    TWO_MISTAKES = auto()  # "Two mistakes at once: no mask; no scale."
+    COMPLETE = TWO_MISTAKES  # up to here one fact says all: another sentence would only distract
     ALL_ROWS = auto()  # "Each column of your result sums to 1; each row should sum to 1."
     CAUSE = auto()  # "Output 0 changes when token 2 changes: it sees the future."
     STRONG = CAUSE  # up to here a fact points to a cause by itself

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from helpers.lesson import axes as names_of_axes
+from helpers.lesson import messages
 from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.rows import proportions
 from helpers.lesson.observations.trial import (
@@ -67,7 +68,7 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
         yield Observation(Rank.CORNER, text)
         return
     if told := _scale_where_it_fails(trial, good):
-        text = f"{does} for the numbers of the {ORDINALS[good]} input, {told}."
+        text = f"{does} for the numbers of the {ORDINALS[good]} input, {told}"
         yield Observation(Rank.SOME_INPUTS, text)
         return
     own = {k: n for k, n in trial.sizes[good].items() if trial.sizes[bad].get(k) != n}
@@ -93,7 +94,8 @@ def _scale_where_it_fails(trial: Trial, good: int) -> str:
         if mine is None or right is None or not right.isfinite().all():
             continue
         if not trial.same(mine, right):
-            return f"and is wrong for {written(factor)} times these numbers"
+            larger = messages.low_mask(trial.candidate) if factor > 1 else ""
+            return f"and is wrong for {written(factor)} times these numbers.{larger}"
     return ""
 
 
