@@ -4,6 +4,8 @@ Every function makes its numbers from its own random generator: calling it never
 moves PyTorch's global one, so cells can be run again in any order.
 """
 
+from collections.abc import Mapping, Sequence
+
 import torch
 
 from helpers.numbers import as_whole
@@ -13,6 +15,9 @@ SENTENCE = "Life is short, eat dessert first"
 WORDS = SENTENCE.replace(",", "").split()
 # A word's id is its place in sorted order; "Life" comes first because capitals sort first.
 IDS = [sorted(WORDS).index(word) for word in WORDS]
+# Two texts that differ in one word, and their embeddings by hand: channels animal, food.
+TEXTS = ["the cat was warm so it", "the soup was warm so it"]
+CAT_AND_SOUP = {"cat": [1.0, 0.0], "soup": [0.0, 1.0], "warm": [1.0, 1.0]}
 
 
 def numbers(C: int = 2, seed: int = 1337) -> torch.Tensor:
@@ -82,3 +87,45 @@ def sentence() -> torch.Tensor:
     """
     table = torch.randn(50_000, 3, generator=torch.Generator().manual_seed(123))
     return table[IDS]
+
+
+def embed(text: str | Sequence[str], channels: Mapping[str, Sequence[float]]) -> torch.Tensor:
+    """Look up the embedding of each word; a word that is not in `channels` gets zeros.
+
+    Parameters
+    ----------
+    text
+        One text, or several with equally many words.
+    channels
+        word -> its embedding, C numbers.
+
+    Returns
+    -------
+    torch.Tensor
+        (T, C) for one text, (B, T, C) for several.
+
+    Raises
+    ------
+    ValueError
+        If the texts differ in their number of words, or the embeddings in theirs of channels.
+
+    Examples
+    --------
+    >>> embed("the cat", CAT_AND_SOUP)
+    tensor([[0., 0.],
+            [1., 0.]])
+    """
+    if isinstance(text, str):
+        return embed([text], channels)[0]
+    words = [one.split() for one in text]
+    if len({len(one) for one in words}) != 1 or not words[0]:
+        raise ValueError(
+            f"embed needs texts with equally many words, at least one, got {[*map(len, words)]}"
+        )
+    if len({len(channels[word]) for word in channels}) != 1:
+        raise ValueError(
+            f"all embeddings need as many channels, got {[*map(len, channels.values())]}"
+        )
+    zeros = [0.0] * len(next(iter(channels.values())))
+    table = [[[*channels.get(word, zeros)] for word in one] for one in words]
+    return torch.tensor(table, dtype=torch.float32)

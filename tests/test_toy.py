@@ -35,6 +35,30 @@ def test_sentence_is_the_embedding_of_its_ids():
     assert not toy.sentence().requires_grad
 
 
+def test_embed_looks_up_each_word_and_gives_zeros_to_others():
+    one = toy.embed("the warm cat", toy.CAT_AND_SOUP)
+    assert one.tolist() == [[0, 0], [1, 1], [1, 0]] and one.dtype == torch.float32
+    both = toy.embed(toy.TEXTS, toy.CAT_AND_SOUP)
+    assert both.shape == (2, 6, 2) and both[:, 1].tolist() == [[1, 0], [0, 1]]
+    assert torch.equal(both[:, 2:], both[[1, 0], 2:])  # they differ in one word
+    assert toy.embed("a b", {"b": [1, 2, 3]}).tolist() == [[0, 0, 0], [1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("text", "channels", "told"),
+    [
+        (["a b", "a"], {"a": [1.0]}, r"equally many words, at least one, got \[2, 1\]"),
+        ("", {"a": [1.0]}, r"got \[0\]"),
+        ([], {"a": [1.0]}, r"got \[\]"),
+        ("a", {"a": [1.0], "b": [1.0, 2.0]}, r"as many channels, got \[1, 2\]"),
+        ("a", {}, r"as many channels, got \[\]"),
+    ],
+)
+def test_embed_says_what_does_not_fit(text, channels, told):
+    with pytest.raises(ValueError, match=told):
+        toy.embed(text, channels)
+
+
 def test_the_global_random_state_stays():
     before = torch.get_rng_state()
     toy.numbers(), toy.readable(), toy.sentence()

@@ -3,7 +3,7 @@
 - matrix: `heatmap`, `heatmaps`
 - tensors: `sheets`, `row_times_column`, `ribbon`
 - tokens: `staircase`
-- weights: `score_arrows`, `softmax_steps`, `why_this_weight`
+- weights: `score_arrows`, `weighted_sum`, `softmax_steps`, `why_this_weight`
 - lines: `curves`
 - diagrams: `gpt_map`, `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`
 - for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
@@ -22,7 +22,12 @@ from helpers.pictures.lines import curves
 from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.pictures.tensors import ribbon, row_times_column, sheets
 from helpers.pictures.tokens import staircase
-from helpers.pictures.weights import score_arrows, softmax_steps, why_this_weight
+from helpers.pictures.weights import (
+    score_arrows,
+    softmax_steps,
+    weighted_sum,
+    why_this_weight,
+)
 
 __all__ = [
     "Picture",
@@ -41,5 +46,6 @@ __all__ = [
     "softmax_steps",
     "staircase",
     "tables",
+    "weighted_sum",
     "why_this_weight",
 ]

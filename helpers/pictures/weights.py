@@ -1,10 +1,11 @@
-"""How attention weights come about: a score, a row through the softmax, a weight step by step."""
+"""Attention weights: how they come about, from score to softmax, and the sum that they make."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,6 +107,134 @@ def _draw_vector(
             "shrinkB": 0, "mutation_scale": 20, "joinstyle": "miter",
         },
     )  # fmt: skip
+
+
+MOST_ARROWS = 8  # tokens in `weighted_sum`
+
+
+def weighted_sum(
+    weights: Any,
+    tokens: Any,
+    labels: Sequence[Any] | None = None,
+    *,
+    channels: Sequence[str] = ("channel 0", "channel 1"),
+    title: str = "",
+) -> Picture:
+    """Draw one row of weights times the tokens: each token shortened by its weight, then added.
+
+    Parameters
+    ----------
+    weights : (T,), up to 8
+        One row of weights.
+    tokens : (T, 2)
+        Each is an arrow in the plane.
+    labels : sequence, (T,)
+        Names of the tokens; without: 0, 1, 2, …
+    channels : two texts
+        Names of the axes, to the right and upwards.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, there are more than 8 tokens, or a number is not finite.
+    """
+    w, x = as_array(weights, "weights").astype(float), as_matrix(tokens, "tokens").astype(float)
+    if x.shape[1] != 2 or w.shape != x.shape[:1] or len(w) > MOST_ARROWS:
+        raise ValueError(
+            f"weighted_sum draws weights (T,) and tokens (T, 2) with up to {MOST_ARROWS} tokens, "
+            f"got {w.shape} and {x.shape}; pick one row and one sequence, as in w[5] and x[0]"
+        )
+    if not (np.isfinite(w).all() and np.isfinite(x).all()):
+        raise ValueError("weighted_sum needs finite numbers; there is nan or inf in them")
+    names = as_names(labels, len(w), "labels", "tokens")
+    across, up = as_names(channels, 2, "channels", "axes")
+    shares = w[:, None] * x  # (T, 2)
+    columns = {"weight": w, across: x[:, 0], up: x[:, 1]}
+    columns |= {f"weight × {across}": shares[:, 0], f"weight × {up}": shares[:, 1]}
+    table = _table("token", names, columns)
+    ends = texts(shares.sum(0))
+    last = [Cell(""), Cell(""), Cell("added:"), *(Cell(end, "marked") for end in ends)]
+    table = replace(table, rows=[*table.rows, ("output", last)])
+    return Picture(
+        alt=f"{titled('A weighted sum as arrows', title)}: {len(w)} tokens as arrows "
+        f"({across} to the right, {up} upwards), each shortened by its weight and put behind the "
+        f"one before. The last tip is the output, ({', '.join(ends)}).",
+        text=f"{titled('Weighted sum', title)}\n{table.text()}",
+        draw=lambda: _draw_sum(table, x, shares, (across, up), title),
+        html=lambda: side_by_side([table.html()], title),
+    )
+
+
+def _draw_sum(
+    table: Table, tokens: np.ndarray, shares: np.ndarray, channels: tuple[str, str], title: str
+) -> Figure:
+    """Draw the table, and beside it the plane: tokens pale, shares blue, their sum orange."""
+    height, side = 28, 250
+    label = widest([*table.names, table.corner], 0, 8)
+    heads = ["\n".join(base.break_lines(head, 62)) for head in table.columns]
+    words = zip(*([cell.text for cell in row] for row in table.cells), strict=True)
+    pairs = zip(words, heads, strict=True)
+    widths = [widest([*column, *head.split("\n")], 54) for column, head in pairs]
+    left = base.PAD + label
+    plane = left + sum(widths) + 24 + base.text_width(channels[1]) / 2
+    width = plane + side + base.text_width(channels[0]) + base.PAD
+    lines, y = base.heading(title, width - 2 * base.PAD)
+    top = base.PAD + y + 15 * max(1 + head.count("\n") for head in heads) + 8
+    low = base.PAD + y + 20  # the plane begins below the name of its axis
+    tall = max(top + height * len(table.rows), low + side)
+    figure, ax = base.empty_page(width, tall + 40)
+    base.write_heading(ax, lines)
+    corner = {"ha": "right", "color": QUIET, "style": "italic"}
+    base.write(ax, left - 6, top - 9, table.corner, **corner)
+    grid(ax, left, top, table.cells, widths, height, names=table.names)
+    for c, head in enumerate(heads):
+        x = left + sum(widths[:c]) + widths[c] / 2
+        base.write(ax, x, top - 3, head, va="bottom", color=QUIET, linespacing=1.2)
+    path = np.cumsum(np.vstack([[0, 0], shares]), axis=0)  # (T + 1, 2)
+    least = np.minimum(np.minimum(tokens.min(0), path.min(0)), 0)
+    most = np.maximum(np.maximum(tokens.max(0), path.max(0)), 0)
+    unit = (side - 70) / max(float((most - least).max()), 1e-9)  # pixels
+    middle = np.array([plane + side / 2, low + side / 2])
+
+    def place(point: np.ndarray) -> np.ndarray:
+        return middle + (point - (least + most) / 2) * unit * [1, -1]  # y points down on the page
+
+    origin = place(np.zeros(2))
+    ax.plot([plane, plane + side], [origin[1]] * 2, color=LINE, linewidth=1, zorder=0)
+    ax.plot([origin[0]] * 2, [low, low + side], color=LINE, linewidth=1, zorder=0)
+    base.write(ax, plane + side + 4, origin[1], channels[0], ha="left", color=QUIET)
+    base.write(ax, origin[0], low - 10, channels[1], color=QUIET)
+    tips: dict[tuple[float, ...], list[str]] = {}
+    for name, token in zip(table.names, tokens, strict=False):
+        tips.setdefault(tuple(token.tolist()), []).append(name)
+    taken: list[tuple[float, float, float]] = []
+    for token, same in tips.items():
+        if any(token):
+            _draw_vector(ax, origin, place(np.array(token)), PALE, 6)
+            _write_near(ax, place(np.array(token)), ", ".join(same), plane - 20, taken)
+    if path[-1].any():
+        _draw_vector(ax, origin, place(path[-1]), ORANGE, 4)
+    for start, end in pairwise(path):
+        if (start != end).any():
+            _draw_vector(ax, place(start), place(end), BLUE, 1.6)
+    ax.plot(*origin, "o", color=INK, markersize=5, zorder=3)
+    note = "grey: the tokens · blue: weight × token, one after the other · orange: the output"
+    base.write(ax, base.PAD, tall + 24, note, ha="left", color=QUIET)
+    return figure
+
+
+def _write_near(
+    ax: Axes, tip: np.ndarray, name: str, left: float, taken: list[tuple[float, float, float]]
+) -> None:
+    """Write a name above or below the tip of an arrow, unless other names leave no room."""
+    half = base.text_width(name) / 2
+    x = float(np.clip(tip[0], left + half, ax.get_xlim()[1] - base.PAD - half))
+    for shift in (-12, 12, -28, 28):
+        y = float(tip[1]) + shift
+        if all(abs(x - a) > half + b + 4 or abs(y - c) > 15 for a, b, c in taken):
+            taken.append((x, half, y))
+            base.write(ax, x, y, name)
+            return
 
 
 def softmax_steps(

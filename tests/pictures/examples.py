@@ -13,6 +13,7 @@ from helpers.pictures import (
     sheets,
     softmax_steps,
     staircase,
+    weighted_sum,
     why_this_weight,
 )
 
@@ -71,6 +72,14 @@ OTHERS = {
     "one step": lambda: staircase(1),
     "arrows": lambda: score_arrows([2, 0], dict(zip(LONG, SCORES[:, :2], strict=True)), title="T"),
     "one arrow": lambda: score_arrows([0, 0.5], {"along": [0, 1]}, title=LONG_TITLE),
+    "weighted sum": lambda: weighted_sum(
+        [0.25, 0.5, 0.25, 0], [[1, 0], [-0.5, 1], [1, 0], [0, 0]], WORDS[:4], title=LONG_TITLE
+    ),
+    "sum of close arrows": lambda: weighted_sum(
+        np.ones(8) / 8, np.linspace(1, 1.1, 16).reshape(8, 2), [LONG[2]] * 8,
+        channels=("understandably", "extraordinarily"),
+    ),
+    "sum of nothing": lambda: weighted_sum([1], [[0, 0]]),
     "softmax": lambda: softmax_steps([1.0, 0.0, 5.0], [True, True, False], labels=WORDS[:3]),
     "long softmax": lambda: softmax_steps(torch.arange(10.0) - 99, labels=[LONG[2]] * 10),
     "why": lambda: why_this_weight(

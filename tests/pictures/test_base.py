@@ -186,7 +186,7 @@ REFERENCES = {
     "lookup": lookup_diagram,
     "block": block_diagram,
 } | {name: EXAMPLES[name] for name in (
-    "row times column", "staircase", "arrows", "softmax", "why"
+    "row times column", "staircase", "arrows", "weighted sum", "softmax", "why"
 )}  # fmt: skip
 
 

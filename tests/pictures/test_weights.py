@@ -7,7 +7,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from helpers.numbers import number
-from helpers.pictures import score_arrows, softmax_steps, why_this_weight
+from helpers.pictures import score_arrows, softmax_steps, weighted_sum, why_this_weight
 from helpers.pictures.colours import BLUE, ORANGE, PALE
 from tests.pictures import reading
 
@@ -80,6 +80,57 @@ def test_each_panel_holds_the_arrow_the_name_and_the_score_of_one_key(query, key
     asked = str(shown).splitlines()[1]
     assert np.allclose([float(q) for q in re.findall(r"-?[\d.]+", asked)], query, atol=0.01)
     assert asked.startswith("query: (") and asked in shown.html()
+
+
+def test_shares_of_the_tokens_lie_one_behind_the_other_and_end_at_the_output():
+    weights, tokens = np.array([0.5, 0, 1.5, -1]), np.array([[1, 0.5], [3, 3], [0, 2], [1, 0.5]])
+    names = ["the", "same", "up", "again"]
+    shown = weighted_sum(weights, tokens, names, channels=("animal", "food"), title="Sum")
+    (page,) = shown.figure().axes
+    arrows = [note for note in page.texts if getattr(note, "arrow_patch", None)]
+    vectors = {PALE: [], ORANGE: [], BLUE: []}
+    for note in arrows:
+        vector = np.subtract(note.xy, note.xyann) * [1, -1]
+        vectors[to_hex(note.arrow_patch.get_facecolor())].append(vector)
+    unit = vectors[PALE][0][0] / tokens[0, 0]
+    shares = weights[:, None] * tokens
+    assert np.allclose(np.array(vectors[PALE]) / unit, tokens[:3])  # “again” lies on “the”
+    assert np.allclose(np.array(vectors[ORANGE]) / unit, [weights @ tokens])
+    assert np.allclose(np.array(vectors[BLUE]) / unit, shares[[0, 2, 3]])  # no arrow for 0
+    (origin,) = page.lines[-1].get_xydata()
+    path = [note for note in arrows if to_hex(note.arrow_patch.get_facecolor()) == BLUE]
+    assert np.allclose(path[0].xyann, origin)
+    assert all(np.allclose(one.xy, other.xyann) for one, other in pairwise(path))
+    (output,) = [n for n in arrows if to_hex(n.arrow_patch.get_facecolor()) == ORANGE]
+    assert np.allclose(output.xy, path[-1].xy) and np.allclose(output.xyann, origin)
+    places = dict(reading.texts_on(page))
+    assert "the, again" in places
+    for name, tip in {"the, again": arrows[0].xy, "same": arrows[1].xy, "up": arrows[2].xy}.items():
+        assert places[name][0] == tip[0] and abs(places[name][1] - tip[1]) < 60
+    (table,) = reading.read_html(shown.html())
+    (told,) = reading.in_words([table], str(shown))
+    assert told.names == table.names and told.columns == table.columns
+    assert [*told.cells[:-1], ["", "", *told.cells[-1]]] == table.cells
+    assert reading.read_page(page)[0].said() == table.said()
+    assert table.names == [*names, "output"] and table.cells[-1][:3] == ["", "", "added:"]
+    found = np.array([[float(cell) for cell in row] for row in table.cells[:-1]])
+    assert np.allclose(found, np.column_stack([weights, tokens, shares]), atol=0.006)
+    assert np.allclose([*map(float, table.cells[-1][3:])], weights @ tokens, atol=0.006)
+    assert "(-0.50, 2.75)" in shown.alt
+
+
+@pytest.mark.parametrize(
+    ("weights", "tokens", "told"),
+    [
+        ([1.0], [[1.0, 2.0, 3.0]], r"got \(1,\) and \(1, 3\); pick one row"),
+        ([0.5, 0.5], [[1.0, 2.0]], r"weights \(T,\) and tokens"),
+        ([0.1] * 9, [[1.0, 2.0]] * 9, "up to 8 tokens"),
+        ([np.nan], [[1.0, 2.0]], "finite numbers"),
+    ],
+)
+def test_a_sum_that_cannot_be_drawn_is_refused_in_words(weights, tokens, told):
+    with pytest.raises(ValueError, match=told):
+        weighted_sum(weights, tokens)
 
 
 @pytest.mark.parametrize(
