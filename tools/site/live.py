@@ -109,7 +109,7 @@ class Live:
     Parameters
     ----------
     call
-        The code that shows it, such as "explore_axis()".
+        The code that shows it, such as "explore_context(texts, starts)".
     explorer
         The explorer itself, in its first state.
     """
