@@ -129,3 +129,22 @@ def embed(text: str | Sequence[str], channels: Mapping[str, Sequence[float]]) ->
     zeros = [0.0] * len(next(iter(channels.values())))
     table = [[[*channels.get(word, zeros)] for word in one] for one in words]
     return torch.tensor(table, dtype=torch.float32)
+
+
+def lecture_scores() -> torch.Tensor:
+    """Scores of random queries and keys, as a lecture computes them; its notes print their weights.
+
+    The dot products of queries and keys that two ``torch.nn.Linear(32, 16, bias=False)``, first the
+    key's and then the query's, make of ``torch.randn(4, 8, 32)``, all under seed 1337. They are not
+    divided by √16. Source: A. Karpathy, "Let's build GPT" (2023).
+
+    Returns
+    -------
+    torch.Tensor
+        (4, 8, 8): row = query, column = key; without gradient.
+    """
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(1337)
+        tokens = torch.randn(4, 8, 32)
+        key, query = (torch.nn.Linear(32, 16, bias=False)(tokens) for _ in range(2))
+    return query @ key.mT

@@ -2,7 +2,7 @@
 
 - matrix: `heatmap`, `heatmaps`
 - tensors: `sheets`, `row_times_column`, `ribbon`
-- tokens: `staircase`
+- tokens: `staircase`, `guessed_next`
 - weights: `score_arrows`, `weighted_sum`, `softmax_steps`, `why_this_weight`
 - lines: `curves`
 - diagrams: `gpt_map`, `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`
@@ -21,7 +21,7 @@ from helpers.pictures.diagrams import (
 from helpers.pictures.lines import curves
 from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.pictures.tensors import ribbon, row_times_column, sheets
-from helpers.pictures.tokens import staircase
+from helpers.pictures.tokens import guessed_next, staircase
 from helpers.pictures.weights import (
     score_arrows,
     softmax_steps,
@@ -34,6 +34,7 @@ __all__ = [
     "block_diagram",
     "curves",
     "gpt_map",
+    "guessed_next",
     "head_diagram",
     "heatmap",
     "heatmaps",

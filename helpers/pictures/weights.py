@@ -242,7 +242,8 @@ def softmax_steps(
 ) -> Picture:
     """Draw one row on its way through the softmax: score, masked, exp, divided by the sum.
 
-    Where the largest score is above 10 or below -10, it is subtracted before the exponential.
+    Without `allowed`, there is no row "masked". Where the largest score is above 10 or below -10,
+    it is subtracted before the exponential.
 
     Parameters
     ----------
@@ -287,6 +288,9 @@ def softmax_steps(
         *paint(steps[2:3], 0, grown.max(), None),
         *paint(steps[3:], 0, 1, None),
     ]
+    if may.all():  # nothing is masked
+        steps = np.delete(steps, 1, axis=0)
+        del names[1], sums[1], colours[1]
     rows = []
     for name, words, colour, total in zip(names, texts(steps), colours, sums, strict=True):
         cells = [Cell(word, fill=fill) for word, fill in zip(words, fills(colour), strict=True)]
@@ -294,7 +298,7 @@ def softmax_steps(
     table = Table([*keys, ""], rows, title, over="key (who is read)")
     best = int(weights.argmax())
     return Picture(
-        alt=f"{titled('One row through the softmax', title)}: scores, masked scores, their exp, "
+        alt=f"{titled('One row through the softmax', title)}: {', '.join(names[:-1])}, "
         "and the weights as numbers and bars; the largest weight is "
         f"{number(weights[best])} on {keys[best]}.",
         text=f"{titled('One row through the softmax', title)}\n{table.text()}",
@@ -315,7 +319,7 @@ def _draw_steps(table: Table, weights: np.ndarray, title: str) -> Figure:
     right = left + n * step
     lines, y = base.heading(title, right + 74 - 2 * base.PAD)
     top, height, gap, bars = base.PAD + y + 18, 34, 12, 84
-    floor = top + 4 * (height + gap) - gap + bars + 6  # the bars stand on it
+    floor = top + len(table.rows) * (height + gap) - gap + bars + 6  # the bars stand on it
     figure, ax = base.empty_page(right + 74, floor + 26)
     base.write_heading(ax, lines)
     for r, (name, (*cells, total)) in enumerate(table.rows):

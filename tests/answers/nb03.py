@@ -91,101 +91,111 @@ def first_sequence_only(scores):
     return torch.softmax(masked, dim=-1)
 
 
-# ------------------------------------------------------------------ 03.2 attend one back
+# ------------------------------------------------------------------ 03.2 attention
 
 
-@wrong("03.2", named="scores too gentle")
-def score_of_one(T):
-    scores = torch.diag(torch.ones(T - 1), -1)
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+def _causal(scores, dim=-1):
+    mask = causal_mask(scores.shape[-1])
+    return F.softmax(scores.masked_fill(mask == 0, -math.inf), dim=dim)
 
 
-@wrong("03.2", named="future not masked")
-def token_zero_not_masked(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T):
-        scores[t, t - 1] = 20
-    return torch.softmax(scores, dim=-1)
+@wrong("03.2", named="softmax over the queries (dim=1)")
+def columns_sum_to_one(x):
+    return _causal(torch.einsum("btc,bsc->bts", x, x), dim=1) @ x
 
 
-@wrong("03.2", "returns the masked scores and leaves out the softmax")
-def scores_without_softmax(T):
-    scores = torch.diag(torch.full((T - 1,), 20.0), -1)
-    return scores.masked_fill(~causal_mask(T), float("-inf"))
+@wrong("03.2", named="no mask")
+def sees_all(x):
+    return F.softmax(x @ x.transpose(1, 2), -1) @ x
 
 
-@wrong("03.2", named="no high score is left")
-def row_and_column_mixed_up(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T):
-        scores[t - 1, t] = 20.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+@wrong("03.2", named="no softmax")
+def scores_as_weights(x):
+    return (x @ x.mT).tril() @ x
 
 
-@wrong("03.2", named="token 0 has no key")
-def token_zero_has_no_key(T):
-    scores = torch.full((T, T), float("-inf"))
-    for t in range(1, T):
-        scores[t, t - 1] = 20.0
-    return torch.softmax(scores, dim=-1)
+@wrong("03.2", named="masked after the softmax")
+def cut_afterwards(x):
+    return (x @ x.mT).softmax(-1) * causal_mask(x.shape[1]) @ x
 
 
-@wrong("03.2", "the range ends one too early, so the last token gets no high score")
-def last_token_left_out(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T - 1):
-        scores[t, t - 1] = 20.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+@wrong("03.2", named="future filled with 0")
+def scores_of_zero(x):
+    return (x @ x.mT * causal_mask(x.shape[1])).softmax(-1) @ x
 
 
-@wrong("03.2", named="softmax down the columns")
-def softmax_down_columns(T):
-    scores = torch.diag(torch.full((T - 1,), 20.0), -1)
-    scores[0, 0] = 20.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=0)
+@wrong("03.2", named="plain averages")
+def still_the_average(x):
+    return x.cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None]
 
 
-@wrong("03.2", named="row 0 wraps round")
-def rolled_identity(T):
-    scores = 20 * torch.roll(torch.eye(T), shifts=-1, dims=1)
-    return torch.softmax(scores, dim=-1)
+@wrong("03.2", named="scores of the tokens, weights transposed")
+def other_way_round(x):
+    return torch.einsum("bts,btc->bsc", _causal(x @ x.mT), x)
 
 
-@wrong("03.2", "a score of 6 is enough for up to five tokens and too small for longer texts")
-def score_of_six(T):
-    scores = torch.zeros(T, T)
-    rows = torch.arange(1, T)
-    scores[rows, rows - 1] = 6.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+@wrong("03.2", named="scores divided by √C")
+def as_in_the_papers(x):
+    return _causal(x @ x.mT / math.sqrt(x.size(-1))) @ x
 
 
-@wrong("03.2", named="looks two back")
-def looks_two_back(T):
-    scores = torch.zeros(T, T)
-    for t in range(T):
-        scores[t, max(t - 2, 0)] = 20.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+@wrong("03.2", named="tokens divided by their length")
+def cosines(x):
+    return _causal(F.cosine_similarity(x[:, :, None], x[:, None], dim=-1)) @ x
 
 
-@wrong("03.2", "the scores have the wrong sign: the previous token gets the least weight")
-def minus_twenty(T):
-    scores = torch.diag(torch.full((T - 1,), -20.0), -1)
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+@wrong("03.2", named="added to the tokens")
+def with_a_residual(x):
+    return _causal(x @ x.mT) @ x + x
 
 
-@wrong("03.2", "the scores are whole numbers, in which minus infinity cannot be written")
-def whole_number_scores(T):
-    scores = torch.zeros(T, T, dtype=torch.long)
-    for t in range(1, T):
-        scores[t, t - 1] = 20
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
+@wrong("03.2", named="mask one too far")
+def one_ahead(x):
+    future = torch.ones(x.shape[1], x.shape[1]).triu(2) == 1
+    return (x @ x.mT).masked_fill(future, -math.inf).softmax(-1) @ x
 
 
-@wrong("03.2", "computes the exponentials of 100 by hand, and inf / inf is nan")
-def hundred_overflows(T):
-    scores = torch.diag(torch.full((T - 1,), 100.0), -1)
-    exponentials = torch.exp(scores.masked_fill(~causal_mask(T), float("-inf")))
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+@wrong("03.2", named="mask of the sequences")
+def size_of_the_batch(x):
+    return (x @ x.mT).masked_fill(~causal_mask(len(x)), -math.inf).softmax(-1) @ x
+
+
+@wrong("03.2", named="channels compared instead of tokens")
+def channels_with_channels(x):
+    return _causal(x.transpose(1, 2) @ x) @ x
+
+
+@wrong("03.2", named="x.T instead of x.mT")
+def all_axes_turned(x):
+    return _causal(x @ x.permute(2, 1, 0)) @ x
+
+
+@wrong("03.2", named="* instead of @")
+def entry_by_entry(x):
+    return _causal(x * x.transpose(-1, -2)) @ x
+
+
+@wrong("03.2", "returns the weights and never averages the tokens")
+def only_weights(x):
+    return _causal(x @ x.mT)
+
+
+@wrong("03.2", "returns the outputs with the weights")
+def two_results(x):
+    weights = _causal(x @ x.mT)
+    return weights @ x, weights
+
+
+@wrong("03.2", "averages the scores, not the tokens")
+def averages_of_scores(x):
+    scores = x @ x.mT
+    return _causal(scores) @ scores
+
+
+@wrong("03.2", "compares each token with the mean of the text")
+def with_the_mean(x):
+    scores = (x @ x.mean(1, keepdim=True).mT).mT.expand(-1, x.shape[1], -1)
+    return _causal(scores) @ x
 
 
 # ------------------------------------------------------ 03.3 a softmax without overflow
@@ -296,39 +306,6 @@ def maximum_includes_the_future(scores):
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-# ------------------------------------------------------------------ 03.2 attend one back
-
-
-@wrong("03.2", named="looks at itself")
-def looks_at_itself(T):
-    scores = 20 * torch.eye(T)
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
-@wrong("03.2", "gives 20 to all earlier tokens, so each token averages its past")
-def all_of_the_past(T):
-    scores = 20 * torch.tril(torch.ones(T, T), diagonal=-1)
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
-@wrong("03.2", "gives the whole first column a high score, not only the corner of token 0")
-def first_column_too(T):
-    scores = torch.diag(torch.full((T - 1,), 20.0), -1)
-    scores[:, 0] = 20.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
-@wrong("03.2", "writes 0 and 1 without a softmax and leaves the row of token 0 empty")
-def weights_by_hand(T):
-    return torch.diag(torch.ones(T - 1), -1)
-
-
-@wrong("03.2", "the size is fixed to the three tokens of the example")
-def three_tokens_only(T):
-    scores = torch.tensor([[20.0, 0.0, 0.0], [20.0, 0.0, 0.0], [0.0, 20.0, 0.0]])
-    return torch.softmax(scores.masked_fill(~causal_mask(3), float("-inf")), dim=-1)
-
-
 # ------------------------------------------------------ 03.3 a softmax without overflow
 
 
@@ -388,27 +365,6 @@ def softmax_of_the_flat_matrix(scores):
     return torch.softmax(masked.view(B, -1), dim=-1).view(B, T, T)
 
 
-@wrong("03.2", named="future not masked")
-def without_the_mask(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T):
-        scores[t, t - 1] = 20.0
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.2", named="token 0 has no key")
-def own_token_masked(T):
-    scores = 20 * torch.eye(T).roll(-1, dims=1)
-    earlier = torch.tril(torch.ones(T, T), diagonal=-1).bool()
-    return torch.softmax(scores.masked_fill(~earlier, float("-inf")), dim=-1)
-
-
-@wrong("03.2", named="looks at itself")
-def later_keys_score_higher(T):
-    scores = 20.0 * torch.arange(T).repeat(T, 1)
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
 @wrong("03.3", named="less than the largest subtracted")
 def mean_subtracted(scores):
     exponentials = torch.exp(scores - scores.mean(dim=-1, keepdim=True))
@@ -450,37 +406,6 @@ def triangle_after_softmax(scores):
     return weights / (weights.sum(dim=-1, keepdim=True) + 1e-9)
 
 
-@wrong("03.2", "a score of 7 above the others is too little when there are many tokens")
-def seven_above(T):
-    scores = torch.zeros(T, T)
-    for t in range(1, T):
-        scores[t, t - 1] = 7.0
-    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.2", named="no high score is left")
-def high_score_for_the_next(T):
-    scores = torch.diag(torch.full((T - 1,), 20.0), diagonal=1)
-    scores = scores.masked_fill(~causal_mask(T), float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.2", named="row 0 wraps round")
-def rolled_without_mask(T):
-    scores = 20 * torch.eye(T).roll(-1, dims=1)
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.2", "returns the masked scores; the softmax is missing")
-def scores_returned(T):
-    scores = torch.zeros(T, T)
-    scores[0, 0] = 20.0
-    for t in range(1, T):
-        scores[t, t - 1] = 20.0
-    return scores.masked_fill(~causal_mask(T), float("-inf"))
-
-
 # ------------------------------------------------------- a fourth set, opened last
 
 
@@ -505,40 +430,6 @@ def causal_softmax_with_maximum_of_the_future(scores):
     return exps / exps.sum(dim=-1, keepdim=True)
 
 
-@wrong("03.2", "a score only 8 above the others is too little when a row has many keys")
-def one_back_with_a_score_of_eight(T):
-    scores = torch.zeros(T, T)
-    for t in range(T):
-        scores[t, max(t - 1, 0)] = 8.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
-@wrong("03.2", "there is no mask: the weights of the future are tiny, but not 0")
-def one_back_without_a_mask(T):
-    scores = torch.full((T, T), -10.0)
-    scores[0, 0] = 10.0
-    for t in range(1, T):
-        scores[t, t - 1] = 10.0
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("03.2", "all rows are the same Python list, so every row gets every high score")
-def one_back_with_one_shared_row(T):
-    scores = [[0.0] * T] * T
-    scores[0][0] = 20.0
-    for t in range(1, T):
-        scores[t][t - 1] = 20.0
-    scores = torch.tensor(scores)
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
-@wrong("03.2", "for the sake of token 0, every token has the high score for itself, too")
-def one_back_and_itself(T):
-    one_back = torch.diag(torch.ones(T), -1)[:T, :T]
-    scores = 20 * (torch.eye(T) + one_back)
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
 @wrong("03.3", "subtracts the largest absolute value: large negative scores all underflow to 0")
 def softmax_minus_the_largest_size(scores):
     exps = torch.exp(scores - scores.abs().amax(dim=-1, keepdim=True))
@@ -558,29 +449,6 @@ def ten_below_the_lowest(scores):
 def minus_thousand_added(scores):
     future = torch.triu(torch.ones_like(scores), diagonal=1)
     return torch.softmax(scores - 1000 * future, dim=-1)
-
-
-@wrong("03.2", named="no high score is left")
-def high_scores_above_diagonal(T):
-    scores = torch.diag(torch.full((max(T - 1, 0),), 20.0), diagonal=1)[:T, :T]
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
-@wrong(
-    "03.2", "lowers the score by only 1 per step of distance, so the neighbours keep much weight"
-)
-def one_per_step(T):
-    steps = torch.arange(T)
-    scores = -(steps[:, None] - 1 - steps[None, :]).abs().float()
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
-
-
-@wrong("03.2", "starts the loop at 2, so token 1 shares its weight between token 0 and itself")
-def loop_from_two(T):
-    scores = torch.zeros(T, T)
-    for t in range(2, T):
-        scores[t, t - 1] = 20.0
-    return torch.softmax(scores.masked_fill(~causal_mask(T), float("-inf")), dim=-1)
 
 
 # One for each mistake that no answer above makes.
@@ -636,30 +504,6 @@ def infinity_added(scores):
     T = scores.shape[-1]
     infinity = torch.tensor([[math.inf if s > t else 0.0 for s in range(T)] for t in range(T)])
     return F.softmax(scores + infinity, dim=-1)
-
-
-@wrong("03.2", named="looks forward")
-def next_token_raised(T):
-    rows = []
-    for t in range(T):
-        scores = torch.tensor([20.0 if s == t + 1 or s == t == T - 1 else 0.0 for s in range(T)])
-        rows.append(F.pad(torch.softmax(scores[: t + 1], dim=0), (0, T - t - 1)))
-    return torch.stack(rows)
-
-
-@wrong("03.2", named="scores still too gentle")
-def lead_of_five(T):
-    e = torch.ones(T, T).tril()
-    for t in range(1, T):
-        e[t, t - 1] = math.exp(5)
-    return e / e.sum(dim=1)[:, None]
-
-
-@wrong("03.2", named="row and column swapped, from t = 0 on")
-def column_t_of_the_row_before(T):
-    scores = 20.0 * torch.eye(T).roll(-1, 0)
-    e = torch.exp(scores).tril()
-    return e / e.sum(dim=1)[:, None]
 
 
 @wrong("03.3", named="divided down the columns")

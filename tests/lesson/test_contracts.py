@@ -120,28 +120,6 @@ def filled_with(value):
     return answer
 
 
-def unmasked_but_full(T):
-    scores = torch.full((T, T), 0.0)
-    scores[range(T), [max(t - 1, 0) for t in range(T)]] = 1000.0
-    return scores.softmax(dim=-1)
-
-
-def zeros_and_ones(T):
-    weights = torch.diag(torch.ones(T - 1), -1)
-    weights[0, 0] = 1.0
-    return weights
-
-
-def unmasked(score):
-    def answer(T):
-        scores = torch.zeros(T, T)
-        for t in range(T):
-            scores[t, max(t - 1, 0)] = score
-        return torch.softmax(scores, dim=-1)
-
-    return answer
-
-
 def attention_itself(x, W_query, W_key, W_value):
     return attention(x @ W_query, x @ W_key, x @ W_value, causal_mask(x.shape[1]))[0]
 
@@ -149,6 +127,10 @@ def attention_itself(x, W_query, W_key, W_value):
 def attention_of_torch(x, W_query, W_key, W_value):
     q, k, v = x @ W_query, x @ W_key, x @ W_value
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def ready_made(x):
+    return F.scaled_dot_product_attention(x, x, x, is_causal=True, scale=1.0)
 
 
 def loop_over_sequences(x):
@@ -223,10 +205,7 @@ REFUSED = [
     ("03.1", filled_with(-20.0), "What does not: no weight on the future"),
     ("03.1", filled_with(-100.0), "does not hold: no weight on the future"),
     ("03.1", filled_with(-1e4), "not for numbers 100000 times as large"),
-    ("03.2", zeros_and_ones, "asks for a softmax"),
-    ("03.2", unmasked(20.0), "does not hold: no weight on the future"),
-    ("03.2", unmasked(1000.0), "asks for a mask"),
-    ("03.2", unmasked_but_full, "asks for a mask"),
+    ("03.2", ready_made, "calls a ready-made attention"),
     ("04.3", attention_itself, "calls a ready-made attention"),
     ("04.3", attention_of_torch, "calls a ready-made attention"),
     ("01.2", loop_over_sequences, "loops over the sequences"),

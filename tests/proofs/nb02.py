@@ -1,11 +1,9 @@
 """Notebook 02: weights in a matrix."""
 
-import math
-
 import torch
 
 from helpers.lesson.exercises import EXERCISES
-from helpers.toy import numbers
+from helpers.toy import CAT_AND_SOUP, TEXTS, embed
 from tests.proofs import fails, proves, run, same, written
 
 BY_ROW_SUMS = "ones / ones.sum(dim=-1, keepdim=True)"
@@ -23,39 +21,12 @@ def row_1_of_L_at_a(texts):
     texts["why b"].says(row, row + 1, "L", row, *L[row])
     texts["c"].says(*(a @ L)[row])
     texts["why c"].says(row, a @ L, a=a, L=L)
-    texts["d"].says(*(L * a)[row], "L")
+    texts["d"].says(*(L * a)[row])
     texts["why d"].says(row, L * a, a=a, L=L)
     return {letter: texts[letter].gives()[:3] == right for letter in "abcd"}
 
 
 @proves("02.p2")
-def loop_against_product(texts):
-    bits, kind, digits, low, high = texts["question"].gives()
-    float_, double = torch.finfo(getattr(torch, kind)), torch.finfo(torch.float64)
-    assert (bits, digits) == (float_.bits, round(-math.log10(float_.eps)))
-
-    def largest_difference(x):
-        loop = torch.stack([x[:, : t + 1].mean(dim=1) for t in range(8)], dim=1)
-        assert high == -low == math.ceil(loop.abs().max())
-        ones = torch.ones(8, 8, dtype=x.dtype).tril()
-        return (ones / ones.sum(dim=-1, keepdim=True) @ x - loop).abs().max().item()
-
-    difference = largest_difference(numbers().to(getattr(torch, kind)))
-    accepted, each = 1e-6, 1e-7
-    assert difference / 3 < each and 8 * each < accepted
-    texts["a"].says(0)
-    texts["why a"].says(2)
-    texts["b"].says(10.0 ** round(math.log10(largest_difference(numbers().double()))))
-    texts["why b"].says(double.bits, round(-math.log10(double.eps)))
-    texts["c"].says(each / 10, each)
-    texts["why c"].says(kind, 1, float_.eps / 2, {"atol": accepted}, accepted)
-    texts["d"].says(1e-5, 8)
-    texts["why d"].says(each, 8, accepted)
-    said = {letter: texts[letter].gives() for letter in "abc"} | {"d": [1e-5]}
-    return {one: min(n) / 3 <= difference <= 3 * max(n) for one, n in said.items()}
-
-
-@proves("02.p3")
 def x_at_W(texts):
     x_shape, name, W_shape, code, other = texts["question"].gives()
     x, W = torch.randn(x_shape), torch.rand(W_shape)
@@ -66,6 +37,25 @@ def x_at_W(texts):
     assert name == "W" and not fails(code, x=torch.randn(*x_shape[:2], size), W=W)
     texts["why c"].says(before.mT, code, inner, size, x=x, W=W)
     return {"same": same(now, before), "error": error, "swapped": same(now, before.mT)}
+
+
+@proves("02.p3")
+def one_becomes_two(texts):
+    old, low, animal, food, before, new = texts["question"].gives()
+    assert (before, low) == (old, 0)
+
+    def output(number, *, divided=True):
+        row = torch.tensor([0, number, 0, 0, 0, 0.0])
+        return (row / row.sum() if divided else row) @ embed(TEXTS[0], CAT_AND_SOUP)
+
+    assert output(old).tolist() == [animal, food]
+    texts["a"].says(*output(new, divided=False))
+    texts["why a"].says(new, "2/2", "1/1")
+    texts["b"].says(*output(new))
+    texts["why b"].says(new, "2/2", 1)
+    texts["c"].says(*output(old) / new)
+    texts["why c"].says(new, new, "2/2", 1)
+    return {letter: same(output(new), torch.tensor(texts[letter].gives())) for letter in "abc"}
 
 
 @proves("02.1")

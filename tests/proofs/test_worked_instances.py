@@ -27,7 +27,7 @@ INSTANCES = {
     "02.2": lambda f: (4, 2, f(4, 2)),
     "02.3": lambda f: (0.5, 2, f(3, 0.5)[2] / f(3, 0.5)[2, 2], f(3, 0.5)[2]),
     "03.1": lambda f: (0, 3, f(torch.zeros(1, 3, 3))),
-    "03.2": lambda f: (3, f(3)),
+    "03.2": lambda f: (0, 1, f(torch.tensor([[[0.0], [1.0]]]))),
     "03.3": lambda f: (1000, 1001, f(torch.tensor([[1000.0, 1001.0]])), 0, 1),
     "05.2": lambda f: (1, f(torch.ones(1, 2, 4), PAIR.flip(1))[0, 1]),
 }

@@ -1,11 +1,11 @@
 """The exercises of notebook 03: from scores to weights."""
 
-from functools import partial
-
 import torch
 
+from helpers.attention import causal_mask
 from helpers.lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise
+from helpers.toy import numbers
 
 # ---------------------------------------------------------------- 03.1
 
@@ -103,73 +103,44 @@ CAUSAL_SOFTMAX = Exercise(
 # ---------------------------------------------------------------- 03.2
 
 
-def look_one_back(T):
-    """(T, T) weights by masked softmax: token t attends to token t - 1, token 0 to itself."""
-    scores = torch.zeros(T, T)
-    for t in range(T):
-        scores[t, max(t - 1, 0)] = 20.0
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+def attend(x):
+    """(B, T, C) -> (B, T, C): averages of the tokens, with weights computed from the tokens."""
+    scores = x @ x.mT  # (B, T, T)
+    masked = scores.masked_fill(~causal_mask(x.shape[1]), float("-inf"))
+    weights = torch.softmax(masked, dim=-1)
+    return weights @ x
 
 
-def _look_one_back_by_diag(T):
-    scores = torch.diag(torch.full((T - 1,), 1000.0), diagonal=-1)
-    future = torch.triu(torch.ones(T, T), diagonal=1) == 1
-    return torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+def channels_compared(x):
+    return causal_softmax(x.mT @ x) @ x
 
 
-_ONE_BACK_IS_LARGEST = (
-    "the largest weight of every row lies one back",
-    lambda out, T: bool((out.diagonal(-1) > out[1:].sort(dim=-1).values[:, -2]).all()),
-)
+def _own_weights(x):
+    return causal_softmax(x @ x.mT)
 
 
-def _all_but_one_back(T):
-    scores = torch.diag(torch.full((T - 1,), -1000.0), diagonal=-1)
-    return torch.softmax(_masked(scores), dim=-1)
+def _unmasked(x):
+    return torch.softmax(x @ x.mT, dim=-1)
 
 
-_MORE_MASKS = ("triu_indices", "masked_fill_", "masked input", "inf")
-
-
-def _before_softmax(T, n):
-    rows = torch.arange(T)
-    return torch.zeros(T, T).index_put((rows, (rows - 1).clamp(min=0)), torch.tensor(float(n)))
-
-
-def _led(T, n):
-    return torch.softmax(_masked(_before_softmax(T, n)), dim=-1)
-
-
-LOOK_ONE_BACK = Exercise(
+ATTEND = Exercise(
     "03.2",
-    look_one_back,
-    lambda: [(5,), (4,)],
-    axes={"return": "T T"},
-    needs=(
-        ("softmax", ("softmax", "exp", "exp_", "exp2", "logsumexp", "pow", "__rpow__")),
-        ("mask", ("masked_fill", "where", "tril", "triu", *_MORE_MASKS)),
-    ),
+    attend,
+    lambda: [(numbers(C=3)[:2, :5],), (numbers(C=6, seed=42)[1:, :4],)],
+    axes={"x": "B T C", "return": "B T C"},
     intermediates=(
-        ("the weights of the plain causal mean", lambda T: _plain_average(torch.zeros(T, T))),
-        ("the weights of a plain mean over all tokens", lambda T: torch.full((T, T), 1 / T)),
-        ("a causal mean that leaves out the token one back", _all_but_one_back),
-        *(
-            (f"right but for a lead of {n}, too small for a weight of 0.99", partial(_led, n=n))
-            for n in (2, 3, 4, 4.5)
+        ("the scores", lambda x: x @ x.mT),
+        ("the masked scores", lambda x: _masked(x @ x.mT)),
+        ("the weights, not yet multiplied by the tokens", _own_weights),
+        ("the weights without a mask, not yet multiplied by the tokens", _unmasked),
+        ("the output of the last token only", lambda x: attend(x)[:, -1]),
+        (
+            "the weighted averages of the scores, in the place of the tokens",
+            lambda x: _own_weights(x) @ (x @ x.mT),
         ),
-        *(
-            (f"the {what} softmax ({n} one back)", lambda T, n=n, f=f: f(_before_softmax(T, n)))
-            for what, f in (
-                ("scores, before mask and", torch.clone),
-                ("masked scores, before the", _masked),
-            )
-            for n in (1, 10, 20, 30, 50, 100, 1000)
-        ),
+        ("the tokens as they came", lambda x: x),
     ),
-    accepted=(_look_one_back_by_diag,),
-    atol=0.01,
-    properties=(ROWS_SUM_TO_ONE, NO_FUTURE, _ONE_BACK_IS_LARGEST),
+    without="attention",
 )
 
 
@@ -231,4 +202,4 @@ SAFE_SOFTMAX = Exercise(
 )
 
 
-EXERCISES = (CAUSAL_SOFTMAX, LOOK_ONE_BACK, SAFE_SOFTMAX)
+EXERCISES = (CAUSAL_SOFTMAX, ATTEND, SAFE_SOFTMAX)
