@@ -63,3 +63,13 @@ def test_the_global_random_state_stays():
     before = torch.get_rng_state()
     toy.numbers(), toy.readable(), toy.sentence()
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_lecture_scores_leave_the_global_generator_alone_and_are_those_of_the_lecture():
+    state = torch.random.get_rng_state()
+    scores = toy.lecture_scores()
+    assert torch.equal(torch.random.get_rng_state(), state) and not scores.requires_grad
+    torch.manual_seed(1337)
+    tokens = torch.randn(4, 8, 32)
+    key, query = torch.nn.Linear(32, 16, bias=False), torch.nn.Linear(32, 16, bias=False)
+    assert torch.equal(scores, query(tokens) @ key(tokens).mT)

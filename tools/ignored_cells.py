@@ -36,18 +36,10 @@ class IgnoredCell:
 
 
 VERSIONS = "the versions that are installed"
-ROUNDING = "the last bits depend on the processor"
-TIMES = "times"
 TRAINING = "hundreds of steps turn the last bits into other losses"
 
 IGNORED_CELLS = (
     IgnoredCell("00", "# which versions ran: this output differs between machines", VERSIONS, None),
-    IgnoredCell(
-        "02",
-        'print("   T     loop  T calls   matmul   (ms on this machine)")',
-        TIMES,
-        None,
-    ),
     IgnoredCell("05", "_, untrained = train(256, divisor=1, steps=0)", TRAINING, 0.5),
     IgnoredCell(
         "05", "losses_scaled, scaled_matrices = train(256, divisor=256**0.5)", TRAINING, 0.5

@@ -57,21 +57,21 @@ MUTATIONS = (
         MODULES,
         "q = self.query(x)  # (B, T_q, head_size)",
         "q = self.key(x)",
-        "04",
+        "06",
     ),
     Mutation(
         "head: keys for values",
         MODULES,
         "k, v = self.key(context), self.value(context)",
         "k, v = self.key(context), self.key(context)",
-        "04",
+        "06",
     ),
     Mutation(
         "head: a bias in query",
         MODULES,
         "self.query = nn.Linear(C, head_size, bias=False)",
         "self.query = nn.Linear(C, head_size)",
-        "04",
+        "06",
     ),
     Mutation(
         "heads split by view",
@@ -116,13 +116,6 @@ MUTATIONS = (
         "06",
     ),
     Mutation("uneven heads accepted", CHECKS, "    if C % n_head:", "    if False:", "06"),
-    Mutation(
-        "dropout in evaluation too",
-        MODULES,
-        "self.dropout if self.training else 0.0",
-        "self.dropout",
-        "07",
-    ),
     Mutation(
         "ReLU left out",
         MODULES,

@@ -3,7 +3,7 @@ import re
 import pytest
 from matplotlib.colors import to_hex
 
-from helpers.pictures import staircase
+from helpers.pictures import guessed_next, staircase
 from helpers.pictures.colours import FAINT, ORANGE
 from tests.pictures import reading
 
@@ -81,3 +81,27 @@ def test_the_staircase_says_what_each_output_reads():
 def test_too_many_tokens_are_refused_in_words():
     with pytest.raises(ValueError, match="1 to 12 tokens, got the int 13 for T"):
         staircase(13)
+
+
+def test_the_guess_follows_the_larger_channel():
+    shown = str(
+        guessed_next([[0.6, 0.4], [0.1, 0.2], [1 / 6, 0.5 / 3]], ["a", "b", "c"], title="At “it”")
+    )
+    assert [line.split("  ")[0] for line in shown.splitlines()[-3:]] == [
+        "a → slept",
+        "b → cooled",
+        "c → ???",
+    ]
+    assert "colours: 0 to 1" in shown and "animal  food" in shown
+
+
+@pytest.mark.parametrize(
+    ("outputs", "texts", "message"),
+    [
+        ([[1.0, 0.0, 0.0]], ["a"], r"\(n_text, 2\), got \(1, 3\)"),
+        ([[1.0, 0.0]], ["a", "b"], "got 2"),
+    ],
+)
+def test_guesses_need_two_channels_and_a_text_for_each_row(outputs, texts, message):
+    with pytest.raises(ValueError, match=message):
+        guessed_next(outputs, texts)

@@ -289,3 +289,9 @@ def test_whole_scores_are_written_alike_everywhere():
 def test_bad_input_is_refused_in_words(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_without_a_mask_there_is_no_masked_row():
+    shown = str(softmax_steps([1.0, 0.0]))
+    assert "masked" not in shown and "exp(score)" in shown
+    assert "masked" in str(softmax_steps([1.0, 0.0], [True, False]))

@@ -3,7 +3,6 @@
 import torch
 
 from helpers.lesson.exercises import EXERCISES
-from helpers.toy import CAT_AND_SOUP, TEXTS, embed
 from tests.proofs import fails, proves, run, same, written
 
 BY_ROW_SUMS = "ones / ones.sum(dim=-1, keepdim=True)"
@@ -40,22 +39,21 @@ def x_at_W(texts):
 
 
 @proves("02.p3")
-def one_becomes_two(texts):
-    old, low, animal, food, before, new = texts["question"].gives()
-    assert (before, low) == (old, 0)
-
-    def output(number, *, divided=True):
-        row = torch.tensor([0, number, 0, 0, 0, 0.0])
-        return (row / row.sum() if divided else row) @ embed(TEXTS[0], CAT_AND_SOUP)
-
-    assert output(old).tolist() == [animal, food]
-    texts["a"].says(*output(new, divided=False))
-    texts["why a"].says(new, "2/2", "1/1")
-    texts["b"].says(*output(new))
-    texts["why b"].says(new, "2/2", 1)
-    texts["c"].says(*output(old) / new)
-    texts["why c"].says(new, new, "2/2", 1)
-    return {letter: same(output(new), torch.tensor(texts[letter].gives())) for letter in "abc"}
+def decay_in_a_long_text(texts):
+    decay, T = texts["question"].gives()[0], texts["question"].gives()[-1]
+    raw = decay ** torch.arange(T - 1, -1, -1, dtype=torch.float64)  # of the last row
+    last, others = (raw[-1] / raw.sum()).item(), raw[:-1].sum().item()
+    texts["question"].says(decay, T)
+    series = decay + decay**2 + decay**3
+    assert abs(others - 1) < 1e-6
+    texts["a"].says(1 / T)
+    texts["why a"].says("1/1000", series)
+    texts["b"].says(last)
+    texts["why b"].says(1, series, 1, decay)
+    texts["c"].says(1 - 1 / T)
+    texts["why c"].says(series, 1)
+    said = {letter: texts[letter].gives()[0] for letter in "abc"}
+    return {letter: abs(one - last) < 5e-4 for letter, one in said.items()}
 
 
 @proves("02.1")

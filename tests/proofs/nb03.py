@@ -51,7 +51,9 @@ def six_weights_for_four_texts(texts):
 
 
 def row_of_it():
-    return run_cells("03", "import torch", "texts = [*TEXTS", "def rate(text)")["row"]
+    return run_cells(
+        "03", "import torch", "texts = [*TEXTS", "def rate(text)", "row = rate(texts[0])"
+    )["row"]
 
 
 @proves("03.p2")
@@ -84,7 +86,7 @@ def cat_masked(texts):
     left = exp.sum() - exp[1]
     texts["question"].says(0, before[1], before[3], before[0])
     texts["a"].says(before[3])
-    texts["why a"].says(exp[3], exp.sum(), left)
+    texts["why a"].says(row[3], exp[3], exp.sum(), left)
     texts["b"].says(before[3] + before[1] / 5)
     texts["why b"].says(before[3], 1 / 5, before[1])
     texts["c"].says(after[3])
@@ -102,7 +104,8 @@ def two_nouns(texts):
     two = run_cells("03", *cells, **solutions)["two_nouns"]
     scores = (two @ two.mT)[0, 5]
     cat, soup, it = scores[1].item(), scores[3].item(), scores[5].item()
-    texts["question"].says(cat, soup, it, scores[0].item())
+    assert cat == soup
+    texts["question"].says(two[0, 5, 2], two[0, 1, 2], 2)
     weights = scores.softmax(-1)
     alone = scores.clone()
     alone[3] = 0  # no second noun

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from helpers.attention import Block, FeedForward, MultiHeadAttention
 from helpers.stack import signal_by_depth
 from tests.proofs import proves, run, run_cells, same, written
 
@@ -13,12 +14,21 @@ GUESSING = math.log(26)
 
 
 @proves("07.p1")
-def tokens_shuffled(texts):
-    network = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 8))
-    x, order = torch.randn(8, 8), torch.tensor([3, 1, 0, 2, 7, 6, 5, 4])
-    moves = (network(x[order])[order.argsort()] - network(x)).abs().amax(dim=-1)
-    differ, moved = moves > 1e-5, order != torch.arange(8)
-    return {"all": differ.all(), "none": not differ.any(), "only": torch.equal(differ, moved)}
+def weights_of_a_block(texts):
+    size = {"C": 8, "4C": 32}
+    attention, ffn = (
+        [p for p in module.parameters() if p.dim() == 2]
+        for module in (MultiHeadAttention(size["C"], n_head=2), FeedForward(size["C"]))
+    )
+    n, shape = texts["why a"].gives()
+    assert [p.shape for p in attention] == n * [tuple(size[axis] for axis in shape)]
+    n_wide, *shapes, n_all = texts["why b"].gives()
+    assert n_wide == len(ffn) and n_all == n
+    assert [p.shape for p in ffn] == [tuple(size[axis] for axis in shape) for shape in shapes]
+    in_attention, in_ffn = (sum(p.numel() for p in each) for each in (attention, ffn))
+    assert all(p.numel() == in_attention for p in ffn)
+    a, b = in_attention > in_ffn, in_ffn > in_attention
+    return {"attention,": a, "the feed-forward": b, "neither": in_attention == in_ffn}
 
 
 @proves("07.p2")
@@ -31,56 +41,59 @@ def signal_of_24_blocks(texts):
     block = math.sqrt(2 * round(1 + share**2, 1))  # as the text rounds
     assert abs(block**blocks / end - 1) < 0.25
     texts["question"].says(blocks, 2 * blocks, share, size)
-    texts["a"].says(round(size + branches * size, -1), branches, size)
-    texts["why a"].says(size)
-    texts["b"].says(size)
+    texts["a"].says(size)
+    texts["b"].says(round(size + branches * size, -1))
+    texts["why b"].says(branches, size, size)
     of_a_block = (2, math.sqrt(2), attention, share, feed_forward, branches, block, math.sqrt(3))
     of_all = (blocks, math.sqrt(3) ** blocks, round(block**blocks, -3), round(measured, -4))
     texts["why c"].says(*of_a_block, *of_all)
     texts["c"].says(10 ** int(math.log10(measured)))
-    few, one, many = (texts[letter].gives()[0] for letter in "abc")
-    a, b = (n / 2 < measured < 2 * n or n / 2 < end < 2 * n for n in (few, one))
+    one, few, many = (texts[letter].gives()[0] for letter in "abc")
+    a, b = (n / 2 < measured < 2 * n or n / 2 < end < 2 * n for n in (one, few))
     return {"a": a, "b": b, "c": min(measured, end) > many}
 
 
 @proves("07.p3")
-def norm_of_a_pushed_token(texts):
-    added, token = texts["question"].gives()
+def norm_of_a_changed_token(texts):
+    factor, added = texts["question"].gives()
     x = torch.randn(6, 32)
-    pushed = x.index_add(0, torch.tensor([token]), torch.full((1, 32), float(added)))
-    before, after = F.layer_norm(x, (32,)), F.layer_norm(pushed, (32,))
+    changed = x.clone()
+    changed[1] = factor * x[1] + added
+    before, after = F.layer_norm(x, (32,)), F.layer_norm(changed, (32,))
     moved = ((after - before).abs() > 1e-4).any(dim=-1)
-    assert torch.allclose(pushed[token].var(), x[token].var(), atol=1e-4)
-    rise = round((pushed[token].mean() - x[token].mean()).item(), 4)
-    texts["why a"].says(rise)
-    texts["b"].says(token, added)
+    assert torch.allclose(changed[1].std(), factor * x[1].std(), atol=1e-4)
+    rise = round((changed[1].mean() - factor * x[1].mean()).item(), 4)
+    texts["why a"].says(factor, rise)
+    texts["b"].says(added)
     texts["why b"].says(rise)
-    texts["c"].says(token)
-    rises = ((after - before)[token] - added).abs().max() < 1e-4
-    shrinks = after[token].norm() < before[token].norm() - 1e-3
-    return {"nothing": not moved.any(), "b": rises, "c": shrinks, "all tokens": moved.all()}
+    texts["why c"].says(rise)
+    rises = ((after - before)[1] - added).abs().max() < 1e-4
+    shrinks = after[1].norm() < before[1].norm() - 1e-3
+    return {"not": not moved.any(), "b": rises, "shrinks": shrinks, "all words": moved.all()}
 
 
 @proves("07.p4")
-def dropout_doubles(texts):
-    p = texts["why b"].gives()[0]
-    weights = torch.rand(50, 50).tril().softmax(dim=-1).requires_grad_()
-    draws = torch.stack([F.dropout(weights, p) for _ in range(1500)])
-    factors, sums = draws[draws != 0] / weights.expand_as(draws)[draws != 0], draws.sum(dim=-1)
-    factor = round(factors.mean().item(), 4)
-    assert torch.allclose(factors, torch.tensor(factor)) and sums.min() < 1 < sums.max()
-    gradients = torch.autograd.grad(draws.sum(), weights)[0] / len(draws)  # 1 without dropout
+def word_that_is_left(texts):
+    (n_block,) = texts["question"].gives()
+    words = texts["question"].quoted()[0].split()
+    torch.manual_seed(0)
+    x, blocks = torch.randn(1, len(words), 32), [Block(32, n_head=4) for _ in range(n_block)]
 
-    def right_on_average(draws):
-        return torch.allclose(draws.mean(dim=0), weights, rtol=0.2, atol=0)
+    def last(x, mask="causal"):
+        for one in blocks:
+            x = one.feed_forward(one.norm_2(one.attention(one.norm_1(x), mask=mask)))
+        return x[0, -1]
 
-    texts["question"].says(factor)
-    texts["a"].says(1)
-    texts["why a"].says(0, factor, factor, 1)  # token 0 can attend to itself only
-    texts["why b"].says(p, 0, factor, 1, 0, factor, p * 0 + (1 - p) * factor)
-    rows, larger = torch.allclose(sums, torch.ones(()), atol=1e-3), gradients.mean() > 1.1
-    on_average = right_on_average(draws) and not right_on_average(draws / factor)
-    return {"row": rows, "right on average": on_average, "larger gradients": larger}
+    def most_changed(**mask):
+        others, changes = torch.randn(len(words), 32), []
+        for t, other in enumerate(others):
+            replaced = x.index_put((torch.tensor(0), torch.tensor(t)), other)
+            changes.append((last(replaced, **mask) - last(x, **mask)).norm())
+        return words[int(torch.stack(changes).argmax())], min(changes) > 0.05 * max(changes)
+
+    word, alike = most_changed()
+    assert most_changed(mask=None)[1] and not alike  # why c
+    return {"that of “it”": word == "it", "that of “the”": word == "the", "all alike": alike}
 
 
 def train_reverser(n_block, residual, n_step):

@@ -1,5 +1,6 @@
 """Every key is computed, and so is every number and every piece of code in choices and hints."""
 
+import re
 from dataclasses import replace
 
 import nbformat
@@ -24,7 +25,7 @@ def test_the_key_is_the_one_true_choice_and_the_last_hint_leads_to_a_right_answe
 
 # No code prints what these ask for: an order of magnitude, a number of numbers, or a variance
 # that the text derives.
-PRINTED_NOWHERE = {"01.p1", "01.p3", "02.p2", "05.p1", "07.p2"}
+PRINTED_NOWHERE = {"01.p1", "01.p3", "05.p1", "07.p2"}
 WITH_NUMBERS = [id_ for id_, p in PREDICTIONS.items() if numbers(p.choices[p.answer].text)]
 
 
@@ -141,3 +142,21 @@ def test_code_is_run_and_numbers_are_compared_as_the_text_rounds():
             text.says(*wrong, ..., t=3, B=2)
     with pytest.raises(AssertionError, match="its proof knows 1"):
         text.says(4, t=3)
+
+
+# "all of them: the order is different" gives a reason; "4 · (8 + 1)" or "3 : 1" do not.
+REASON = re.compile(r"[a-z]: [a-z]|\b(?:because|since|so that)\b")
+
+
+@pytest.mark.parametrize("id_", PREDICTIONS)
+def test_a_reason_does_not_tell_right_from_wrong(id_):
+    with_reason = [bool(REASON.search(c.text)) for c in PREDICTIONS[id_].choices.values()]
+    assert all(with_reason) or not any(with_reason), [*PREDICTIONS[id_].choices.values()]
+
+
+def test_the_longest_choice_is_not_the_one_to_take():
+    longest = [
+        max(p.choices, key=lambda letter: len(p.choices[letter].text)) == p.answer
+        for p in PREDICTIONS.values()
+    ]
+    assert sum(longest) <= len(longest) / 2
