@@ -23,12 +23,6 @@ from helpers.numbers import joined
 from tools import lab, notebooks
 
 STYLE = Path(__file__).with_suffix(".css")
-# The exercises of notebook 00 stand together at its end; these sections teach what they need.
-TAUGHT_IN = {
-    "00.1": "Which numbers does a sum add?",
-    "00.2": "Shares: rows that sum to 1",
-    "00.3": "Break it: the right shape, the wrong numbers",
-}
 # The browser is told to load nothing, whatever stands in the page.
 HEAD = """<!DOCTYPE html>
 <html lang="en">
@@ -176,9 +170,7 @@ def find_places() -> Places:
             if cell["cell_type"] == "markdown":
                 for title in re.findall(r"^# (.+)$", source, re.MULTILINE):
                     places.titles.setdefault(number, title)
-                for section in re.findall(r"^## (.+)$", source, re.MULTILINE):
-                    for id in (id for id, name in TAUGHT_IN.items() if name == section):
-                        places.by_id[id] = f"notebook {number}, section “{section}”"
+                section = [section, *re.findall(r"^## (.+)$", source, re.MULTILINE)][-1]
                 continue
             for id in re.findall(r"""\b(?:check|predict)\(["'](\d\d\.p?\d+)["']""", source):
                 what = "exercise" if id in EXERCISES else "prediction"

@@ -1,11 +1,11 @@
 """Live pictures: a few controls and one drawing that follows them.
 
-`explorer` holds what all of them share. One file each, by the notebook that shows it: `axis` (00),
-`prefix` (01), `weights` (02), `softmax` (03), `query` (04), `scaling` (05), `heads` (06), `depth`
-(07).
+`explorer` holds what all of them share. One file each, by the notebook that shows it: `context`
+(00), `prefix` (01), `weights` (02), `softmax` (03), `query` (04), `scaling` (05), `heads` (06),
+`depth` (07).
 """
 
-from helpers.explorers.axis import explore_axis
+from helpers.explorers.context import explore_context
 from helpers.explorers.depth import explore_depth
 from helpers.explorers.explorer import Explorer
 from helpers.explorers.heads import explore_heads
@@ -17,7 +17,7 @@ from helpers.explorers.weights import explore_weights
 
 __all__ = [
     "Explorer",
-    "explore_axis",
+    "explore_context",
     "explore_depth",
     "explore_heads",
     "explore_prefix",

@@ -5,7 +5,7 @@
 - tokens: `staircase`, `guessed_next`
 - weights: `score_arrows`, `weighted_sum`, `softmax_steps`, `why_this_weight`
 - lines: `curves`
-- diagrams: `gpt_map`, `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`
+- diagrams: `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`
 - for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
   for text, HTML and drawing), colours, checks (what is refused)
 """
@@ -13,7 +13,6 @@
 from helpers.pictures.base import Picture, tables
 from helpers.pictures.diagrams import (
     block_diagram,
-    gpt_map,
     head_diagram,
     lookup_diagram,
     multi_head_diagram,
@@ -33,7 +32,6 @@ __all__ = [
     "Picture",
     "block_diagram",
     "curves",
-    "gpt_map",
     "guessed_next",
     "head_diagram",
     "heatmap",

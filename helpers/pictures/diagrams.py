@@ -476,52 +476,6 @@ def refuse_bad_shape_sizes(**sizes: Size) -> None:
             )
 
 
-def gpt_map() -> Picture:
-    """Draw the whole way of a finished GPT, from a sentence to a guess of its next word.
-
-    Below each box stands the notebook that explains it. Positions, norms and residual
-    connections are left out.
-    """
-    boxes = [
-        Box("text", "“the\ncat\nwas\nwarm,\nso it”", 0, data=True, note="explained in"),
-        Box("tokens", "cut into\ntokens,\nnumber\nthem", 1, note="00"),
-        Box("embedding", "look up\nembeddings", 2, note="00"),
-        Box(
-            "attention",
-            "attention:\ntokens take\ninformation\nfrom earlier\nones",
-            3,
-            look="accent",
-            note="01 to 06",
-        ),
-        Box("feed-forward", "feed-forward:\neach token\nalone", 4, note="07"),
-        Box("scores", "score\nall V\nwords", 5, note="later"),
-        Box("softmax", "last row:\nsoftmax,\npick one", 6, note="03"),
-        Box("next", "“slept”", 7, data=True),
-    ]
-    arrows = [
-        Arrow("text", "tokens"),
-        Arrow("tokens", "embedding", "ids", "(B, T)"),
-        Arrow("embedding", "attention", "x", "(B, T, C)"),
-        Arrow("attention", "feed-forward", "x", "(B, T, C)", shown=False),
-        Arrow("feed-forward", "scores", "x", "(B, T, C)"),
-        Arrow("scores", "softmax", "logits", "(B, T, V)"),
-        Arrow("softmax", "next"),
-    ]
-    frames = [Frame("N blocks, one after the other", ["attention", "feed-forward"])]
-    return diagram(
-        "What a finished GPT does: it reads a text and guesses the next word",
-        [Panel(boxes, arrows, frames, row_height=92, gap=13)],
-        alt=(
-            "Boxes and arrows from left to right: “the cat was warm, so it” is cut into tokens, "
-            "the embeddings of their ids are looked up, N blocks of attention and feed-forward "
-            "follow, every word of the vocabulary gets a score, softmax turns the scores into "
-            "probabilities, and the guess is “slept”. Attention is marked: only there do tokens "
-            "take information from earlier ones."
-        ),
-        about="explained in",
-    )
-
-
 def lookup_diagram() -> Picture:
     """Draw a lookup in a dictionary beside attention, with the same query and the same keys.
 

@@ -121,15 +121,6 @@ def test_three_states_of_every_control_are_what_python_draws(opened, name):
     compare()
 
 
-def test_a_slider_that_gets_fewer_values_ends_at_its_last_one(opened):
-    page = explorer_page(opened, "00_start_here")
-    dim, _, cell = page.query_selector_all("fieldset input")
-    page.evaluate(SET, [cell, 11])
-    page.evaluate(SET, [dim, 2])  # -1: the result has 6 numbers
-    assert (cell.get_attribute("max"), cell.input_value()) == ("5", "5")
-    assert "out[1, 2] = 6 + 2 + 3 + 5 = 16" in page.inner_text(VIEW)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_controls_have_names_and_follow_the_keyboard(opened, name):
     page = explorer_page(opened, name)

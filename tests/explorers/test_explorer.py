@@ -13,7 +13,7 @@ import ipywidgets as widgets
 import pytest
 
 from helpers import explorers
-from helpers.explorers import Explorer, explore_axis, explore_prefix
+from helpers.explorers import Explorer, explore_prefix, explore_scaling
 from helpers.explorers.explorer import STYLES, slider
 from tests.explorers import reading
 from tests.explorers.reading import controls, drawing, move, now, shown
@@ -106,7 +106,7 @@ def test_what_cannot_be_shown_is_refused(name):
 
 def test_the_style_sheet_stands_beside_the_picture_and_its_script_finds_the_box():
     """What the script does in a browser, tests/browser looks at."""
-    explorer = explore_axis()
+    explorer = explore_scaling()
     styles, _ = explorer.box.children
     assert (styles.value, styles.layout.display) == (STYLES, "none")
     assert explorer.view._dom_classes == ("attention-explorer",)

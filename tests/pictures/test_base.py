@@ -20,7 +20,6 @@ from helpers.pictures import (
     base,
     block_diagram,
     curves,
-    gpt_map,
     head_diagram,
     heatmap,
     heatmaps,
@@ -182,7 +181,6 @@ REFERENCES = {
     "head": lambda: head_diagram(B=None),
     "many heads": multi_head_diagram,
     "series": lambda: series_map("05"),
-    "gpt": gpt_map,
     "lookup": lookup_diagram,
     "block": block_diagram,
 } | {name: EXAMPLES[name] for name in (

@@ -13,7 +13,6 @@ from helpers.attention import Head, MultiHeadAttention
 from helpers.lesson import series_map
 from helpers.pictures import (
     block_diagram,
-    gpt_map,
     head_diagram,
     lookup_diagram,
     multi_head_diagram,
@@ -27,7 +26,6 @@ ALL = {
     "series, first": lambda: series_map("00"),
     "series, middle": lambda: series_map("04"),
     "series, last": lambda: series_map("07"),
-    "gpt": gpt_map,
     "lookup": lookup_diagram,
     "head": head_diagram,
     "head in numbers": lambda: head_diagram(**NUMBERS),

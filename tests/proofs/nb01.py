@@ -13,21 +13,24 @@ def causal_mean(x):
 
 
 @proves("01.p1")
-def output_3(texts):
-    *tokens, _, t = texts["question"].gives()
-    texts["question"].says(*tokens, 0, t)
-    means = causal_mean(torch.tensor(tokens)).tolist()
-    used, last = tokens[: t + 1], len(tokens) - 1
-    n, total = len(used), sum(used)
-    texts["a"].says(means[t - 1], *used[:-1])
-    texts["why a"].says(t, t, 0, t, t)
-    texts["b"].says(means[t], *used)
-    texts["why b"].says(t, n, total, f"{total} / {n}", means[t])
-    texts["c"].says(means[last], len(tokens))
-    texts["why c"].says(last, t, last)
-    texts["d"].says(total, *used)
-    texts["why d"].says(n)
-    return {letter: texts[letter].gives()[0] == means[t] for letter in "abcd"}
+def numbers_in_one_mean(texts):
+    shape, place = texts["question"].gives()
+    B, _, C = shape
+    b, t, c = 1, 5, 0
+    assert place == f"[{b}, {t}, {c}]"
+    x = torch.randn(shape).requires_grad_()
+    means = torch.stack([causal_mean(sequence) for sequence in x])
+    used = torch.autograd.grad(means[b, t, c], x)[0] != 0
+    assert used[b, : t + 1, c].all() and t + 1 == used.sum() == 6
+    texts["a"].says(t)
+    texts["why a"].says(t, 0, t, t + 1)
+    texts["b"].says(t + 1)
+    texts["why b"].says(0, t, b, c)
+    texts["c"].says((t + 1) * C)
+    texts["why c"].says(0, t, b, (t + 1) * C, C, C)
+    texts["d"].says((t + 1) * B)
+    texts["why d"].says(B)
+    return {letter: texts[letter].gives() == [used.sum()] for letter in "abcd"}
 
 
 def moved(T, places, by=None):

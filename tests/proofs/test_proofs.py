@@ -23,8 +23,9 @@ def test_the_key_is_the_one_true_choice_and_the_last_hint_leads_to_a_right_answe
     prove((PREDICTIONS | EXERCISES)[id_], PROOFS[id_])
 
 
-# No code prints what these ask for: an order of magnitude, or a variance that the text derives.
-PRINTED_NOWHERE = {"01.p3", "05.p1", "07.p2"}
+# No code prints what these ask for: an order of magnitude, a number of numbers, or a variance
+# that the text derives.
+PRINTED_NOWHERE = {"01.p1", "01.p3", "05.p1", "07.p2"}
 WITH_NUMBERS = [id_ for id_, p in PREDICTIONS.items() if numbers(p.choices[p.answer].text)]
 
 

@@ -177,23 +177,17 @@ def test_a_class_that_has_not_begun(handed_in):
 @pytest.mark.parametrize("id", [*EXERCISES, *PREDICTIONS])
 def test_the_place_to_look_at_again_is_the_right_section(id):
     place = report.find_places().of(id)
-    found = re.fullmatch(
-        r"notebook (\d\d), section “(.+?)”(, (?:exercise|prediction) (.+))?", place
-    )
-    number, section, inside, named = found.groups()
-    assert number == id[:2]
+    found = re.fullmatch(r"notebook (\d\d), section “(.+?)”, (?:exercise|prediction) (.+)", place)
+    number, section, named = found.groups()
+    assert number == id[:2] and named == id
     section = re.sub(r"</?code>", "`", section)
     (path,) = notebooks.chosen(number)
     book = lint_notebooks.read(path)
     headings = [(n, text) for n, level, text in book.headings if level == 2]
     assert [text for _, text in headings].count(section) == 1, "it can be found by its name"
-    if id in report.TAUGHT_IN:
-        assert not inside
-    else:
-        assert named == id
-        called = re.compile(rf'(check|predict)\("{id}"')
-        cell = next(n for n, c in book.code if called.search(c.source))
-        assert [text for n, text in headings if n <= cell][-1] == section
+    called = re.compile(rf'(check|predict)\("{id}"')
+    cell = next(n for n, c in book.code if called.search(c.source))
+    assert [text for n, text in headings if n <= cell][-1] == section
     assert section not in ("Exercises", "What we found", "")
 
 

@@ -109,7 +109,7 @@ class Live:
     Parameters
     ----------
     call
-        The code that shows it, such as "explore_axis()".
+        The code that shows it, such as "explore_context(texts, starts)".
     explorer
         The explorer itself, in its first state.
     """
@@ -152,18 +152,14 @@ class Live:
         return f'window.LIVE = "{base64.b64encode(zlib.compress(data.encode(), 9)).decode()}";\n'
 
     def _walk(self, names: list[str], states: list[str]) -> list | int:
-        """Draw every setting of these controls; a tree of places in ``states``, control by control.
-
-        A branch is shorter where an earlier control leaves a later one fewer values.
-        """
+        """Draw every setting of these controls; a tree of places in ``states``, by control."""
         if not names:
             states.append("\0".join(state(self.explorer)))
             return len(states) - 1
         control, branches = self.explorer.controls[names[0]], []
         for value in self.values[names[0]]:
             control.value = value
-            if control.value == value:
-                branches.append(self._walk(names[1:], states))
+            branches.append(self._walk(names[1:], states))
         return branches
 
 
@@ -207,7 +203,6 @@ def _all_values(control: widgets.Widget) -> list:
     if isinstance(control, widgets.Checkbox):
         return [False, True]
     if isinstance(control, widgets.IntSlider):
-        # The last end of an axis slider moves; at the start it is the furthest.
         return list(range(control.min, control.max + 1, control.step))
     if isinstance(control, widgets.FloatSlider):
         steps = round((control.max - control.min) / control.step)

@@ -69,9 +69,7 @@ async function bringToLife(box) {
   function show() {
     let branch = tree;
     for (const control of controls) {
-      // A setting can leave a later slider fewer values: it ends at the last of them.
       if (control.type === "range") {
-        control.max = branch.length - 1;
         const text = control.dataset.texts.split("|")[control.value];
         control.setAttribute("aria-valuetext", text);
         control.nextElementSibling.textContent = text;
