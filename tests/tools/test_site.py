@@ -132,7 +132,7 @@ def test_an_exercise_has_its_hints_and_its_command_and_no_solution(both):
 
 def test_formulas_are_put_in(folder, soups):
     text = (folder / "03_softmax_masking.html").read_text("utf-8")
-    assert r"<i>e^{-\infty} = 0</i>" in text
+    assert r"<i>e^{\text{score}}</i>" in text
     assert not any("\ue000" in path.read_text("utf-8") for path in folder.glob("*.*"))
     assert "<!--" not in text
 
@@ -157,9 +157,9 @@ def test_a_search_has_every_heading_with_the_text_below_it(folder, soups):
         page = soups[f"{name}.html"]
         headings = [tag["id"] for tag in page.main.find_all(["h1", "h2", "h3"])]
         assert [s["anchor"] for s in found if s["file"] == f"{name}.html"] == headings
-    mask = next(s for s in found if s["heading"] == "Mask the future")
-    assert "The causal mask lets each token attend" in mask["text"]
-    assert "masked = scores.masked_fill(" in mask["text"]
+    mask = next(s for s in found if s["heading"] == "Keep the future out")
+    assert "Masking one key raises all the others" in mask["text"]
+    assert "without_cat[1] = -inf" in mask["text"]
     terms = [s["anchor"] for s in found if s["file"] == "glossary.html"]
     assert len(terms) == len(TERMS) and all(soups["glossary.html"].find(id=t) for t in terms)
 
@@ -167,7 +167,7 @@ def test_a_search_has_every_heading_with_the_text_below_it(folder, soups):
 def test_the_start_page_names_each_notebook_with_question_and_minutes(soups):
     cards = soups["index.html"].select(".cards li")
     assert [card.a["href"] for card in cards] == [f"{name}.html" for name in BUILT]
-    assert "How do scores become weights?" in cards[1].text and "50 minutes" in cards[1].text
+    assert "How do scores become weights?" in cards[1].text and "45 minutes" in cards[1].text
     assert "make lab" in soups["index.html"].text
 
 

@@ -98,11 +98,11 @@ def test_a_prediction_shows_its_choices_and_not_its_answer(id):
 def test_a_prediction_and_an_explorer_are_shown_as_html():
     live_output = result("Live: move t.\nControls: t.\nNow: t = 3", text__html="<b>drawn</b>")
     text = page(
-        code('predict("03.p1")', "subslide", result("Prediction 03.p1\nAll scores are 0")),
+        code('predict("03.p1")', "subslide", result("Prediction 03.p1\nYou may give")),
         code("explore_softmax()", "subslide", live_output),
     )
     asked, drawn = slides(text)[-2:]
-    assert "exactly equal" in asked and "Answer with a button" not in asked
+    assert "with no such row" in asked and "Answer with a button" not in asked
     assert "<b>drawn</b>" in drawn and "Live in the notebook: move t." in drawn
     assert "predict(" not in text and "explore_softmax" not in text
 
