@@ -5,7 +5,7 @@ from helpers.pictures.table import Cell, Table
 from tests.explorers.reading import near
 
 READ = ["the cat was warm so it slept", "the soup was warm so it cooled"]
-STARTS = ["the cat was warm so it", "the soup was warm so it", "my cat was warm so it"]
+STARTS = ["the cat was warm so it", "the soup was warm so it", "my cat is warm so it"]
 TWICE = ["a b a b a c", "b a c"]  # after a: b b c c
 
 

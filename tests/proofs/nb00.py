@@ -15,7 +15,8 @@ def six_words_that_were_never_read(texts):
     texts["why a"].says(6)
     assert texts["why b"].quoted() == ["cooled", TEXTS[1], asked] and read[TEXTS[1]] == "cooled"
     cat, soup = (text.split() for text in TEXTS)
-    same = max(n for n in range(7) if cat[6 - n :] == soup[6 - n :])
+    ends = [[words[6 - n :] for words in (cat, soup, asked.split())] for n in range(7)]
+    same = max(n for n, (one, other, new) in enumerate(ends) if one == other == new)
     texts["c"].says(len({*read.values()}))
     texts["why c"].says(same, 6)
     assert asked.split()[0] == texts["why d"].quoted()[1] not in cat + soup
