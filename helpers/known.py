@@ -48,6 +48,7 @@ class Known:
     function: str = ""
     # In the place of changes, where it is a call: the arguments that make it.
     settings: dict[str, Any] = field(default_factory=dict, compare=False)
+    meant: bool = False  # on_purpose=True on the page: some models are like this on purpose
 
 
 class Line(NamedTuple):
@@ -132,7 +133,8 @@ def _entry(name: str, where: str, lines: list[str]) -> Known:
                 f"{where}, “{name}”: `{line}` is no change. Write what stands in the right "
                 "program, an arrow, and what stands there instead: `old → new`."
             ) from None
-    return Known(name, tuple(changes), told, where, function, settings)
+    meant = bool(settings.pop("on_purpose", False))
+    return Known(name, tuple(changes), told, where, function, settings, meant)
 
 
 # ---------------------------------------------------------------- programs

@@ -2,7 +2,8 @@
 
 - `probes`: the probes, and the `Finding` that each returns.
 - `bugs`: known bugs of attention, told in `attention.md`. `wiring`: known bugs of a block, whose
-  parts are right, told in `block.md`. `variants`: right attention by another formula.
+  parts are right, told in `block.md`. `variants`: other queries and keys, such as rotated ones.
+  `fitted`: what was done to the scores, found from the outputs.
 - `names`: the usual names of layers, told in `names.md`. `calls`: how a module is called.
 - `inspection` finds attentions in a module and what they compute, `readings` their queries, keys
   and values, `blocks` the parts of a block, `inline` those of a block written in one class.

@@ -5,19 +5,24 @@ projection of zeros hides, the block and its parts are run with random numbers i
 """
 
 import contextlib
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from helpers.clinic.bugs import Named, of_parts
 from helpers.clinic.calls import Call, calls_of, out_and_weights, self_attention_call
 from helpers.clinic.names import TWO_LAYERS, block_part_names
-from helpers.clinic.probes import Finding, output_changes
+from helpers.clinic.probes import Finding, output_changes, sequences_stay_apart
 from helpers.numbers import small
+from helpers.same import same_but_for_rounding
 
 Function = Callable[[Tensor], Tensor]
+OF_CHANNELS = "Mean and variance are those of the channels of one token, dim=-1."
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,33 @@ class BlockInternals:
     x: Tensor
     out: Tensor
     parts: tuple[Function, ...]
+    # Other norms of the block, and what its branches may be multiplied by.
+    more_norms: tuple[Function, ...] = ()
+    factors: tuple[Tensor, ...] = ()
+
+    def variants(self) -> Iterator[tuple[Named, tuple[Function, ...]]]:
+        """The parts with a norm or a factor of their own behind each branch: name, parts."""
+        attention, feed_forward, *norms = self.parts
+        norms = [*norms, *self.more_norms][:5]
+        ends = [*norms, *(partial(torch.mul, factor) for factor in self.factors[:4])]
+        for *before, one, other in itertools.chain(
+            itertools.permutations(ends, 4), ((*norms[:2], end, end) for end in ends[2:])
+        ):
+            if set(before) <= set(norms):
+                branches = _then(attention, one), _then(feed_forward, other)
+                yield self._name(one, other), (*branches, *before)
+
+    def _name(self, *ends: Function) -> Named:
+        twice, once = (ends[0](factor * self.x) for factor in (2, 1))
+        if not same_but_for_rounding(twice, 2 * once, self.x.dtype):
+            return of_parts("sandwich norm (Ding et al. 2021)")
+        numbers = [end.args[0].numel() for end in ends if isinstance(end, partial)]
+        scalar = "ReZero (Bachlechner et al. 2020)"
+        return of_parts(scalar if 1 in numbers else "LayerScale (Touvron et al. 2021)")
+
+
+def _then(branch: Function, end: Function) -> Function:
+    return lambda z: end(branch(z))
 
 
 class Remembering:
@@ -73,7 +105,22 @@ def inspected_block(call: Call, causal: bool) -> Iterator[BlockInternals | str]:
             return
         norm_1, norm_2 = (_function(getattr(block, name)) for name in names[2:])
         parts = (lambda z: attention.with_input(z).run()[0], feed_forward_of(block), norm_1, norm_2)
-        yield BlockInternals(x, out, parts)
+        more, factors = more_parts(block, names)
+        yield BlockInternals(x, out, parts, tuple(map(_function, more)), tuple(factors))
+
+
+def more_parts(
+    block: nn.Module, names: tuple[str, ...]
+) -> tuple[list[nn.Module], list[nn.Parameter]]:
+    """Parts of a block beside the usual ones: those like a norm, and its own parameters."""
+    more = [
+        part
+        for name, part in block.named_children()
+        if name not in (*names, *TWO_LAYERS)
+        and list(part.parameters())
+        and all(own.dim() == 1 for own in part.parameters())
+    ]
+    return more, [own for own in block.parameters(recurse=False) if own.dim() < 2]
 
 
 def with_own_names(message: str, names: tuple[str, ...]) -> str:
@@ -102,6 +149,9 @@ def random_norms(block: nn.Module, names: tuple[str, ...]) -> Iterator[None]:
     """Put random numbers into the norms of a block and its weights that are all 0, for a while."""
     generator = torch.Generator().manual_seed(0)
     norms = [one for name in names[2:] for one in getattr(block, name).parameters()]
+    if names[0]:
+        more, factors = more_parts(block, names)
+        norms += [*factors, *(one for part in more for one in part.parameters())]
     before: list[tuple[nn.Parameter, Tensor]] = []
     try:
         for own in block.parameters():
@@ -141,9 +191,11 @@ def check_parts(call: Call) -> dict[str, tuple[str, str]]:
         found["one norm for both"] = (evidence, names[3])
     for name in names[2:]:
         norm = _function(getattr(block, name))
-        if evidence := _mixing(norm, x):
-            evidence += " Mean and variance are those of the channels, dim=-1."
-            found.setdefault("norm over the tokens", (evidence, name))
+        apart = sequences_stay_apart(norm, x if len(x) > 1 else x.expand(2, -1, -1))
+        if not apart.ok:
+            found.setdefault("norm over the batch", (f"{apart.evidence} {OF_CHANNELS}", name))
+        elif evidence := _mixing(norm, x):
+            found.setdefault("norm over the tokens", (f"{evidence} {OF_CHANNELS}", name))
         elif evidence := _factor_left(norm, x):
             found.setdefault("norm without the root", (evidence, name))
     return found

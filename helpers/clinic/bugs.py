@@ -10,16 +10,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F  # noqa: F401 - for the changes of `variants`
+import torch.nn.functional as F
 from torch import Tensor
 
-from helpers.clinic.variants import rotated, softmax_1, with_each_rope  # noqa: F401
 from helpers.known import Known, changed_source, program, read
 
 OutAndWeights = tuple[Tensor, Tensor]
-Named = tuple[str, str]  # a bug: its name, and what is told of it
+
+
+class Named(NamedTuple):
+    """A bug or, where it may be meant, a variant."""
+
+    name: str
+    message: str
+    meant: bool = False
 
 
 def attention(q, k, v, x, n_head):
@@ -43,7 +50,7 @@ def attention(q, k, v, x, n_head):
 IN_AN_EXERCISE = "\nIn an exercise"
 
 
-def _as_told(known: Known) -> tuple[Known, Known]:
+def as_told(known: Known) -> tuple[Known, Known]:
     """A bug as `diagnose` tells it, and as an exercise does, maybe by a name of its own."""
     told, has_own, own = known.message.partition(IN_AN_EXERCISE)
     if not has_own:
@@ -54,7 +61,7 @@ def _as_told(known: Known) -> tuple[Known, Known]:
 
 
 _PAGE = {
-    section.head: [_as_told(known) for known in section.entries]
+    section.head: [as_told(known) for known in section.entries]
     for section in read(Path(__file__).with_name("attention.md"))
 }
 for _known, _ in itertools.chain(*_PAGE.values()):
@@ -68,11 +75,7 @@ IN_ONE_HEAD, WITH_SEVERAL = (
 EXERCISE_BUGS, EXERCISE_BUGS_OF_HEADS = (
     {bug.name: told for bug, told in _PAGE[head]} for head in ("In one head", "With several heads")
 )
-# Right by another formula, and wrong by one.
-VARIANTS, VARIANT_BUGS = (
-    [form for known, _ in _PAGE[head] for form in with_each_rope(known)]
-    for head in ("By another formula, right", "By another formula, wrong")
-)
+VARIANTS = [known for known, _ in _PAGE["By another formula"]]
 BY_NAME = {bug.name: bug for bug in [*IN_ONE_HEAD, *WITH_SEVERAL]}
 NO_MASK = BY_NAME["no mask"]
 UNWANTED_MASK = Known(
@@ -80,7 +83,11 @@ UNWANTED_MASK = Known(
     message="Every token may attend to every other here, and a causal mask hides the future.",
 )
 # With these an output depends on other sequences of the batch.
-MIX_SEQUENCES = {"attention across the batch", "batch and tokens mixed by the split"}
+MIX_SEQUENCES = {
+    "attention across the batch",
+    "batch and tokens mixed by the split",
+    "mean of the batch subtracted",
+}
 
 
 @cache
@@ -108,18 +115,31 @@ def bugs_for(n_head: int, causal: bool = True) -> list[Known]:
     return [bug for bug in bugs if with_bugs(bug, causal=False)] + [UNWANTED_MASK]
 
 
+def window(width: int) -> Known:
+    """Attention of each token to itself and those before it, `width` in all."""
+    change = ("triu(diagonal=1) == 1", f"tril(diagonal=0).triu(diagonal={1 - width}) == 0")
+    name, message, meant = of_parts("sliding window (Beltagy et al. 2020)", n=width - 1)
+    return Known(name, (change,), message, meant=meant)
+
+
+def softmax_1(scores: Tensor) -> Tensor:
+    """The softmax with 1 added to the denominator: rows may sum to less than 1."""
+    return F.pad(scores, (0, 1)).softmax(dim=-1)[..., :-1]  # a score of 0 more, e⁰ = 1
+
+
 # ---------------------------------------------------------------- seen in the parts of a module
 
 _OF_PARTS = {
-    known.name: known.message
+    known.name: known
     for section in read(Path(__file__).with_name("parts.md"))
     for known in section.entries
 }
 
 
 def of_parts(name: str, **words: object) -> Named:
-    """A bug of ``parts.md``, with words for what stands in braces."""
-    return name, _OF_PARTS[name].format(**words)
+    """A bug or a variant of ``parts.md``, with words for what stands in braces."""
+    known = _OF_PARTS[name]
+    return Named(name, known.message.format(**words), known.meant)
 
 
 # ---------------------------------------------------------------- heads

@@ -8,26 +8,27 @@ one that is rebuilt from its parts, correctly and with each known bug.
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from helpers.attention import causal_mask
-from helpers.clinic.blocks import BlockInternals, Remembering
+from helpers.clinic.blocks import BlockInternals, Function, Remembering
 from helpers.clinic.bugs import (
     MIX_SEQUENCES,
-    VARIANT_BUGS,
     VARIANTS,
+    Named,
     OutAndWeights,
     bugs_for,
+    window,
     with_bugs,
 )
+from helpers.clinic.fitted import explain
 from helpers.clinic.inspection import MORE_KEYS, AttentionInternals, Ending
 from helpers.clinic.probes import Finding, matches_reference
-from helpers.clinic.readings import Reading, may_be_meant
-from helpers.clinic.variants import window
+from helpers.clinic.readings import Reading
+from helpers.clinic.variants import changed_readings
 from helpers.clinic.wiring import block_output, wiring_bugs_and_pairs
 from helpers.known import Known
 from helpers.numbers import small
@@ -44,21 +45,22 @@ class Comparison:
 
     finding: Finding  # whether the numbers are those of the right formula
     right: Tensor  # the right weights (B, n_head, T, T)
-    bugs: dict[str, str]  # name -> evidence, of the bugs with which the numbers are the same
-    weights: Tensor | None = None  # the weights with these bugs, if any
-    different: str = ""  # in what it differs from textbook attention without being wrong, or ""
+    # With these the numbers are the same: name -> evidence.
+    bugs: dict[str, str] = field(default_factory=dict)
+    variants: dict[str, str] = field(default_factory=dict)  # which some models have on purpose
+    weights: Tensor | None = None  # the weights with these, if known
     n_head: int = 1  # the number of heads with which the numbers are the same
 
     @property
     def unexplained(self) -> bool:
         """Whether neither the right formula nor any bug or variant gives the numbers."""
-        return not self.finding.ok and not self.bugs and not self.different
+        return not self.finding.ok and not self.bugs and not self.variants
 
 
 def compare_attention(
     seen: AttentionInternals, causal: bool, *, try_heads: bool = False, try_pairs: bool = True
 ) -> Comparison:
-    """Compare an attention with the right formula, then with every known bug.
+    """Compare an attention with the right formula, then with every known variant and bug.
 
     Parameters
     ----------
@@ -72,33 +74,36 @@ def compare_attention(
         Whether to try each two bugs together, which takes most of the time.
     """
     seen = _in_full_precision(seen)
-    ways = [(reading, ending) for reading in seen.readings for ending in seen.endings]
-    for n_head in _head_counts(seen, try_heads):
+    ways = list(itertools.product(seen.readings, seen.endings))
+    others = _head_counts(seen, try_heads)[1:]
+    for n_head in (seen.n_head, *others):
         for reading, ending in ways:
-            if n_head != seen.n_head and (reading.bugs or ending.bugs):
-                continue
-            out, right = _right(replace(seen, n_head=n_head), reading, causal)
-            if _gives_the_same(seen, ending, out, right):
-                return _explained(seen, reading, ending, out, right, n_head)
+            if n_head == seen.n_head or not (reading.bugs or ending.bugs):
+                out, right = _right(replace(seen, n_head=n_head), reading, causal)
+                if _gives_the_same(seen, ending, out, right):
+                    return _explained(seen, reading, ending, out, right, n_head)
+    changed = [
+        (one, ending)
+        for one in changed_readings(seen.readings[0], seen.n_head, seen.module)
+        for ending in seen.endings
+    ]
+    for reading, ending in changed:
+        out, right = _right(seen, reading, causal)
+        if _gives_the_same(seen, ending, out, right):
+            return _explained(seen, reading, ending, out, right, seen.n_head)
+    likely = changed_readings(seen.readings[0], seen.n_head, seen.module, likely=True)
+    changed = [(reading, seen.endings[0]) for reading in likely]
+    if found := _recognise(seen, ways, changed, causal, try_pairs):
+        return found
+    for n_head in others:
+        if found := _recognise(replace(seen, n_head=n_head), ways[:2], [], causal, False):
+            return found
     reading, ending = ways[0]
     out, right = _right(seen, reading, causal)
-    finding = _difference_from_right(seen, ending, out)
-    for reading, ending in ways[:2]:
-        if found := _variant(seen, reading, ending, causal):
-            different, weights = found
-            return Comparison(finding, weights, {}, weights, different, seen.n_head)
-    n_head = seen.n_head
-    recognised = _recognise(seen, ways, causal, try_pairs)
-    for others in _head_counts(seen, try_heads)[1:]:
-        if recognised is None:
-            n_head = others
-            recognised = _recognise(replace(seen, n_head=others), ways[:2], causal, False)
-    bugs, weights, reading = recognised or ({}, None, ways[0][0])
-    if reading is not ways[0][0]:  # its order is meant, and right is what is right in this order
-        out, right = _right(seen, reading, causal)
-        finding = _difference_from_right(seen, ways[0][1], out)
-    different = MORE_KEYS if ways[0][0].different == MORE_KEYS and not bugs else ""
-    return Comparison(finding, right, bugs, weights, different, n_head if bugs else seen.n_head)
+    meant = {bug.name: bug.message for bug in reading.bugs if bug.name == MORE_KEYS.name}
+    return Comparison(
+        _difference_from_right(seen, ending, out), right, {}, meant, None, seen.n_head
+    )
 
 
 def _head_counts(seen: AttentionInternals, try_heads: bool) -> list[int]:
@@ -123,13 +128,17 @@ def _explained(
     if seen.weights is not None:
         atol = weights_tolerance(seen.dtype)
         evidence += f" Weights: all {seen.weights.numel()} numbers within {atol:.0e}."
+    bugs, variants = _told((*reading.bugs, *ending.bugs), "with this the numbers are the same.")
     finding = Finding("equals the reference", True, evidence)
-    bugs = {
-        name: f"with this the numbers are the same. {message}"
-        for name, message in (*reading.bugs, *ending.bugs)
-    }
-    different = ", and ".join(filter(None, (reading.different, ending.different)))
-    return Comparison(finding, right, bugs, right, different, n_head)
+    return Comparison(finding, right, bugs, variants, right, n_head)
+
+
+def _told(found: Iterable[Named | Known], same: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What is told of the bugs among these, and of the variants: name -> evidence."""
+    told: tuple[dict[str, str], dict[str, str]] = {}, {}
+    for one in found:
+        told[one.meant][one.name] = f"{same} {one.message}"
+    return told
 
 
 def _right(seen: AttentionInternals, reading: Reading, causal: bool) -> OutAndWeights:
@@ -170,37 +179,47 @@ def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
 # ---------------------------------------------------------------- known bugs
 
 
-Recognised = tuple[dict[str, str], Tensor, Reading]
+Ways = list[tuple[Reading, Ending]]
 
 
 def _recognise(
-    seen: AttentionInternals, ways: list[tuple[Reading, Ending]], causal: bool, try_pairs: bool
-) -> Recognised | None:
-    """Find the bug, or two, that give the same numbers: name -> evidence, and the weights.
-
-    And the reading without a bug: the first one, or one in another order on purpose.
-    """
-    told = partial(_told, seen, causal)
-    for reading, ending in ways:
-        if (
-            not reading.bugs
-            and not ending.bugs
-            and (found := _find(seen, reading, ending, causal, 1))
-        ):
-            return told(*found, reading, ending)
-    for count, chosen in ((1, ways), (2, ways[:1] if try_pairs else [])):
-        for reading, ending in chosen:
-            if found := _find(seen, reading, ending, causal, count):
-                return told(*found, reading, ending)
-        if count == 1 and (found := _first(seen, *ways[0], VARIANT_BUGS, causal)):
-            return told((found[0],), found[1], *ways[0])
+    seen: AttentionInternals, ways: Ways, changed: Ways, causal: bool, try_pairs: bool
+) -> Comparison | None:
+    """Find the bug, the variant, or two of them, that give the same numbers."""
+    windows = range(2, min(seen.x.shape[1], LARGEST_WINDOW)) if causal else ()
+    known = [*VARIANTS, *bugs_for(seen.n_head, causal)]
+    singles = [
+        (one,) for one in (*known[: len(VARIANTS)], *map(window, windows), *known[len(VARIANTS) :])
+    ]
+    clean, wrong = [], []
+    for way in ways:
+        (clean if all(bug.meant for one in way for bug in one.bugs) else wrong).append(way)
+    for reading, ending in (*clean, *changed, *wrong):
+        if found := _find(seen, reading, ending, causal, singles):
+            return _comparison(seen, reading, ending, causal, *found)
+    for reading, ending in (*clean[:2], *changed):
+        if found := explain(seen, reading, ending, causal):
+            bug, weights = found
+            out, right = _right(seen, reading, causal)
+            finding = _difference_from_right(seen, ending, out)
+            same = "found from its weights, which follow from its outputs and values."
+            told = _told((bug, *reading.bugs, *ending.bugs), same)
+            right = right if weights is None or not bug.meant else weights
+            return Comparison(finding, right, *told, weights, seen.n_head)
+    for reading, ending in ways[:1] if try_pairs else ():
+        if found := _find(seen, reading, ending, causal, itertools.combinations(known, 2)):
+            return _comparison(seen, reading, ending, causal, *found)
     return None
 
 
 def _find(
-    seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool, count: int
+    seen: AttentionInternals,
+    reading: Reading,
+    ending: Ending,
+    causal: bool,
+    tried: Iterable[tuple[Known, ...]],
 ) -> tuple[tuple[Known, ...], OutAndWeights] | None:
-    """The first bug, or two, with which this reading gives the numbers that were seen.
+    """The first of these bugs with which this reading gives the numbers that were seen.
 
     Most bugs are ruled out by the first sequence alone.
     """
@@ -212,7 +231,7 @@ def _find(
         replace(reading, q=q, k=k, v=v),
         replace(ending, out=ending.out[first]),
     )
-    for bugs in itertools.combinations(bugs_for(seen.n_head, causal), count):
+    for bugs in tried:
         attention = with_bugs(*bugs, causal=causal)
         if attention is None:
             continue
@@ -229,42 +248,28 @@ def _find(
     return None
 
 
-def _first(
+def _comparison(
     seen: AttentionInternals,
     reading: Reading,
     ending: Ending,
-    changes: Iterable[Known],
     causal: bool,
-) -> tuple[Known, OutAndWeights] | None:
-    """The first change of the formula that gives the numbers that were seen, and its result."""
-    for change in changes:
-        try:
-            result = _computed(seen, reading, with_bugs(change, causal=causal))
-        except RuntimeError:  # with these sizes there can be no such formula
-            continue
-        if _gives_the_same(seen, ending, *result):
-            return change, result
-    return None
-
-
-def _told(
-    seen: AttentionInternals,
-    causal: bool,
-    bugs: tuple[Known, ...],
+    found: tuple[Known, ...],
     result: OutAndWeights,
-    reading: Reading,
-    ending: Ending,
-) -> Recognised:
-    meant = [one for one in reading.bugs if may_be_meant(one[0])]
-    wrong = [seen.own_words.get(bug.name, (bug.name, bug.message)) for bug in bugs]
-    wrong += [one for one in (*reading.bugs, *ending.bugs) if one not in meant]
-    without_bug = reading if meant == list(reading.bugs) else seen.readings[0]
-    right = _right(seen, without_bug, causal)
-    these = "this bug" if len(wrong) == 1 else "these bugs together"
+) -> Comparison:
+    """What is told of bugs and variants that were found."""
+    named = [seen.own_words.get(bug.name, bug) for bug in found]
+    named += [*reading.bugs, *ending.bugs]
+    without_bugs = with_bugs(*(one for one in found if one.meant), causal=causal)
+    own = reading if reading.is_right else seen.readings[0]
+    out, right = _computed(seen, own, without_bugs)
+    count = sum(not one.meant for one in named)
+    these = "this bug" if count == 1 else "these bugs together"
     same = f"attention with {these} gives the same numbers as your module; "
-    same += f"{_difference(result, right)}."
-    told = {name: f"{same} {message}" for name, message in wrong}
-    return told | {name: message for name, message in meant}, result[1], without_bug
+    same += f"{_difference(result, (out, right))}."
+    bugs, _ = _told(named, same)
+    _, variants = _told(named, "with this the numbers are the same.")
+    finding = _difference_from_right(seen, ending, out)
+    return Comparison(finding, right, bugs, variants, result[1], seen.n_head)
 
 
 def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weights: Tensor) -> bool:
@@ -278,21 +283,6 @@ def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weigh
     return seen.weights is None or same_weights(
         seen.weights, weights, weights_tolerance(seen.dtype)
     )
-
-
-def _variant(
-    seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool
-) -> tuple[str, Tensor] | None:
-    """The formula, right by itself, that gives the numbers of the module, and its weights."""
-    if reading.bugs or ending.bugs:
-        return None
-    windows = range(2, min(reading.q.shape[1], LARGEST_WINDOW)) if causal else ()
-    found = _first(seen, reading, ending, [*VARIANTS, *map(window, windows)], causal)
-    if found is None:
-        return None
-    formula, (_, weights) = found
-    told = f"with {formula.name} the numbers are the same" if formula in VARIANTS else formula.name
-    return f"{reading.different} and {told}" if reading.different else told, weights
 
 
 def _difference(found: OutAndWeights, right: OutAndWeights) -> str:
@@ -368,12 +358,10 @@ def wrong_weights(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor
 # ---------------------------------------------------------------- comparing a block
 
 
-def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[Known, ...]]:
+def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[Known | Named, ...]]:
     """Compare with blocks of the same parts: pre-norm, post-norm, and with every known bug."""
     name, out = "residuals and norms", block.out
-    right = {
-        place: block_output(block.x, *block.parts, norm_place=place) for place in ("pre", "post")
-    }
+    right = _right_blocks(block, block.parts)
     for norm_place, expected in right.items():
         if same_but_for_rounding(out, expected, out.dtype):
             evidence = f"those of a {norm_place}-norm block: rebuilt from its parts, it gives the "
@@ -383,12 +371,24 @@ def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[Known, ...
     if out.shape != expected.shape:
         evidence = f"it gives {tuple(out.shape)}; rebuilt from its parts, {tuple(expected.shape)}."
         return Finding(name, False, evidence), ()
-    bugs = _recognise_wiring(block)
+    bugs = _variant_of_block(block) or _recognise_wiring(block)
     pre, post = (small((out - z).abs().max().item()) for z in right.values())
     evidence = f"rebuilt from its parts, a pre-norm block differs by up to {pre}, a post-norm "
     evidence += f"block by up to {post}"
     evidence += "." if bugs else "; with none of the known bugs are the numbers the same."
     return Finding(name, False, evidence), bugs
+
+
+def _right_blocks(block: BlockInternals, parts: tuple[Function, ...]) -> dict[str, Tensor]:
+    return {one: block_output(block.x, *parts, norm_place=one) for one in ("pre", "post")}
+
+
+def _variant_of_block(block: BlockInternals) -> tuple[Named, ...]:
+    for named, parts in block.variants():
+        right = _right_blocks(block, parts).values()
+        if any(same_but_for_rounding(block.out, one, block.out.dtype) for one in right):
+            return (named,)
+    return ()
 
 
 def _recognise_wiring(block: BlockInternals) -> tuple[Known, ...]:

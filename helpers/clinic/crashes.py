@@ -23,6 +23,7 @@ NOT_CONTIGUOUS = of_parts("view of a tensor that is not contiguous")
 WRITE_RESHAPE, NOT_RESHAPE = (
     of_parts(f"the same, {what} with reshape")[1] for what in ("right", "not right")
 )
+MOST_TOKENS = 128  # that a module is examined with which runs with one number of tokens only
 BY_MESSAGE = {  # part of an error's message -> the bug
     "view size is not compatible": NOT_CONTIGUOUS,
     "is_causal hint": of_parts("is_causal without attn_mask"),
@@ -48,13 +49,28 @@ def reshape_for_view() -> Iterator[None]:
         del torch.Tensor.view
 
 
+def raised_later(error: Exception, x: Tensor) -> Finding | None:
+    """What to say of an error of a module that runs on x; None for an error of ours."""
+    if traceback.extract_tb(error.__traceback__)[-1].filename.startswith(
+        str(Path(__file__).parent)
+    ):
+        return None
+    told = f"it runs on x {tuple(x.shape)}, but in a later check, with other numbers or with "
+    return Finding("runs", False, f"{told}gradients, it raises {_described(error)}.")
+
+
+def _described(error: Exception) -> str:
+    told = f"{type(error).__name__}: {_first_line(error)}"
+    return f"{told}, in the line “{line}”" if (line := _line_of(error)) else told
+
+
 @dataclass(frozen=True)
 class Crash:
     """An error of a module."""
 
     finding: Finding  # the error, the line, and what else was tried
     bug: Named | None = None  # if it shows
-    shorter: Tensor | None = None  # the first tokens of the input, if the module runs with them
+    resized: Tensor | None = None  # an input of as many tokens as the module runs with
 
 
 def examine_crash(
@@ -62,8 +78,7 @@ def examine_crash(
 ) -> Crash:
     """Find out with how many tokens a module runs that raised an error on x (B, T, C)."""
     T, sizes = x.shape[1], _sizes_of_masks(function)
-    told = f"on x {tuple(x.shape)} it raises {type(error).__name__}: {_first_line(error)}"
-    told += f", in the line “{line}”." if (line := _line_of(error)) else "."
+    told = f"on x {tuple(x.shape)} it raises {_described(error)}."
     for part, bug in BY_MESSAGE.items():
         if part in str(error):
             return Crash(Finding("runs", False, told), bug)
@@ -73,15 +88,19 @@ def examine_crash(
     written = _numbers_in_code(function)
     sizes_to_try = {*(size for size in sizes | written if size <= 2048), *head_sizes}
     lengths = sorted({*range(1, T), *sizes_to_try} - {T})
-    running = [n for n in lengths if _runs(run, _resized(x, n))]
+    running = [n for n in lengths if runs(run, resized(x, n))]
     if not running:
         lengths = listed(lengths)
         return Crash(Finding("runs", False, f"{told} Tried as well: {lengths} tokens, in vain."))
     told += f" It runs with {listed(running)} {'token' if running == [1] else 'tokens'}"
     if running == [n for n in lengths if n < T and n <= running[-1]] and running[-1] > 1:
         told += ", and no more: is that its block_size?"
-        return Crash(Finding("runs", False, told), shorter=x[:, : running[-1]])
+        return Crash(Finding("runs", False, told), resized=x[:, : running[-1]])
     told += " only."
+    if "mat1 and mat2" in str(error) and running[-1] <= MOST_TOKENS:
+        told += " Does a Linear layer read the tokens in the place of the channels?"
+        other = torch.randn(len(x), running[-1], x.shape[-1], generator=torch.Generator())
+        return Crash(Finding("runs", False, told), resized=other.to(x))
     if bug := _needs_one_length(set(running) - {1}, sizes, head_sizes):
         return Crash(Finding("runs", False, told), bug)
     if fixed := sorted(written & set(running)):
@@ -103,7 +122,8 @@ def _not_batch_first(function: Callable) -> Named | None:
     named = function.named_modules() if isinstance(function, nn.Module) else ()
     for name, part in named:
         if name and isinstance(part, nn.MultiheadAttention) and not part.batch_first:
-            return "batch_first forgotten", f"{name}, an nn.MultiheadAttention, {NOT_BATCH_FIRST}."
+            told = f"{name}, an nn.MultiheadAttention, {NOT_BATCH_FIRST}."
+            return Named("batch_first forgotten", told)
     return None
 
 
@@ -138,12 +158,14 @@ def _head_sizes(error: Exception) -> set[int]:
     return {int(word) for word in words if 1 < int(word) <= 512}
 
 
-def _resized(x: Tensor, T: int) -> Tensor:
+def resized(x: Tensor, T: int) -> Tensor:
+    """The first T tokens; x again and again where it has fewer."""
     repeats = -(-T // x.shape[1])
     return x.repeat(1, repeats, 1)[:, :T]
 
 
-def _runs(run: Callable[[Tensor], Any], x: Tensor) -> bool:
+def runs(run: Callable[[Tensor], Any], x: Tensor) -> bool:
+    """Tell whether a module raises no error on x."""
     try:
         run(x)
     except Exception:

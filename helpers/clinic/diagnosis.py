@@ -15,8 +15,16 @@ import torch
 from torch import Tensor, nn
 
 from helpers.clinic import probes
+from helpers.clinic.bugs import Named
 from helpers.clinic.calls import context_name, evaluation_mode, self_attention_call
-from helpers.clinic.crashes import NOT_CONTIGUOUS, examine_crash, reshape_for_view
+from helpers.clinic.crashes import (
+    NOT_CONTIGUOUS,
+    examine_crash,
+    raised_later,
+    reshape_for_view,
+    resized,
+    runs,
+)
 from helpers.clinic.examination import PROBES, Examination, examine, with_crash
 from helpers.clinic.lists import InList, registered
 from helpers.clinic.names import own_head_count
@@ -171,27 +179,32 @@ def _examine(
     try:
         result = run(x)
     except Exception as error:
-        if why := _why_refused(function, x.shape[-1]):
+        if why := _why_refused(function, x, run):
             raise ValueError(why) from error
         crash = examine_crash(function, x, error, run)
         if crash.bug == NOT_CONTIGUOUS:
             with contextlib.suppress(Exception), reshape_for_view():
                 exam = examine(function, x, n_head, causal, try_heads, in_lists)
-                return with_crash(exam, crash.finding, *crash.bug), (WITH_RESHAPE,)
-        if crash.shorter is None:
+                return with_crash(exam, crash.finding, crash.bug), (WITH_RESHAPE,)
+        if crash.resized is None:
             return _report_of_crash(crash.finding, crash.bug)
-        x = crash.shorter
+        x = crash.resized
         notes = (f"Examined with {x.shape[1]} tokens: {crash.finding.evidence}",)
     else:
         if result is None or (isinstance(result, tuple) and result[:1] == (None,)):
             return _report_of_crash(Finding("runs", False, RETURNED_NONE), None, "It returns None.")
-    return examine(function, x, n_head, causal, try_heads, in_lists), notes
+    try:
+        return examine(function, x, n_head, causal, try_heads, in_lists), notes
+    except Exception as error:
+        if finding := raised_later(error, x):
+            return _report_of_crash(finding, None)
+        raise
 
 
 def _report_of_crash(
-    finding: Finding, bug: tuple[str, str] | None, remark: str = "It raises an error."
+    finding: Finding, bug: Named | None, remark: str = "It raises an error."
 ) -> Report:
-    found = () if bug is None else (Finding(bug[0], False, bug[1]),)
+    found = () if bug is None else (Finding(bug.name, False, bug.message),)
     return Report(
         status="broken",
         findings=(*found, finding),
@@ -278,15 +291,16 @@ def _refuse_bad_example(example: Any, C: int) -> Tensor:
     return example.detach()
 
 
-def _why_refused(function: Callable, C: int) -> str:
+def _why_refused(function: Callable, x: Tensor, run: Callable[[Tensor], Any]) -> str:
     """Why a module may have refused x (B, T, C); empty when nothing stands out."""
+    C = x.shape[-1]
     named = list(function.named_modules()) if isinstance(function, nn.Module) else []
     kinds = (nn.Linear, nn.MultiheadAttention)
     name, first = next(
         ((name, part) for name, part in named if isinstance(part, kinds)), ("", None)
     )
     size = getattr(first, "in_features", getattr(first, "embed_dim", C))
-    if size == C:
+    if size == C or runs(run, resized(x, size)):  # it may take tokens for channels
         return ""
     layer = f"The module (its layer {name})" if name else "The module"
     return f"{layer} reads C = {size} channels, but diagnose was told C = {C}."

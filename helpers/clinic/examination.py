@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from helpers.clinic import from_inside, from_outside
+from helpers.clinic.bugs import Named
 from helpers.clinic.comparison import Comparison, in_form_of, same_weights, wrong_weights
 from helpers.clinic.crashes import NOT_RESHAPE, WRITE_RESHAPE
 from helpers.clinic.from_inside import REFERENCE, RESIDUALS
@@ -39,7 +40,8 @@ PROBES = (  # in the order in which they are reported
     HEADS,
     RESIDUALS,
 )
-NOT_EXPLAINED = ", and no known bug explains it"
+NOT_EXPLAINED = ", and no known bug or variant explains it"
+EXPLAINED = ("reach", "rows sum to 1")  # differences by which a variant shows
 
 
 @dataclass(frozen=True)
@@ -97,21 +99,19 @@ class Examination:
         return f"{count} {'blocks' if of_blocks else noun}"
 
     def difference(self) -> str:
-        """In what the module differs from the textbook, in a few words."""
-        explained = not any(one.unexplained for one in self.compared.values())
-        known = " in a known way" if explained else NOT_EXPLAINED
+        """What no known bug or variant explains, in a few words; "" where there is nothing."""
         different = self.told.different
         return next(
             (
-                words
+                words + NOT_EXPLAINED
                 for name, words in (
-                    (REFERENCE, f"it differs from softmax(q kᵀ/√d) v{known}"),
+                    (REFERENCE, "it differs from softmax(q kᵀ/√d) v"),
                     (HEADS, different.get(HEADS, "").split(":")[0]),
-                    (RESIDUALS, f"it differs from a pre-norm and a post-norm block{NOT_EXPLAINED}"),
+                    (RESIDUALS, "it differs from a pre-norm and a post-norm block"),
                 )
                 if name in different
             ),
-            "the outputs do not depend on all tokens",
+            "",
         )
 
     def remark(self) -> str:
@@ -222,7 +222,7 @@ def examine(
     weights = from_inside.known_weights(inside, compared, shown)
     told += from_inside.check_weights(subject, inside, compared, weights)
     right = {
-        name: one.right if one.finding.ok or one.different else None
+        name: one.right if one.finding.ok or one.variants else None
         for name, one in compared.items()
     }
     of_dependence, changes = from_outside.check_dependence(subject, inside, out, right, told)
@@ -231,20 +231,18 @@ def examine(
     told += from_inside.check_what_heads_read(subject, inside)
     told += from_inside.check_heads(subject, inside, compared, out, told)
     told += from_inside.check_residuals_and_norms(subject, inside, compared, told)
-    told += from_inside.check_parts_of_blocks(inside)
+    told += from_inside.check_parts_of_blocks(inside, told)
     gradients = check_gradients(subject, inside, compared, out, told)
     told += check_lists(in_lists, gradients)
-    told = _differences_judged(told, compared)
+    told = _differences_judged(told)
     exam = Examination(subject, inside, told, compared, weights, changes)
     return replace(exam, told=_each_probe_once(exam))
 
 
-def _differences_judged(told: Told, compared: Mapping[str, Comparison]) -> Told:
+def _differences_judged(told: Told) -> Told:
     """A difference from the textbook is a failed probe where anything else is wrong."""
-    variant = any(one.different for one in compared.values() if not one.bugs)
     for name, evidence in list(told.different.items()):
-        on_purpose = name == "reach" or (name == REFERENCE and variant)
-        if told.failed and not told.wrong and not on_purpose:
+        if told.failed and not told.wrong and name not in EXPLAINED:
             others = {key: why for key, why in told.different.items() if key != name}
             told = replace(told + found(Finding(name, False, evidence)), different=others)
     return told
@@ -264,10 +262,10 @@ def _each_probe_once(exam: Examination) -> Told:
     return replace(told, findings=findings, not_checked=not_checked)
 
 
-def with_crash(exam: Examination, finding: Finding, bug: str, message: str) -> Examination:
+def with_crash(exam: Examination, finding: Finding, bug: Named) -> Examination:
     """Tell the error of a view, after all else was examined with reshape in its place."""
     told = exam.told
     right = not told.failed and not told.different
     if not told.wrong:
-        told += recognised(bug, f"{message} {WRITE_RESHAPE if right else NOT_RESHAPE}")
+        told += recognised(bug.name, f"{bug.message} {WRITE_RESHAPE if right else NOT_RESHAPE}")
     return replace(exam, told=told + found(finding))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from helpers.clinic import probes
@@ -15,6 +17,7 @@ from helpers.clinic.blocks import (
     random_norms,
     with_own_names,
 )
+from helpers.clinic.bugs import Named, of_parts
 from helpers.clinic.calls import Call, part_of
 from helpers.clinic.comparison import (
     Comparison,
@@ -22,19 +25,25 @@ from helpers.clinic.comparison import (
     compare_attention,
     compare_with_block,
 )
-from helpers.clinic.from_outside import NOT_FINITE, ZERO_PROJECTION
-from helpers.clinic.heads import OF_A_SLICE, compare_heads, slices_read
+from helpers.clinic.from_outside import NOT_FINITE, ZERO_PROJECTION, mixes_no_tokens
+from helpers.clinic.heads import OF_A_SLICE, compare_heads, names_of_all, slices_read
 from helpers.clinic.heads import PROBE as HEADS
 from helpers.clinic.inline import NOT_REBUILT
-from helpers.clinic.inspection import AttentionInternals, attention_of, parts_beside
+from helpers.clinic.inspection import (
+    MORE_BEHIND,
+    RESIDUAL_INSIDE,
+    AttentionInternals,
+    attention_of,
+    parts_beside,
+    within,
+)
 from helpers.clinic.names import block_part_names, own_head_count
 from helpers.clinic.probes import Finding
-from helpers.clinic.readings import may_be_meant
 from helpers.clinic.subject import Inside, Subject
 from helpers.clinic.told import Told, found, not_checked, recognised, together
-from helpers.clinic.wiring import ON_PURPOSE
+from helpers.clinic.variants import rotated_in_vain
 from helpers.known import Known
-from helpers.same import ATOL, seed_all
+from helpers.same import ATOL, same, seed_all
 
 NO_WEIGHTS = "it shows no weights; return (out, weights) to show them"
 TWO_RUNS_DIFFER = "two runs on the same input differ"
@@ -62,16 +71,62 @@ def compare_attentions(
             try_pairs=not any(other.unexplained for other in compared.values()),
         )
         compared[name] = one
-        told += together(
-            recognised(bug, evidence, name, may_be_meant(bug)) for bug, evidence in one.bugs.items()
-        )
+        told_of_rotation = any(bug.startswith("rotary") for bug in one.bugs | one.variants)
+        if (
+            one.finding.ok
+            and not told_of_rotation
+            and rotated_in_vain(inside.attentions[name], seen.readings[0].q, one.n_head)
+        ):
+            told += recognised(*of_parts("rotary positions that cancel")[:2], name)
+        told += _told_of_inputs(inside.attentions[name], seen, subject.causal, name)
+        twice = RESIDUAL_INSIDE if within(name, inside.blocks) else ()  # is x added
+        for bug, evidence in (one.bugs | one.variants).items():
+            meant = bug in one.variants and bug not in twice
+            if bug == MORE_BEHIND.name:
+                told += Told(different={HEADS: MORE_BEHIND.message})
+            else:
+                told += recognised(bug, evidence, name, meant)
         if one.finding.ok or one.bugs:
             told += found(one.finding, where=name)
-        if not one.bugs and (one.different or not one.finding.ok):
+        elif one.unexplained:
             where = f" (In {name}.)" if name else ""
-            evidence = one.different or one.finding.evidence.rstrip(".")
-            told += Told(different={REFERENCE: f"{evidence}.{where}"})
+            told += Told(different={REFERENCE: f"{one.finding.evidence}{where}"})
     return told, compared
+
+
+def _told_of_inputs(call: Call, seen: AttentionInternals, causal: bool, name: str) -> Told:
+    """Whether what its layers read mixes later tokens, or sequences."""
+    layer, kept = seen.another_input, []
+    if layer is None:
+        return Told()
+
+    def read(z: Tensor) -> Tensor:
+        hook = layer.register_forward_pre_hook(lambda _, args: kept.append(args[0]))
+        try:
+            call.with_input(z).run()
+        finally:
+            hook.remove()
+        return kept.pop()
+
+    told, formulas = (
+        Told(),
+        {
+            "x minus its mean over the tokens": seen.x - seen.x.mean(1, keepdim=True),
+            "x minus its mean over the batch": seen.x - seen.x.mean(0, keepdim=True),
+            "x normed over tokens and channels": F.layer_norm(seen.x, seen.x.shape[1:]),
+        },
+    )
+    with torch.no_grad(), contextlib.suppress(TypeError, ValueError):  # folded in another way
+        what = [words for words, z in formulas.items() if same(read(seen.x), z, ATOL)]
+        names = f" It is {what[0]}." if what else ""
+        if causal and not probes.no_leak(read, seen.x).ok:
+            told = recognised(*of_parts("tokens mixed before the attention", names=names)[:2], name)
+        elif len(seen.x) > 1 and not probes.sequences_stay_apart(read, seen.x).ok:
+            bug = of_parts("sequences mixed before the attention", names=names)
+            told = recognised(*bug[:2], name)
+        elif mixes_no_tokens(probes.output_changes(read, seen.x, name)):
+            told = together(recognised(*bug[:2], name) for bug in seen.different_inputs)
+    return told
 
 
 def _may_try_heads(subject: Subject, seen: AttentionInternals, name: str) -> bool:
@@ -113,7 +168,7 @@ def check_weights(
         computed_in = inside.internals[name].dtype if name in inside.internals else own.dtype
         full = own.dtype.itemsize >= 4 and computed_in.itemsize >= 4
         finding = probes.rows_sum_to_one(own, ATOL if full else 0.03)
-        if not finding.ok and name in compared and compared[name].different:
+        if not finding.ok and name in compared and compared[name].variants:
             told += Told(different={sums: finding.evidence})  # as of softmax1: no mistake
         else:
             told += found(finding, where=name)
@@ -138,6 +193,9 @@ def check_what_heads_read(subject: Subject, inside: Inside) -> Told:
         with torch.no_grad():
             evidence = slices_read(subject.call(), names)
         told += recognised(OF_A_SLICE, evidence, where) if evidence else Told()
+        n = len(names_of_all(subject.function, names))
+        if n > len(names):
+            told += recognised(*of_parts("one head several times", n=n)[:2], where)
     return told
 
 
@@ -150,6 +208,7 @@ def check_heads(
 ) -> Told:
     """Compare what the module makes of the attentions in it, where there is no block."""
     names = list(inside.attentions)
+    names = names_of_all(subject.function, names) if subject.is_module else names
     if not names or "" in names or inside.blocks or RESIDUALS in before.not_checked:
         return Told()
     for why, holds in (
@@ -205,7 +264,7 @@ def check_residuals_and_norms(
     return told
 
 
-Compared = tuple[Finding, tuple[Known, ...]] | str  # or why that cannot be done
+Compared = tuple[Finding, tuple[Known | Named, ...]] | str  # or why that cannot be done
 
 
 def _compare(call: Call, causal: bool) -> Compared:
@@ -241,12 +300,12 @@ def _block_told(name: str, names: tuple[str, ...], ended: Compared, several: boo
     if isinstance(ended, str):
         return not_checked(ended.rstrip("."), RESIDUALS)
     finding, bugs = ended
-    meant = bool(bugs) and all(bug.name in ON_PURPOSE for bug in bugs)
+    meant = bool(bugs) and all(bug.meant for bug in bugs)
     evidence = "a block of the same parts with this bug gives the same numbers."
     if meant:
         evidence = "a block of the same parts put together like this gives the same numbers."
     told = together(
-        recognised(bug.name, f"{evidence} {with_own_names(bug.message, names)}", name, meant)
+        recognised(bug.name, f"{evidence} {with_own_names(bug.message, names)}", name, bug.meant)
         for bug in bugs
     )
     if finding.ok or (bugs and not meant):
@@ -257,9 +316,10 @@ def _block_told(name: str, names: tuple[str, ...], ended: Compared, several: boo
     return told + Told(different={RESIDUALS: finding.evidence + where})
 
 
-def check_parts_of_blocks(inside: Inside) -> Told:
+def check_parts_of_blocks(inside: Inside, before: Told) -> Told:
     """Told only where it fails: what is wrong inside of a feed-forward or a norm."""
     told = Told()
+    parallel = [bug.where for bug in before.bugs if bug.meant and bug.name.startswith("parallel")]
     for name, call in inside.blocks.items():
         if call is None or call.input is None:
             continue
@@ -268,6 +328,8 @@ def check_parts_of_blocks(inside: Inside) -> Told:
                 bugs = check_parts(call)
         except Exception:  # told by the comparison with a block
             continue
+        if name in parallel:  # two branches that read the same need no norm each
+            bugs.pop("one norm for both", None)
         for bug, (evidence, part) in bugs.items():
             told += recognised(bug, evidence, f"{name}.{part}" if name else part)
     return told

@@ -216,7 +216,7 @@ def _without_purpose(subject: Subject, unused: list[str], before: Told) -> list[
     These are the norm that a block with parallel branches does not need, and a cross-attention,
     which nothing was given for.
     """
-    if any(bug.meant and bug.name.startswith("parallel branches") for bug in before.bugs):
+    if any(bug.meant and bug.name.startswith("parallel block") for bug in before.bugs):
         unused = [name for name in unused if not any(n in name for n in ("norm", "ln"))]
     if may_take_context(subject.function):
         unused = [name for name in unused if not any(n in name for n in ("cross", "encoder"))]

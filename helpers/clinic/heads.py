@@ -86,6 +86,14 @@ def in_one_list(names: list[str]) -> bool:
     return len(lists) == 1 and all(name.rpartition(".")[2].isdigit() for name in names)
 
 
+def names_of_all(module: nn.Module, names: list[str]) -> list[str]:
+    """The names of these heads, too, under which a list holds one of them again."""
+    own = [part_of(module, name) for name in names]
+    every = module.named_modules(remove_duplicate=False)
+    found = [name for name, part in every if any(part is one for one in own)]
+    return found if in_one_list(found) else names
+
+
 def slices_read(whole: Call, names: list[str]) -> str:
     """Say which channels of x each head of a list reads; "" where that is all of them."""
     if len(names) < 2 or not in_one_list(names):
@@ -245,7 +253,7 @@ def _compare(heads: Heads, out: Tensor, in_list: bool) -> Rebuilt:
     finding = Finding(PROBE, False, f"the output is not {heads}: {_difference(heads, out)}")
     for bugs, result in heads.wrong():
         if same_but_for_rounding(out, result, out.dtype):
-            told = {name: f"with this the numbers are the same. {text}" for name, text in bugs}
+            told = {bug.name: f"with this the numbers are the same. {bug.message}" for bug in bugs}
             meant = {MEANT, *(() if in_list else ("heads added", "heads averaged"))}
             return Rebuilt(finding, told, told.keys() <= meant)
     return Rebuilt(finding, {})

@@ -6,6 +6,7 @@ layers compute. `readings` takes that as queries, keys and values; what lies bet
 the output is an `Ending`.
 """
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from helpers.clinic.bugs import (
+    BY_NAME,
     Named,
     OutAndWeights,
     merge_heads,
@@ -23,7 +25,7 @@ from helpers.clinic.bugs import (
     split_heads,
     with_bugs,
 )
-from helpers.clinic.calls import Call, calls_of
+from helpers.clinic.calls import Call, calls_of, may_take_context
 from helpers.clinic.inline import InlineBlock, inline_block
 from helpers.clinic.names import (
     ROLES,
@@ -35,18 +37,18 @@ from helpers.clinic.names import (
     role_names,
 )
 from helpers.clinic.readings import LayerCall, Reading, bias_beside, find_readings, times
-from helpers.same import ATOL, RTOL, close, same
+from helpers.numbers import joined
+from helpers.same import ATOL, RTOL, close, same, same_but_for_rounding
 
 NOT_BATCH_FIRST = (
     "has batch_first=False and reads (T, B, C): it takes sequences for tokens. Make it with "
     "batch_first=True"
 )
-ANOTHER_INPUT = (
-    "the layers of queries, keys and values read something else than the input x, as with a norm "
-    "or positions inside of the attention"
-)
-MORE_KEYS = "there are keys and values beside those of the tokens"
-MORE_BEHIND = "something more follows after the output projection"
+ANOTHER_INPUT = of_parts("another input of its layers")
+MORE_KEYS = of_parts("keys and values beside those of the tokens")
+MORE_BEHIND = of_parts("more behind the output projection")
+RESIDUAL_INSIDE = ("x added to the output", "residual connection and norm inside of the attention")
+DIFFERENT_INPUTS = "queries, keys and values of different inputs"
 
 # ---------------------------------------------------------------- what is found
 
@@ -59,7 +61,6 @@ class Ending:
     # What lies between the merged outputs of the heads and `out`.
     project: Callable[[Tensor], Tensor] = field(default=lambda z: z)
     bugs: tuple[Named, ...] = ()  # as in `Reading`
-    different: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,14 @@ class AttentionInternals:
     zero_projection: bool
     # Name of a role -> the weight of its layer, and which part of a gradient belongs to the role.
     roles: dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]]
+    module: nn.Module
     dtype: torch.dtype = torch.float32  # the type of numbers in which it computes
     # Name of a bug -> its name and message in an attention of this kind.
     own_words: Mapping[str, Named] = field(default_factory=dict)
     # The parts of the block, where it is written in one class together with this attention.
     block: InlineBlock | None = None
+    another_input: nn.Module | None = None  # one of its layers that reads something else than x
+    different_inputs: tuple[Named, ...] = ()  # the bug that not all three read the same
 
 
 # ---------------------------------------------------------------- which attentions
@@ -105,13 +109,13 @@ def parts_beside(
     return {
         name: part
         for name, part in module.named_modules()
-        if list(part.parameters(recurse=False)) and not _within(name, inside)
+        if list(part.parameters(recurse=False)) and not within(name, inside)
     }
 
 
 def has_unknown_parts(module: nn.Module, attentions: Iterable[str], blocks: Iterable[str]) -> bool:
     """Tell whether beside an attention there is more than a projection, and no known block."""
-    alone = [name for name in attentions if not _within(name, blocks)]
+    alone = [name for name in attentions if not within(name, blocks)]
     others = parts_beside(module, alone, blocks).values()
     only_projection = len(others) <= 1 and all(isinstance(part, nn.Linear) for part in others)
     return bool(alone) and not only_projection
@@ -126,7 +130,7 @@ def _is_attention(module: nn.Module) -> bool:
     )
 
 
-def _within(name: str, outer: Iterable[str]) -> bool:
+def within(name: str, outer: Iterable[str]) -> bool:
     """Tell whether a part is one of the outer ones or stands in one ("" is the whole module)."""
     return any(not one or f"{name}.".startswith(f"{one}.") for one in outer)
 
@@ -142,7 +146,7 @@ def _parts_that_mix_tokens(whole: Call) -> list[str]:
     return [
         name
         for name in mixing
-        if not any(other != name and _within(other, [name]) for other in mixing)
+        if not any(other != name and within(other, [name]) for other in mixing)
     ]
 
 
@@ -183,10 +187,10 @@ def inspect_attention(whole: Call, call: Call, n_head: int) -> AttentionInternal
     x = call.input
     if x is None or x.dim() != 3:
         return "it does not read one input (B, T, C)"
-    return _inspect_layers(call, x, own_head_count(call.module) or n_head)
+    return _inspect_layers(whole, call, x, own_head_count(call.module) or n_head)
 
 
-def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | str:
+def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> AttentionInternals | str:
     out, weights, layer_calls = _run_and_record(call)
     if not isinstance(out, Tensor) or out.dim() != 3:
         return "it gives no output (B, T, anything)"
@@ -195,18 +199,18 @@ def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | 
         return found
     readings, roles, used = found
     block = inline_block(call.module, layer_calls, used, x.shape[-1])
-    same_input = block or all(
-        same(one.z, x, 0)
-        for one in layer_calls
-        if any(one.layer is layer for layer in used) and one.z.shape[:2] == x.shape[:2]
-    )
-    if not same_input:
-        readings = [replace(one, different=one.different or ANOTHER_INPUT) for one in readings]
+    read = [  # by each of these layers
+        (layer, next((one.z for one in layer_calls if one.layer is layer), x))
+        for layer in (used if block is None else ())
+    ]
+    read = [(layer, z) for layer, z in read if z.shape[:2] == x.shape[:2]]
+    more = () if all(same(z, x, 0) for _, z in read) else (ANOTHER_INPUT,)
+    readings = [replace(one, bugs=(*one.bugs, *more)) for one in readings]
     if block:
         z = block.projection.z
         endings, projection = [Ending(z)], getattr(block.projection.layer, "weight", None)
     else:
-        endings, projection = _find_endings(call.module, out, layer_calls, used, n_head)
+        endings, projection = _find_endings(call.module, x, out, layer_calls, used, n_head)
     return AttentionInternals(
         x=x,
         n_head=n_head,
@@ -217,7 +221,22 @@ def _inspect_layers(call: Call, x: Tensor, n_head: int) -> AttentionInternals | 
         roles=roles,
         dtype=out.dtype,
         block=block,
+        module=call.module,
+        another_input=next((one for one, z in read if not same(z, x, 0)), None),
+        different_inputs=()
+        if may_take_context(whole.module)
+        else _different_inputs([z for _, z in read]),
     )
+
+
+def _different_inputs(read: list[Tensor]) -> tuple[Named, ...]:
+    """The bug that one of queries, keys and values is made of something else than the others."""
+    odd = [
+        f"{role}s".replace("ys", "ies" if role == "query" else "ys")
+        for i, role in enumerate(ROLES[: len(read)])
+        if not any(same(read[i], z, 0) for j, z in enumerate(read) if j != i)
+    ]
+    return (of_parts(DIFFERENT_INPUTS, names=joined(odd)),) if len(read) == 3 and odd else ()
 
 
 def attention_of(
@@ -270,7 +289,7 @@ def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]
 
 
 def _find_endings(
-    module: nn.Module, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
+    module: nn.Module, x: Tensor, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
 ) -> tuple[list[Ending], Tensor | None]:
     """The ways in which the outputs of the heads may have become `out`; the projection's weight."""
     others = [
@@ -312,8 +331,25 @@ def _find_endings(
             )
     for one in (called or others)[-1:]:
         if one.z.dim() == 3:
-            endings.append(Ending(one.z, different=MORE_BEHIND))
+            endings.append(Ending(one.z, bugs=(_behind(module, x, one.out, out),)))
     return endings, None
+
+
+def _behind(module: nn.Module, x: Tensor, projected: Tensor, out: Tensor) -> Named:
+    """What follows after the output projection."""
+    for bug, expected in (
+        (of_parts(RESIDUAL_INSIDE[0]), x + projected),
+        (of_parts("x minus the output"), x - projected),
+        (BY_NAME["mean over time subtracted"], projected - projected.mean(1, keepdim=True)),
+        (BY_NAME["mean of the batch subtracted"], projected - projected.mean(0, keepdim=True)),
+    ):
+        if same_but_for_rounding(out, expected, out.dtype):
+            return Named(bug.name, bug.message, bug.meant)
+    for part in module.children():
+        with contextlib.suppress(Exception):  # it may take something else
+            if same_but_for_rounding(out, part(x + projected), out.dtype):
+                return of_parts(RESIDUAL_INSIDE[1])
+    return MORE_BEHIND
 
 
 def _turned_back(one: LayerCall, out: Tensor) -> LayerCall:
@@ -340,9 +376,12 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
     module = call.module
     names = list(inspect.signature(module.forward).parameters)
     given = dict(zip(names, call.args, strict=False)) | call.kwargs
-    x = given["query"]
-    if given["key"] is not x or given["value"] is not x:
-        return "its queries and keys come from different inputs"
+    inputs = [given[role] for role in ROLES]
+    x, bugs = inputs[0], ()
+    if not all(same(z, x, 0) for z in inputs):
+        if may_take_context(whole.module) or len({z.shape for z in inputs}) > 1:
+            return "its queries and keys come from different inputs"
+        bugs = _different_inputs(inputs)
     if module.in_proj_weight is None:
         return "its queries, keys and values have different sizes"
     if x.dim() != 3:
@@ -352,13 +391,14 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
         return f"it {NOT_BATCH_FIRST}"
     known = (*ROLES, "need_weights", "average_attn_weights")
     silent = given.get("need_weights") is False
-    call = Call(module, (x, x, x), {key: given[key] for key in given if key not in known})
+    call = Call(module, tuple(inputs), {key: given[key] for key in given if key not in known})
 
     def batch_first(z: Tensor) -> Tensor:
         return z if module.batch_first else z.transpose(0, 1)
 
-    qkv = F.linear(x, module.in_proj_weight, module.in_proj_bias)
-    q, k, v = batch_first(qkv).chunk(3, dim=-1)
+    weights_of, bias = module.in_proj_weight.chunk(3), module.in_proj_bias
+    biases = [None] * 3 if bias is None else bias.chunk(3)
+    q, k, v = map(batch_first, map(F.linear, inputs, weights_of, biases))
     try:
         out, weights = call.run_with_weights()
         without = call.run(need_weights=False)[0] if silent else out
@@ -370,7 +410,7 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
     return AttentionInternals(
         x=batch_first(x),
         n_head=module.num_heads,
-        readings=(Reading(q, k, v, different=MORE_KEYS if added else ""),),
+        readings=(Reading(q, k, v, (*bugs, *([MORE_KEYS] if added else []))),),
         endings=(Ending(batch_first(out), module.out_proj),),
         weights=None if added else _if_weights(weights, q.shape[1]),
         zero_projection=not module.out_proj.weight.any(),
@@ -383,4 +423,5 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
             "mask not inverted": of_parts("mask not inverted"),
             "mask reversed for scaled_dot_product_attention": of_parts("mask not inverted"),
         },
+        module=module,
     )

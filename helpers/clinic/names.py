@@ -78,7 +78,7 @@ def missing_block_parts(module: nn.Module) -> str:
         for what, name in (("the attention", attention), ("the feed-forward", feed_forward))
         if name
     ]
-    found += [f"the norms ({' and '.join(norms)})"] if norms else []
+    found += [f"the norms ({' and '.join(dict.fromkeys(norms))})"] if norms else []
     missing = []
     if attention is None:
         missing.append(f"attention ({', '.join(ATTENTION_NAMES[:4])}, …)")

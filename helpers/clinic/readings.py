@@ -28,7 +28,6 @@ NO_LAYERS = (
     "I see no layers that make queries, keys and values, neither by the usual names, such as "
     "query, key and value, nor by what they do"
 )
-ANOTHER_SPLIT = "fused layer split"
 X_AS_VALUES = of_parts("x used as values")
 SHARED_LAYER = of_parts("one layer for queries and keys")
 
@@ -40,9 +39,13 @@ class Reading:
     q: Tensor  # (B, T, n_head * head_size)
     k: Tensor
     v: Tensor
-    # (name, message) of what is wrong, or against custom, where these give the module's numbers.
+    # What is wrong, or a variant, where these give the module's numbers.
     bugs: tuple[Named, ...] = ()
-    different: str = ""  # in what it differs from textbook attention, or ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return all(bug.meant for bug in self.bugs)
 
 
 @dataclass(frozen=True)
@@ -185,12 +188,16 @@ def _with_repeated_heads(q: Tensor, k: Tensor, v: Tensor, n_head: int) -> list[R
     def tiled(z: Tensor) -> Tensor:
         return merge_heads(split_heads(z, n_group).repeat(1, n_head // n_group, 1, 1))
 
-    heads = "head" if n_group == 1 else "heads"
-    different = f"{n_group} {heads} of keys and values serve {n_head} heads of queries "
-    different += "(grouped-query attention)" if n_group > 1 else "(multi-query attention)"
+    if n_group == 1:
+        one_head = of_parts("multi-query attention (Shazeer 2019)", n=1, names=n_head)
+        return [Reading(q, repeated(k), repeated(v), (one_head,))]
+    groups = of_parts("grouped-query attention (Ainslie et al. 2023)", n=n_group, names=n_head)
+    in_two_ways = of_parts("keys and values repeated in different orders")
     return [
-        Reading(q, repeated(k), repeated(v), (), different),
-        Reading(q, tiled(k), tiled(v), (of_parts("groups tiled"),), different),
+        Reading(q, repeated(k), repeated(v), (groups,)),
+        Reading(q, tiled(k), tiled(v), (groups, of_parts("groups tiled"))),
+        Reading(q, tiled(k), repeated(v), (groups, in_two_ways)),
+        Reading(q, repeated(k), tiled(v), (groups, in_two_ways)),
     ]
 
 
@@ -273,18 +280,13 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
         yield [partial(part, 2, i) for i in range(2)], ()
 
 
-def _another_order(order: tuple[int, ...]) -> tuple[str, str]:
+def _another_order(order: tuple[int, ...]) -> Named:
     """What to say of the parts of a fused layer in another order: role i is part order[i]."""
     words = ", ".join("qkv"[order.index(i)] for i in range(3))
-    _, message = of_parts("fused layer split in another order", names=words)
+    _, message, meant = of_parts("fused layer split in another order", names=words)
     if order == (1, 0, 2):
         message += " (Scores k @ q.mT in place of q @ k.mT give the same numbers.)"
-    return f"{ANOTHER_SPLIT} as {words}", message
-
-
-def may_be_meant(bug: str) -> bool:
-    """Tell whether a bug of a reading, by its name, is mere custom and may be meant."""
-    return bug.startswith(ANOTHER_SPLIT)
+    return Named(f"fused layer split as {words}", message, meant)
 
 
 def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Found:
@@ -321,5 +323,5 @@ def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -
 def _readings_of_any(threes: Iterable[Sequence[Tensor]], layers: list, n_head: int) -> Found:
     """Readings of all that may be queries, keys and values."""
     found = [_with_repeated_heads(*three, n_head) for three in threes]
-    readings = [r for more in found if not isinstance(more, str) for r in more if not r.bugs]
+    readings = [r for more in found if not isinstance(more, str) for r in more if r.is_right]
     return _checked(readings, {}, layers) if readings else NO_LAYERS

@@ -17,6 +17,8 @@ from helpers.numbers import wrap_text
 from helpers.pictures.base import Picture
 from helpers.pictures.matrix import heatmap, heatmaps
 
+LOOK = "Whether it is right is not known: compare it with its formula."
+
 
 @dataclass(frozen=True)
 class Report:
@@ -26,8 +28,8 @@ class Report:
     ----------
     status
         "healthy": every probe ran and passed. "different": none failed, but the numbers are not
-        those of the textbook, and no known bug explains them. "broken": at least one failed, or a
-        bug was recognised. "incomplete": none failed, and some could not run.
+        those of the textbook; `bugs` names the variant, or nothing explains them. "broken": at
+        least one failed, or a bug was recognised. "incomplete": none failed, some could not run.
     findings
         The recognised bugs, then the probes that ran, each with its `name`, `evidence` and whether
         it is `ok`.
@@ -35,7 +37,7 @@ class Report:
         Name of a probe that could not run -> why.
     bugs
         The names of the recognised bugs: the module gives the same numbers as attention, or a
-        block, with these.
+        block, with these. Where the status is "different", those of the variants.
     remark
         A sentence for the verdict where no bug fits.
     assumed
@@ -45,7 +47,7 @@ class Report:
     different
         Name of a probe -> in what the module differs from the textbook.
     difference
-        The same in a few words, for the verdict.
+        What no known bug or variant explains, in a few words, for the verdict.
     draw
         Makes the picture.
     """
@@ -92,8 +94,11 @@ class Report:
         if self.status == "incomplete":
             return f"INCOMPLETE: no bug found; not checked: {', '.join(self.not_checked)}."
         if self.status == "different":
-            what = " and ".join(self.bugs) or self.difference
-            return f"DIFFERENT: {what}. All else passed. If this is meant, fine."
+            what = [*self.bugs, *([self.difference] if self.difference else [])]
+            if self.difference:
+                return f"DIFFERENT: {' and '.join(what)}. The other probes passed. {LOOK}"
+            what = what or ["the outputs do not depend on all tokens"]
+            return f"DIFFERENT: {' and '.join(what)}. All else passed. If this is meant, fine."
         if self.bugs:
             return f"BROKEN: {' and '.join(self.bugs)}."
         failed = ", ".join(finding.name for finding in self.findings if not finding.ok)

@@ -11,16 +11,26 @@ from typing import Any
 
 from torch import Tensor
 
+from helpers.clinic.bugs import as_told
 from helpers.known import Known, PageError, read
 
-# Where the norm stands, as a function of what is added to (the residual stream), what the branch
-# reads, the branch and its norm.
+# How a branch and its norm are put together, as a function of what is added to (the residual
+# stream), what the branch reads, the branch and its norm.
 NORM_PLACES: dict[str, Callable[..., Tensor]] = {
     "pre": lambda stream, x, branch, norm: stream + branch(norm(x)),
     "post": lambda stream, x, branch, norm: norm(stream + branch(x)),
     "on the residual stream": lambda stream, x, branch, norm: norm(stream) + branch(norm(x)),
     "after the branch": lambda stream, x, branch, norm: stream + norm(branch(x)),
     "twice": lambda stream, x, branch, norm: stream + branch(norm(norm(x))),
+    "around the branch": lambda stream, x, branch, norm: stream + norm(branch(norm(x))),
+    "around the sum": lambda stream, x, branch, norm: norm(stream + branch(norm(x))),
+    "x added before": lambda stream, x, branch, norm: branch(x + norm(x)),
+    "minus": lambda stream, x, branch, norm: stream - branch(norm(x)),
+    "times": lambda stream, x, branch, norm: stream * branch(norm(x)),
+    "branch twice": lambda stream, x, branch, norm: stream + branch(branch(norm(x))),
+    "step twice": lambda stream, x, branch, norm: (z := stream + branch(norm(x))) + branch(norm(z)),
+    "ReLU of the branch": lambda stream, x, branch, norm: stream + branch(norm(x)).relu(),
+    "ReLU of the sum": lambda stream, x, branch, norm: (stream + branch(norm(x))).relu(),
 }
 
 
@@ -37,7 +47,8 @@ def block_output(
     norms: tuple[int | None, int | None] = (0, 1),
     branches: tuple[int, int] = (0, 1),
     share: float = 1.0,
-    parallel: bool = False,
+    reads: str = "sum",
+    adds_to: str = "sum",
 ) -> Tensor:
     """The output of a block that is put together from its four parts.
 
@@ -60,8 +71,10 @@ def block_output(
         Which part stands in the place of the attention, and which in that of the feed-forward.
     share
         What each sum is multiplied by.
-    parallel
-        Whether both branches read the input of the block.
+    reads, adds_to
+        What the second branch reads, and what it is added to: "sum", what the first step made;
+        "x", the input of the block; "branch", what the first branch made, without x; "both", the
+        sum and x once more.
 
     Returns
     -------
@@ -69,23 +82,25 @@ def block_output(
         (B, T, C)
     """
     places = (norm_place, norm_place) if isinstance(norm_place, str) else norm_place
-    stream = x  # the residual stream
-    for i in order:
+    seen = {"x": x, "sum": x}
+    for step, i in enumerate(order):
         branch, norm = (attention, feed_forward)[branches[i]], lambda z: z
         if norms[i] is not None:
             norm = (norm_1, norm_2)[norms[i]]
-        added_to = residual[i] * stream
-        read = x if parallel else stream
-        stream = NORM_PLACES[places[i]](added_to, read, branch, norm)
-        stream = stream if share == 1 else stream * share
-    return stream
+        place, read = NORM_PLACES[places[i]], seen[reads if step else "x"]
+        made = share * place(residual[i] * seen[adds_to if step else "x"], read, branch, norm)
+        seen = {"x": x, "sum": made, "both": made + x}
+        if reads == "branch":
+            seen["branch"] = place(0 * x, read, branch, norm)
+    return made
 
 
-_SECTIONS = read(Path(__file__).with_name("block.md"))
-# Some models are built like this on purpose.
-ON_PURPOSE = {b.name for one in _SECTIONS for b in one.entries if b.settings.pop("on_purpose", 0)}
-EXERCISE_BUGS, *_ALONE = (section.entries for section in _SECTIONS)
-WIRING_BUGS = [*EXERCISE_BUGS, *itertools.chain(*_ALONE)]
+_BUGS = [
+    [as_told(known) for known in section.entries]
+    for section in read(Path(__file__).with_name("block.md"))
+]
+EXERCISE_BUGS = [told for _, told in _BUGS[0]]
+WIRING_BUGS = [bug for bug, _ in itertools.chain(*_BUGS)]
 for _bug in WIRING_BUGS:
     if _unknown := _bug.settings.keys() - block_output.__kwdefaults__.keys():
         raise PageError(

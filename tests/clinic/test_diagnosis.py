@@ -32,6 +32,9 @@ def one_of_each_kind(names, *kept):
 @pytest.mark.parametrize("name", BROKEN)
 def test_every_bug_is_named(name):
     report = diagnose(Written(**BROKEN[name]), C=C, n_head=N_HEAD)
+    if "interleaved" in name:  # only another order of the channels
+        assert (report.status, report.bugs) == ("different", (name,))
+        return
     assert (report.status, report.bugs) == ("broken", (name,))
     named = report.findings[0]
     assert named.name == name and not named.ok and re.search(r"\d", named.evidence)
@@ -156,8 +159,8 @@ def test_another_formula_that_passes_all_else_is_different_not_broken():
     assert all(finding.ok for finding in report.findings)
     assert list(report.different) == ["equals the reference"]
     assert not report.bugs, "all were computed from q, k and v, and none was it"
-    told = "it differs from softmax(q kᵀ/√d) v, and no known bug explains it. All else passed. If"
-    assert told in " ".join(str(report).split())
+    told = "it differs from softmax(q kᵀ/√d) v, and no known bug or variant explains it. The other"
+    assert told in " ".join(str(report).split()) and "meant" not in str(report)
 
 
 def test_another_formula_that_leaks_is_broken():

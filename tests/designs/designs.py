@@ -1607,6 +1607,10 @@ DESIGNS = [
             "+init": "self.sinks = nn.Parameter(torch.randn({init_H}))",
             "softmax": "{weights} = softmax_with_sink({scores}, self.sinks)",
         },
+        raschka={
+            "softmax": "attn_weights = softmax_with_sink("
+            "attn_scores / keys.shape[-1] ** 0.5, self.sinks)"
+        },
     ),
     *designs("grouped queries", "different", schemes=SCHEMES[:3], **grouped(2)),
     *designs("one head of keys", "different", schemes=SCHEMES[:3], **grouped(4)),

@@ -185,7 +185,7 @@ def test_beside_another_order_a_bug_is_told_as_with_the_usual_one():
     failed = [finding for finding in expected.findings if not finding.ok]
     assert [finding.name for finding in failed] == ["no scale", "equals the reference"]
     assert set(failed) <= set(report.findings), "measured by what is right in its own order"
-    assert "≠ fused layer split as k, q, v: The output" in words(report)
+    assert "≠ fused layer split as k, q, v: with this the numbers are the same." in words(report)
 
 
 def test_a_projection_that_is_never_used_is_found():
