@@ -21,8 +21,8 @@ GROUND = "#111111"  # of a dark page, as in JupyterLab
 # Where on the scale from 0 to 1 which colour stands; those between are blended.
 WEIGHTS = {0.0: "#ffffff", 0.1: "#eaf0a0", 0.4: "#8fd08a", 0.7: "#1f8a6d", 1.0: "#003a36"}
 SCORES = {  # around a centre: blue below, red above
-    0.0: "#053061", 0.1: "#2166ac", 0.2: "#4393c3", 0.3: "#92c5de", 0.4: "#d1e5f0", 0.5: "#ffffff",
-    0.6: "#fddbc7", 0.7: "#f4a582", 0.8: "#d6604d", 0.9: "#b2182b", 1.0: "#67001f",
+    0.0: "#2166ac", 0.15: "#4393c3", 0.3: "#92c5de", 0.42: "#d1e5f0", 0.5: "#ffffff",
+    0.58: "#fddbc7", 0.7: "#f4a582", 0.85: "#d6604d", 1.0: "#b2182b",
 }  # fmt: skip
 
 BLACK_ABOVE = 0.179  # the luminance from which on black letters have more contrast than white ones

@@ -86,7 +86,7 @@ def test_small_weights_are_told_from_zero_which_is_the_page(page):
 def test_zero_is_in_the_middle_of_diverging_colours_even_with_lopsided_limits():
     colours = paint(np.array([-1.0, 0.0, 4.0]), -1, 4, 0.0)
     assert np.allclose(colours, paint(np.array([-1.0, 0.0, 4.0]), -4, 4, 0.0))  # -1 is pale
-    assert np.allclose(colours[1], 1) and codes(colours)[2] == "#67001f"
+    assert np.allclose(colours[1], 1) and codes(colours)[2] == "#b2182b"
 
 
 def test_a_dark_page_keeps_the_contrasts_of_a_light_one():
