@@ -42,6 +42,7 @@ new MutationObserver(mend).observe(box, {{childList: true, subtree: true}});
 mend();
 """
 RULES = f"""{TABLE_RULES}
+[data-jp-theme-light="false"] .{CLASS} {{color-scheme: dark}}
 .{CLASS} p {{margin: 4px 0; line-height: 1.4}}
 .{CLASS} svg {{font: 12px sans-serif; fill: currentColor; display: block}}
 .{CLASS}.tall-rows td {{height: 20px}}

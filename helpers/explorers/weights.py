@@ -20,7 +20,6 @@ from helpers.explorers.explorer import (
 )
 from helpers.numbers import align_columns, narrow, number, texts
 from helpers.pictures.checks import as_matrix, as_names
-from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import Cell, Table, text_html
 
 PRESETS: dict[str, Callable[[int, int], float]] = {
@@ -193,7 +192,8 @@ class Painter(widgets.GridBox):
         self.buttons = {
             (t, j): widgets.Button(layout=size) for t, j in itertools.product(range(T), repeat=2)
         }
-        self._styles: dict[float, widgets.ButtonStyle] = {}
+        bold = widgets.ButtonStyle(font_weight="bold")
+        self._styles = {False: widgets.ButtonStyle(), True: bold}  # of 0, of a weight
         for (t, j), button in self.buttons.items():
             button.on_click(lambda _, t=t, j=j: self._paint(t, j))
         flat = widgets.Layout(margin="0", height=ROW)
@@ -227,18 +227,12 @@ class Painter(widgets.GridBox):
         self.value = tuple(map(tuple, rows))
 
     def _show(self, change: Any) -> None:
-        """Write and colour all buttons."""
+        """Write on all buttons; the colours stand in the table beside them."""
         for (t, j), button in self.buttons.items():
             weight = self.value[t][j]
             with button.hold_sync():
                 button.description = narrow(weight)
-                button.style = self._style(weight)
+                button.style = self._styles[weight > 0]
                 button.tooltip = (
                     f"output {self.labels[t]}, input {self.labels[j]}: weight {weight:g}"
                 )
-
-    def _style(self, weight: float) -> widgets.ButtonStyle:
-        if weight not in self._styles:
-            fill = fills(paint(np.array([weight]), 0, 2, None))[0]
-            self._styles[weight] = widgets.ButtonStyle(button_color=fill.code, text_color=fill.ink)
-        return self._styles[weight]

@@ -9,6 +9,9 @@ JupyterLab shows an output of the type image/png without its `alt`, so a learner
 with the PNG in it. Under ``ATTENTION_STORED=1``, as in make refresh, it is image/png with the `alt`
 in its metadata: plain pictures are what GitHub and nbconvert show for sure.
 
+A learner's picture is there twice, for JupyterLab's light and dark theme. Where a notebook is not
+trusted, JupyterLab takes its style sheets away, and the images' own styles leave the light one.
+
 Lengths are CSS pixels throughout; a picture is drawn with two dots a pixel, so that it is crisp.
 """
 
@@ -25,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from helpers.pictures.checks import as_switch, as_text
-from helpers.pictures.colours import INK
+from helpers.pictures.colours import INK, channels, dark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +42,11 @@ SURFACE = 800  # dots: a shade that fills as many is kept as it is
 NEARBY = 16  # of 255, in red, green or blue: how far another shade may move
 TEXT_STYLE = {"family": FONT, "size": BODY, "color": INK, "parse_math": False}
 TITLE_STYLE = TEXT_STYLE | {"size": TITLE, "weight": "bold", "linespacing": 1.25}
+
+THEMES = """<style>
+[data-jp-theme-light="false"] .attention-light {display: none}
+[data-jp-theme-light="false"] .attention-dark {display: inline !important}
+</style>"""
 
 _tables: bool | None = None  # None: ask the environment
 
@@ -108,15 +116,20 @@ class Picture:
             return data | {"text/html": self.html()}, {}
         figure = self.figure()
         width, height = map(round, size_of(figure))
-        png = base64.b64encode(png_of(figure)).decode()
+        png = png_of(figure)
         if os.environ.get("ATTENTION_STORED") == "1":
             metadata = {"alt": self.alt, "width": width, "height": height}
-            return data | {"image/png": png}, {"image/png": metadata}
-        image = (
-            f'<img alt="{escape(self.alt)}" width="{width}" height="{height}" '
-            f'style="max-width:100%;height:auto" src="data:image/png;base64,{png}">'
-        )
-        return data | {"text/html": image}, {}
+            return data | {"image/png": base64.b64encode(png).decode()}, {"image/png": metadata}
+        images = [
+            f'<img class="attention-{theme}" alt="{escape(self.alt)}" width="{width}" '
+            f'height="{height}" style="max-width:100%;height:auto{hidden}" '
+            f'src="data:image/png;base64,{base64.b64encode(drawn).decode()}">'
+            for theme, hidden, drawn in (
+                ("light", "", png),
+                ("dark", ";display:none", darkened(png)),
+            )
+        ]
+        return data | {"text/html": THEMES + "".join(images)}, {}
 
 
 def titled(kind: str, title: str) -> str:
@@ -180,6 +193,20 @@ def png_of(figure: Figure) -> bytes:
     image.putpalette(rgb[kept].astype("u1").tobytes())
     file = io.BytesIO()
     image.save(file, "PNG", dpi=(144, 144), compress_level=8)
+    return file.getvalue()
+
+
+def darkened(png: bytes) -> bytes:
+    """Turn a PNG as `png_of` makes it into one for a dark page, whose ground shows through."""
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(png))
+    palette = iter(image.getpalette())
+    codes = ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in zip(*[palette] * 3, strict=True)]
+    image.putpalette([part for code in codes for part in channels(dark(code))])
+    file = io.BytesIO()
+    ground = codes.index("#ffffff")
+    image.save(file, "PNG", dpi=(144, 144), compress_level=8, transparency=ground)
     return file.getvalue()
 
 

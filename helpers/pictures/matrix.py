@@ -32,7 +32,7 @@ from helpers.numbers import (
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_list, as_mask, as_matrix, as_names, as_switch, as_text
-from helpers.pictures.colours import INK, MASKED, QUIET, Fill, fills, paint
+from helpers.pictures.colours import INK, MASKED, PALE, QUIET, Fill, fills, paint
 from helpers.pictures.table import Cell, Table, side_by_side
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def heatmap(
     mask : bool, (n_row, n_col)
         True = may attend. The other cells are hatched grey.
     center : float
-        Diverging colours, white here; 0 if any value is negative.
+        Diverging colours, none here; 0 if any value is negative.
     vmin, vmax : float
         Ends of the colour scale. Without: 0 to 1 if all values lie there, else 0 to the largest;
         with a centre, equally far on both sides.
@@ -408,7 +408,7 @@ def _limit(value: float) -> str:
 
 def _axes_in_words(d: Content) -> list[str]:
     low, high = map(_limit, d.limits)
-    middle = "" if d.center is None else f", white at {_limit(d.center)}"
+    middle = "" if d.center is None else f", none at {_limit(d.center)}"
     return [f"row = {d.names[0]}, column = {d.names[1]}", f"colours: {low} to {high}{middle}"]
 
 
@@ -679,7 +679,7 @@ def _label_axes(ax: Axes, d: Content, size: Size | None) -> None:
     ax.set_xlabel(d.names[1], parse_math=False)
     ax.set_ylabel(d.names[0], parse_math=False)
     ax.set_title(d.title, loc="left", size=base.TITLE, color=INK, parse_math=False)
-    ax.spines[:].set_visible(False)
+    ax.spines[:].set(edgecolor=PALE, linewidth=1)
 
 
 def _draw_bar(ax: Axes, d: Content) -> None:
@@ -694,4 +694,4 @@ def _draw_bar(ax: Axes, d: Content) -> None:
         length=0, labelsize=base.BODY, labelcolor=INK, labelfontfamily=base.FONT,
         left=False, labelleft=False, labelright=True,
     )  # fmt: skip
-    ax.spines[:].set_visible(False)
+    ax.spines[:].set(edgecolor=PALE, linewidth=1)

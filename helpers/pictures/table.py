@@ -5,8 +5,9 @@ under headers. ``table.text()`` goes into the text version, ``table.html()`` is 
 readers, and `grid` draws the same cells with matplotlib.
 
 What a look means in HTML is said once, in `CSS`. ``table.html()`` writes it into every cell,
-because GitHub and untrusted notebooks remove style sheets. ``table.html(classes=True)`` writes
-class names instead, for a page with the style sheet `RULES`: less than half the size, which counts
+because GitHub and untrusted notebooks remove style sheets: light cells with dark letters, to be
+read on any page. ``table.html(classes=True)`` writes class names instead, for a page with the style
+sheet `RULES`, and colours that follow the page, which is light or dark: less to send, which counts
 in an explorer, where a table travels at every step of a slider.
 """
 
@@ -20,7 +21,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helpers.numbers import align_columns
 from helpers.pictures import base
-from helpers.pictures.colours import CELL, GLOW, INK, MARKED_CELL, ORANGE, QUIET, SKY, Fill
+from helpers.pictures.colours import (
+    CELL,
+    GLOW,
+    INK,
+    MARKED_CELL,
+    ORANGE,
+    QUIET,
+    SKY,
+    Fill,
+    by_theme,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,11 +50,11 @@ CSS = {
     f"background:{SKY};",  # a bar
     ".name": "text-align:right;",  # the header of a row
     ".axis": "opacity:.8;",  # what the rows are, what the columns are
-    ".plain": f"background:{CELL};color:#222;",
-    ".marked": f"background:{MARKED_CELL};color:#222;"
+    ".plain": f"background:{CELL};color:{INK};",
+    ".marked": f"background:{MARKED_CELL};color:{INK};"
     f"outline:2px solid {ORANGE};outline-offset:-2px;",
     ".masked": "background:#d9d9d9 repeating-linear-gradient(45deg,#d9d9d9 0 4px,#b5b5b5 4px 6px);"
-    "color:#222;",
+    f"color:{INK};",
     ".framed": f"outline:3px solid {GLOW};outline-offset:-1px;",  # a cell, or a whole row
     ".faint": "opacity:.75;",
     ".bold": "font-weight:bold;",
@@ -73,7 +84,7 @@ def _rules(css: dict[str, str], size: str) -> str:
     return "".join(f"{table}{'' if name == 'table' else f' {name}'}{{{css[name]}}}" for name in css)
 
 
-RULES = _rules(CSS, "") + "".join(_rules(SIZES[size], size) for size in SIZES)
+RULES = by_theme(_rules(CSS, "") + "".join(_rules(SIZES[size], size) for size in SIZES))
 
 
 class Cell(NamedTuple):
@@ -189,7 +200,7 @@ def _tag(
 ) -> str:
     """Open an HTML element that looks as `CSS` describes it, by classes or by its own style."""
     if classes:
-        named = f' class="{look}"' if look else ""
+        named, style = f' class="{look}"' if look else "", by_theme(style)
     else:
         named, style = "", _css(name, look, size) + style
     styled = f' style="{style}"' if style else ""

@@ -14,7 +14,7 @@ from helpers.numbers import as_array, as_whole, bracketed, described, number, te
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_mask, as_matrix, as_names
-from helpers.pictures.colours import BLUE, INK, LINE, ORANGE, PALE, QUIET, fills, paint
+from helpers.pictures.colours import BLUE, INK, LINE, ORANGE, QUIET, fills, paint
 from helpers.pictures.table import Cell, Table, grid, plain_cells, side_by_side, text_html, widest
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _draw_arrows(
         middle = np.array([left + side / 2, top + tall / 2])
         start = middle - [1, -1] * (low + high) / 2 * unit  # y points down on the page
         base.write(ax, middle[0], top - 8, "\n".join(head), va="bottom", linespacing=1.25)
-        _draw_vector(ax, start, start + [1, -1] * query * unit, PALE, 8)
+        _draw_vector(ax, start, start + [1, -1] * query * unit, LINE, 8)
         _draw_vector(ax, start, start + [1, -1] * key * unit, BLUE, 2.2)
         ax.plot(*start, "o", color=INK, markersize=6, zorder=3)
         text = f"score {score}"

@@ -175,6 +175,38 @@ def every_prediction_answers_to_keyboard_and_mouse(page):
         assert choices.locator('[role="alert"]').count() == 1
 
 
+def pictures(page):
+    """What can be seen of each picture, by class: ["attention-light"]."""
+    return page.eval_on_selector_all(
+        ".jp-Notebook .jp-OutputArea-output:has(.attention-light)",
+        """outputs => outputs.map(output => [...output.querySelectorAll('img')]
+           .filter(i => i.checkVisibility() && i.naturalWidth).map(i => i.className))""",
+    )
+
+
+def test_each_picture_is_seen_once_light_dark_and_untrusted(lab, page):
+    browser.open_notebook(page, f"{lab.url}/lab/tree/{NB01}?token={browser.TOKEN}&reset")
+    browser.run_all(page)
+    count = len(pictures(page))
+    assert count >= 4 and pictures(page) == count * [["attention-light"]]
+    switch_theme(page, "JupyterLab Dark")
+    try:
+        assert pictures(page) == count * [["attention-dark"]]
+        page.keyboard.press("Control+s")
+        page.wait_for_selector(".lm-DockPanel-tabBar .lm-mod-current:not(.jp-mod-dirty)")
+        copy = nbformat.read(lab.root / NB01, as_version=4)
+        copy.metadata["copied"] = True  # nobody has signed this
+        nbformat.write(copy, lab.root / "untrusted.ipynb")
+        browser.open_notebook(
+            page, f"{lab.url}/lab/tree/untrusted.ipynb?token={browser.TOKEN}&reset"
+        )
+        assert page.locator(".jp-OutputArea-output style").count() == 0
+        assert pictures(page) == count * [["attention-light"]]
+    finally:
+        switch_theme(page, "JupyterLab Light")
+    assert pictures(page) == count * [["attention-light"]]
+
+
 def write(page, cell, text):
     """Replace the text of a code cell by hand, and run it."""
     editor = cell.locator(".cm-content")

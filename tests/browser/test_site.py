@@ -167,6 +167,23 @@ def test_the_choice_of_a_dark_page_holds_for_the_next_page(opened):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == light
 
 
+def test_each_picture_is_seen_once_and_follows_the_page(opened):
+    seen = """() => [...new Set([...document.querySelectorAll('figure')].map(figure =>
+      [...figure.querySelectorAll('img')].filter(i => i.checkVisibility()).map(i => i.className)
+        .join()))]"""
+    for scheme, other in (("light", "dark"), ("dark", "light")):
+        page = opened("03_softmax_masking", color_scheme=scheme)
+        assert page.evaluate(seen) == [f"on-{scheme}"]
+        cell = page.locator(f"{VIEW} td.plain").first
+        before = cell.evaluate("cell => getComputedStyle(cell).backgroundColor")
+        page.get_by_role("button", name=f"{other.title()} page").click()
+        assert page.evaluate(seen) == [f"on-{other}"]
+        assert cell.evaluate("cell => getComputedStyle(cell).backgroundColor") != before
+    page.emulate_media(media="print")
+    assert page.evaluate(seen) == ["on-light"]
+    assert opened("03_softmax_masking", color_scheme="dark").evaluate(seen) == ["on-dark"]
+
+
 def test_a_search_from_any_page_leads_to_a_section(opened):
     page = opened("07_the_block")
     page.get_by_role("searchbox").fill("causal mask")

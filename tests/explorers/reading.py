@@ -67,8 +67,7 @@ def page(explorer):
     parts = [now(explorer)]
     for widget in shown(explorer.box):
         if isinstance(widget, widgets.Button):
-            fill = Fill(widget.style.button_color, widget.style.text_color)
-            parts.append((widget.tooltip, widget.description, fill))
+            parts.append((widget.tooltip, widget.description, widget.style.font_weight))
         elif widget is explorer.view:
             parts += _parts(drawing(explorer))
         elif isinstance(widget, widgets.HTML):
@@ -110,7 +109,8 @@ def _table(table):
 
 
 def _cell(td):
-    fill = re.search(r"background:(#[0-9a-f]{6});color:(\w+)", td.get("style", ""))
+    light = re.sub(r"light-dark\((.*?),.*?\)", r"\1", td.get("style", ""))
+    fill = re.search(r"background:(#[0-9a-f]{6});color:(\w+)", light)
     cell = Cell(words(td), td.get("class", ""), fill and Fill(*fill.groups()), td.get("title", ""))
     for bar in td.findall("i"):  # in pixels
         cell = cell._replace(look=bar.get("class", ""), bar=near(floats(bar.get("style"))[0]))

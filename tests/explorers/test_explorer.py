@@ -88,8 +88,9 @@ def test_it_shows_itself_and_says_its_state(name):
 def test_a_step_sends_no_looks_but_colours(name):
     """How fast it is, is measured by benchmarks/live.py; this is what has to travel."""
     explorer = explore(name)
-    assert len(explorer.view.value) < 20_000
-    looks = r"background:#[0-9a-f]{6};color:(black|white);|text-align:left;min-width:\d+px;|"
+    assert len(explorer.view.value) < 25_000
+    colours = r"background:light-dark\(#\w{6},#\w{6}\);color:light-dark\(\w+,#\w{6}\);"
+    looks = rf"{colours}|text-align:left;min-width:\d+px;|"
     for cell in drawing(explorer).iter():
         if cell.tag in ("td", "th", "tr"):
             assert re.fullmatch(looks, cell.get("style", ""))

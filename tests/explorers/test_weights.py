@@ -30,9 +30,10 @@ def model(x, words, preset, normalise, *clicks):
     out = weights @ x
 
     square = ["click a cell (column = input)", "output", *labels]
-    for label, row, painted in zip(labels, raw.tolist(), heat(raw, 0, 2), strict=True):
+    for label, row in zip(labels, raw.tolist(), strict=True):
         tips = [f"output {label}, input {labels[j]}: weight {w:g}" for j, w in enumerate(row)]
-        square += [label, *zip(tips, map(narrow, row), [c.fill for c in painted], strict=True)]
+        looks = ["bold" if w else None for w in row]
+        square += [label, *zip(tips, map(narrow, row), looks, strict=True)]
 
     channels = [""] if C == 1 else [f", ch. {c}" for c in range(C)]
     names, results = [f"x{c}" for c in channels], [f"result{c}" for c in channels]

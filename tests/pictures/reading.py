@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from helpers.pictures.base import size_of
+from helpers.pictures.colours import PALE
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,40 @@ def contrast(one, other):
         parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb(colour)]
         light.append(0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2])
     return (max(light) + 0.05) / (min(light) + 0.05)
+
+
+def letters_on_grounds(figure):
+    """Each text with its colour, and the colour of what lies behind its middle."""
+    found = []
+    for text in figure.findobj(Text):
+        if not (text.get_text() and text.get_visible()):
+            continue
+        box = text.get_window_extent()
+        at, ground = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2), "#ffffff"
+        for ax in figure.axes:
+            for mesh in (c for c in ax.collections if isinstance(c, QuadMesh)):
+                column, row = (round(part) for part in ax.transData.inverted().transform(at))
+                n_row, n_col = mesh.get_array().shape[:2]
+                if 0 <= row < n_row and 0 <= column < n_col:
+                    ground = to_hex(mesh.get_array()[row, column])
+            for patch in sorted(ax.patches, key=lambda patch: patch.get_zorder()):
+                if patch.get_fill() and patch.contains_point(at):
+                    ground = to_hex(patch.get_facecolor())
+        found.append((text.get_text(), to_hex(text.get_color()), ground))
+    return found
+
+
+def marks(figure):
+    """The colours of lines, arrows, bars and borders, but for those that only part or calm."""
+    found = {to_hex(line.get_color()) for ax in figure.axes for line in ax.lines}
+    for ax in figure.axes:
+        arrows = [text.arrow_patch for text in ax.texts if getattr(text, "arrow_patch", None)]
+        found |= {to_hex(arrow.get_facecolor()) for arrow in arrows}
+        for patch in ax.patches:  # bars and large arrows have no border
+            border = patch.get_edgecolor()
+            found.add(to_hex(border if border[3] else patch.get_facecolor()))
+        found |= {to_hex(spine.get_edgecolor()) for spine in ax.spines.values() if ax.axison}
+    return found - {"#ffffff", PALE}
 
 
 @dataclass(frozen=True)
@@ -318,7 +353,10 @@ def read_bar(ax):
 
 def values_by(bar, colours):
     """What each colour means on a colour bar."""
+    """Between two of the bar's shades it goes straight on."""
     values, known, _ = bar
+    fine = np.linspace(values[0], values[-1], 16 * len(values))
+    values, known = fine, np.stack([np.interp(fine, values, part) for part in known.T], -1)
     distance = np.abs(colours[..., None, :] - known).sum(-1)
     assert distance.min(-1).max() < 0.05, "a colour that is not on the bar"
     return values[distance.argmin(-1)]

@@ -28,7 +28,8 @@ from helpers.pictures import (
     ribbon,
     sheets,
 )
-from helpers.pictures.base import break_lines, png_of, text_width
+from helpers.pictures.base import break_lines, darkened, png_of, text_width
+from helpers.pictures.colours import GROUND, dark
 from tests.pictures import reading
 from tests.pictures.examples import BIG, EXAMPLES, HEATMAPS, LONG, MAY, SCORES, WEIGHTS, WORDS
 
@@ -244,15 +245,51 @@ def test_a_learner_sees_a_picture_with_its_alt_text(monkeypatch):
     monkeypatch.delenv("ATTENTION_STORED")
     live, _ = picture._repr_mimebundle_()
     assert set(live) == {"text/plain", "text/html"}
-    (attributes,) = images(live["text/html"])
-    assert attributes["alt"] == picture.alt
-    assert attributes["src"] == f"data:image/png;base64,{stored['image/png']}"
-    assert int(attributes["width"]) == metadata["image/png"]["width"]
+    light, other = images(live["text/html"])
+    assert light["src"] == f"data:image/png;base64,{stored['image/png']}"
+    shown = ["display:none" not in image["style"] for image in (light, other)]
+    assert shown == [True, False]  # without a style sheet
+    for attributes in (light, other):
+        assert attributes["alt"] == picture.alt
+        assert int(attributes["width"]) == metadata["image/png"]["width"]
+
+
+def test_a_picture_for_a_dark_page_has_the_same_dots_in_dark_colours():
+    png = heatmap(SCORES[:2, :3], mask=MAY[1:3, :3]).png()
+    light = Image.open(io.BytesIO(png)).convert("RGB")
+    shown = Image.open(io.BytesIO(darkened(png))).convert("RGBA")
+    page = Image.new("RGBA", shown.size, GROUND)
+    page.alpha_composite(shown)
+    places = [(x, y) for x in range(0, light.width, 7) for y in range(0, light.height, 7)]
+    code = "#{:02x}{:02x}{:02x}".format
+    pairs = {(code(*light.getpixel(at)), code(*page.getpixel(at)[:3])) for at in places}
+    assert len(pairs) > 10
+    assert all(dark(one) == other for one, other in pairs)
+    assert shown.getpixel((0, 0))[3] == 0  # whatever dark the page has
+
+
+# All that a picture draws, with the maps of the series.
+ALL = EXAMPLES | {
+    "head": head_diagram, "many heads diagram": multi_head_diagram, "gpt": gpt_map,
+    "lookup": lookup_diagram, "block": block_diagram, "series": lambda: series_map("05"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_letters_and_marks_have_contrast_on_a_light_and_on_a_dark_page(name):
+    figure = ALL[name]().figure()
+    png_of(figure)
+    texts, marks = reading.letters_on_grounds(figure), reading.marks(figure)
+    assert texts
+    for on in (lambda code: code, dark):
+        faint = [text for text, *both in texts if reading.contrast(*map(on, both)) < 4.5]
+        faint += [code for code in marks if reading.contrast(on(code), on("#ffffff")) < 3]
+        assert faint == []
 
 
 def images(page):
     found = []
     parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attributes: found.append(dict(attributes))
+    parser.handle_starttag = lambda tag, has: found.append(dict(has)) if tag == "img" else None
     parser.feed(page)
     return found

@@ -3,11 +3,11 @@ import re
 import numpy as np
 import pytest
 import torch
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from helpers.pictures import heatmap, heatmaps
-from helpers.pictures.colours import INFINITE, MASKED, NAN
+from helpers.explorers.explorer import coloured_cells
+from helpers.pictures import heatmap, heatmaps, softmax_steps
+from helpers.pictures.colours import INFINITE, MASKED, NAN, paint
 from tests.pictures import reading
 from tests.pictures.examples import BIG, MAY, SCORES, WEIGHTS, WORDS
 
@@ -273,9 +273,19 @@ def test_several_share_one_scale():
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["small", "large"]
     assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
     small, large = (ax.collections[0].get_array() for ax in figure.axes)
-    assert np.allclose(large[1, 0], colormaps["cividis"](0.5)[:3])  # 4 * 0.5 of 4
-    assert np.allclose(small[0, 0], colormaps["cividis"](0.25)[:3])
+    assert np.allclose([large[1, 0], small[0, 0]], paint(np.array([2, 1]), 0, 4, None))
     assert shown.html().count("<table") == 2
+
+
+def test_the_same_weights_have_the_same_colours_in_every_picture():
+    alone = heatmap(WEIGHTS, mask=MAY).content
+    beside = heatmaps({"one": WEIGHTS[:2], "other": np.eye(6)}).figure().axes[0]
+    assert np.allclose(beside.collections[0].get_array()[MAY[:2]], alone.colours[:2][MAY[:2]])
+    live = coloured_cells(WEIGHTS, 0, 1)
+    steps = softmax_steps(np.zeros(6), MAY[3]).figure().axes[0]
+    for column in range(4):
+        assert live[3][column].fill == alone.fills[3][column]
+        assert reading.grids_on(steps)[-1][0][column].fill == alone.fills[3][column].code
 
 
 def test_heads_are_named_and_broken_into_even_lines():

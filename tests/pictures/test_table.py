@@ -4,8 +4,9 @@ import pytest
 from matplotlib.colors import to_hex
 
 from helpers.pictures import base
-from helpers.pictures.colours import CELL, MARKED_CELL, ORANGE, Fill
+from helpers.pictures.colours import CELL, MARKED_CELL, ORANGE, Fill, by_theme, dark
 from helpers.pictures.table import CSS, RULES, SIZES, Cell, Table, grid, plain_cells
+from tests.pictures.reading import contrast
 
 BLUE = Fill("#1f5f99", "white")
 TABLE = Table(
@@ -42,7 +43,7 @@ def test_html_has_scoped_headers_and_safe_texts(classes):
     assert "a &lt; b</caption>" in html
     assert "&lt;b&gt;</th>" in html
     assert 'title="a &amp; b"' in html
-    assert html.count("background:#1f5f99;color:white") == 1
+    assert html.count(by_theme("background:#1f5f99;color:white") if classes else "#1f5f99;") == 1
     assert html.count("width:55.0px") == 1
 
 
@@ -54,7 +55,7 @@ def styled_by_classes(html: str, size: str) -> list[str]:
         style = CSS.get(tag, "") + SIZES[size].get(tag, "")
         if tag != "table":
             style += "".join(CSS[f".{look}"] for look in "".join(looks).split())
-        found.append(style + "".join(re.findall(r' style="([^"]*)"', attributes)))
+        found.append(by_theme(style) + "".join(re.findall(r' style="([^"]*)"', attributes)))
     return [style for style in found if style]
 
 
@@ -63,13 +64,21 @@ def test_classes_and_styles_describe_the_same_looks(size):
     table = Table(TABLE.columns, TABLE.rows, "title", "query", "key", size=size, framed_row=1)
     inline, short = table.html(), table.html(classes=True)
     styles = re.findall(r' style="([^"]*)"', inline)
-    assert styled_by_classes(short, size) == styles
+    assert styled_by_classes(short, size) == [*map(by_theme, styles)]
     assert len(short) < len(inline) / 2
     rules = dict(re.findall(r"([^{}<>]+)\{([^{}]*)\}", RULES))
     for css, of_size in ((CSS, ""), (SIZES[size], f".{size}" if size else "")):
         for name, declarations in css.items():
             element = "" if name == "table" else f" {name}"
-            assert rules[3 * ".attention-table" + of_size + element] == declarations
+            assert rules[3 * ".attention-table" + of_size + element] == by_theme(declarations)
+
+
+@pytest.mark.parametrize("look", [".plain", ".marked", ".masked"])
+def test_every_cell_brings_its_own_letters_for_light_and_dark_pages(look):
+    background, *_, letters = re.findall(r"#\w{6}", CSS[look].partition("outline")[0])
+    assert contrast(background, letters) >= 4.5
+    assert contrast(dark(background), dark(letters)) >= 4.5
+    assert f"light-dark({background},{dark(background)})" in RULES
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 
 from helpers.numbers import number
 from helpers.pictures import score_arrows, softmax_steps, weighted_sum, why_this_weight
-from helpers.pictures.colours import BLUE, ORANGE, PALE
+from helpers.pictures.colours import BLUE, LINE, ORANGE, PALE
 from tests.pictures import reading
 
 WORDS = ["Life", "is", "short"]
@@ -28,7 +28,7 @@ def test_arrows_point_as_their_vectors_and_tell_the_dot_product():
     unit = vectors[0, 0] / QUERY[0].item()
     assert np.allclose(vectors / unit, [QUERY, keys["a"], QUERY, keys["b"]], atol=1e-6)
     colours = [to_hex(note.arrow_patch.get_facecolor()) for note in drawn]
-    assert colours == [PALE, BLUE, PALE, BLUE]
+    assert colours == [LINE, BLUE, LINE, BLUE]
     assert [t.get_text() for t in ax.texts if "score " in t.get_text()] == [
         "score 2.00",
         "score -1.50",

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
+from helpers.pictures.base import darkened
 from tests.site_links import dead_links, parsed
 from tools import notebooks, npm
 from tools.site import __main__ as site
@@ -88,7 +89,8 @@ def test_a_figure_has_its_own_alt_text_its_png_and_its_words(both, folder):
     for figure, output in zip(figures, stored, strict=True):
         assert figure.img["alt"] == output.metadata["image/png"]["alt"]
         png = base64.b64decode(output.data["image/png"])
-        assert (folder / figure.img["src"]).read_bytes() == png
+        light, dark = ((folder / image["src"]).read_bytes() for image in figure.find_all("img"))
+        assert (light, dark) == (png, darkened(png))
         assert figure.pre.text == output.data["text/plain"]
 
 

@@ -22,6 +22,7 @@ from pygments.lexers import PythonLexer
 
 from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
 from helpers.lesson.terms import Term
+from helpers.pictures.base import darkened
 from tools.site import live
 
 FORMULA = re.compile("\ue000(\\d+)\ue001")  # stands for a formula until all are rendered
@@ -110,7 +111,7 @@ class Page:
     contents
         The headings below the title: (level, anchor, text).
     pictures
-        File names and PNGs.
+        File names and PNGs, of each picture one for a light and one for a dark page.
     live
         The explorer, if there is one.
     """
@@ -207,8 +208,9 @@ class Maker:
         text = output.get("text") or data.get("text/plain") or _traceback(output)
         if "image/png" not in data:
             return {"text": text}
-        file = f"{page.number}-{len(page.pictures):02d}.png"
-        page.pictures[file] = base64.b64decode(data["image/png"])
+        file = f"{page.number}-{len(page.pictures) // 2:02d}"
+        png = base64.b64decode(data["image/png"])
+        page.pictures |= {f"{file}.png": png, f"{file}-dark.png": darkened(png)}
         return {"text": text, "file": file, **output.metadata["image/png"]}
 
     def _note_terms(self, page: Page, body: BeautifulSoup) -> None:
