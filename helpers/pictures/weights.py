@@ -14,7 +14,7 @@ from helpers.numbers import as_array, as_whole, bracketed, described, number, te
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_mask, as_matrix, as_names
-from helpers.pictures.colours import BLUE, INK, LINE, ORANGE, QUIET, fills, paint
+from helpers.pictures.colours import BLUE, INK, LINE, ORANGE, PALE, QUIET, fills, paint
 from helpers.pictures.table import Cell, Table, grid, plain_cells, side_by_side, text_html, widest
 
 if TYPE_CHECKING:

@@ -270,7 +270,7 @@ def test_a_picture_for_a_dark_page_has_the_same_dots_in_dark_colours():
 
 # All that a picture draws, with the maps of the series.
 ALL = EXAMPLES | {
-    "head": head_diagram, "many heads diagram": multi_head_diagram, "gpt": gpt_map,
+    "head": head_diagram, "many heads diagram": multi_head_diagram,
     "lookup": lookup_diagram, "block": block_diagram, "series": lambda: series_map("05"),
 }  # fmt: skip
 
