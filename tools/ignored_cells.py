@@ -49,12 +49,6 @@ IGNORED_CELLS = (
         TIMES,
         None,
     ),
-    IgnoredCell("05", "_, untrained = train(256, divisor=1, steps=0)", TRAINING, 0.5),
-    IgnoredCell(
-        "05", "losses_scaled, scaled_matrices = train(256, divisor=256**0.5)", TRAINING, 0.5
-    ),
-    IgnoredCell("05", 'word = list("tomato")', TRAINING, None),
-    IgnoredCell("05", "def train_layers(divisor, learning_rate):", TRAINING, 0.5),
 )
 
 
