@@ -222,67 +222,6 @@ def masked_scores_set_to_zero(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-@wrong("05.3", named="divided afterwards")
-def weights_divided_by_temperature(scores, temperature):
-    return torch.softmax(scores, dim=-1) / temperature
-
-
-@wrong("05.3", named="divided by √temperature")
-def root_of_temperature(scores, temperature):
-    return F.softmax(scores / temperature**0.5, dim=-1)
-
-
-@wrong("05.3", named="divided by the sum of everything")
-def one_sum_for_all_rows(scores, temperature):
-    e = torch.exp(scores / temperature)
-    return e / e.sum()
-
-
-@wrong("05.3", "divides the scores in place, so the caller's scores are changed")
-def scores_changed_in_place(scores, temperature):
-    scores /= temperature
-    return torch.softmax(scores, dim=-1)
-
-
-@wrong("05.3", "makes the temperature a whole number, so ⅛ becomes 0")
-def whole_number_temperature(scores, temperature):
-    temperature = int(temperature)
-    return torch.softmax(scores / temperature, dim=-1)
-
-
-@wrong("05.3", "has the factor 8 of the example written in")
-def factor_of_the_example(scores, temperature):
-    return torch.softmax(8 * scores, dim=-1)
-
-
-@wrong("05.3", "returns the logarithms of the weights (log_softmax)")
-def logarithms_of_the_weights(scores, temperature):
-    return F.log_softmax(scores / temperature, dim=-1)
-
-
-@wrong("05.3", "mixes the weights with equal weights instead of dividing the scores")
-def mixed_with_equal_weights(scores, temperature):
-    T = scores.shape[-1]
-    return (1 - temperature) * torch.softmax(scores, dim=-1) + temperature / T
-
-
-@wrong("05.3", "limits the temperature to 1, so higher temperatures have no effect")
-def temperature_at_most_one(scores, temperature):
-    return torch.softmax(scores / min(temperature, 1.0), dim=-1)
-
-
-@wrong("05.3", named="temperature not used")
-def temperature_subtracted(scores, temperature):
-    return torch.softmax(scores - temperature, dim=-1)
-
-
-@wrong("05.3", "uses powers of 2 instead of e")
-def powers_of_two(scores, temperature):
-    scaled = scores / temperature
-    e = torch.exp2(scaled - scaled.amax(dim=-1, keepdim=True))
-    return e / e.sum(dim=-1, keepdim=True)
-
-
 # ------------------------------------------------------- written apart, and opened last
 
 
@@ -334,17 +273,6 @@ def next_token_visible(q, k):
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
 
-@wrong("05.3", "puts a minus before the scores, so the smallest score gets the largest weight")
-def minus_before_the_scores(scores, temperature):
-    return torch.softmax(-scores / temperature, dim=-1)
-
-
-@wrong("05.3", "divides the scores by their sum: the exponential is missing")
-def no_exponential(scores, temperature):
-    scaled = scores / temperature
-    return scaled / scaled.sum(dim=-1, keepdim=True)
-
-
 # ------------------------------------------------------- a second set, opened last
 
 
@@ -391,21 +319,6 @@ def both_divided(q, k):
     return torch.softmax(scores, dim=-1)
 
 
-# 05.3: soften(scores, temperature)
-
-
-@wrong("05.3", named="multiplied")
-def power_not_inverted(scores, temperature):
-    weights = torch.softmax(scores, dim=-1) ** temperature
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
-@wrong("05.3", named="temperature not used")
-def temperature_outside_the_exponent(scores, temperature):
-    e = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) / temperature
-    return e / e.sum(dim=-1, keepdim=True)
-
-
 # ------------------------------------------------------- a third set, opened last
 
 
@@ -442,18 +355,6 @@ def zero_means_masked(q, k):
     scores = torch.tril(scores)
     scores = scores.masked_fill(scores == 0, float("-inf"))
     return torch.softmax(scores, dim=-1)
-
-
-@wrong("05.3", "treats the scores as probabilities and takes their logarithm first")
-def logarithm_of_the_scores(scores, temperature):
-    preds = torch.log(scores) / temperature
-    exp_preds = torch.exp(preds)
-    return exp_preds / exp_preds.sum(dim=-1, keepdim=True)
-
-
-@wrong("05.3", "uses gumbel_softmax, which adds random noise to the scores")
-def softmax_with_gumbel_noise(scores, temperature):
-    return F.gumbel_softmax(scores, tau=temperature, dim=-1)
 
 
 # ------------------------------------------------------- a fourth set, opened last
@@ -495,18 +396,6 @@ def weights_that_cannot_learn(q, k):
         scores = q @ k.mT / q.shape[-1] ** 0.5
         masked = scores.masked_fill(~causal_mask(q.shape[1]), float("-inf"))
         return torch.softmax(masked, dim=-1)
-
-
-@wrong("05.3", "names no axis, and PyTorch's old default is the first axis of a tensor with three")
-def soften_without_naming_the_axis(scores, temperature):
-    return F.softmax(scores / temperature)
-
-
-@wrong("05.3", "sums without keepdim, so the sums line up with columns instead of rows")
-def soften_with_sums_along_the_wrong_axis(scores, temperature):
-    scaled = scores / temperature
-    e = torch.exp(scaled - scaled.max())
-    return e / e.sum(-1)
 
 
 # ------------------------------------------------------- a fifth set, opened last
@@ -567,28 +456,6 @@ def weights_future_minus_twenty(q, k):
     T, d = q.shape[1:]
     scores = q @ k.mT / d**0.5
     return torch.softmax(scores - 20 * torch.ones(T, T).triu(1), dim=-1)
-
-
-@wrong("05.3", "raises the weights to the power 1/temperature, but does not normalise them again")
-def soften_power(scores, temperature):
-    return torch.softmax(scores, dim=-1) ** (1 / temperature)
-
-
-@wrong("05.3", "raises every temperature below 0.1 to 0.1")
-def soften_clamped(scores, temperature):
-    return torch.softmax(scores / max(temperature, 0.1), dim=-1)
-
-
-@wrong("05.3", named="along the first axis")
-def soften_first_axis(scores, temperature):
-    return F.softmax(scores / temperature, 0)
-
-
-@wrong("05.3", "normalises the divided scores by their sum, without the exponential")
-def soften_no_exp(scores, temperature):
-    z = scores / temperature
-    z = z - z.min(dim=-1, keepdim=True).values + 1e-6
-    return z / z.sum(dim=-1, keepdim=True)
 
 
 # One for each mistake that no answer above makes.
@@ -680,12 +547,6 @@ def weights_of_the_future_only(q, k):
 def weights_of_keys_that_ask(q, k):
     e = torch.exp(torch.einsum("bsd,btd->bts", q, k) / math.sqrt(q.size(-1)))
     return divided(e.tril())
-
-
-@wrong("05.3", named="along dim=1")
-def soften_axis_one(scores, temperature):
-    e = torch.exp((scores - scores.max()) / temperature)
-    return e / e.sum(1, keepdim=True)
 
 
 @wrong("05.1", named="divided by √B")
