@@ -37,14 +37,7 @@ def word_numbers(texts: Iterable[str], vocabulary: list[str] = VOCABULARY) -> to
 
 
 def texts_with_a_noun(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Make random texts of six words that end with “it” and have one noun, an animal or a food.
-
-    Parameters
-    ----------
-    n
-        Number of texts.
-    seed
-        Start of the random stream; the global one does not move.
+    """Make n random texts of six words, with one noun each and “it” at the end, from a seed.
 
     Returns
     -------
@@ -87,18 +80,7 @@ def descend(
     learning_rate: float,
     steps: int,
 ) -> list[float]:
-    """Gradient descent, as notebook 04 wrote it.
-
-    Parameters
-    ----------
-    loss_of
-        Computes the loss from the parameters as they are; called once a step.
-    parameters
-        Tensors that require a gradient; changed in place.
-    learning_rate
-        A step subtracts this times the gradient.
-    steps
-        Number of steps.
+    """Gradient descent, as notebook 04 wrote it; the parameters are changed in place.
 
     Returns
     -------
