@@ -2,7 +2,8 @@
 
 - `numbers`: every way a number is written, and lines of text. `show`: prints them.
 - `attention`: the mask, the formula, a head, many heads, the block, and what they refuse, in words.
-  `stack`: signal, gradient and token similarity by depth. `toy`: the examples.
+  `stack`: signal, gradient and token similarity by depth. `toy`: the examples. `tasks`: what heads
+  are trained to do.
 - `same`: the same numbers, computed under the same conditions. `known`: pages of known mistakes,
   each a change of a right program. `terminal`: print in any terminal.
 - `pictures`: what is drawn with matplotlib, each with a table and a text version.

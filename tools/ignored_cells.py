@@ -36,16 +36,9 @@ class IgnoredCell:
 
 
 VERSIONS = "the versions that are installed"
-TRAINING = "hundreds of steps turn the last bits into other losses"
 
 IGNORED_CELLS = (
     IgnoredCell("00", "# which versions ran: this output differs between machines", VERSIONS, None),
-    IgnoredCell("05", "_, untrained = train(256, divisor=1, steps=0)", TRAINING, 0.5),
-    IgnoredCell(
-        "05", "losses_scaled, scaled_matrices = train(256, divisor=256**0.5)", TRAINING, 0.5
-    ),
-    IgnoredCell("05", 'word = list("tomato")', TRAINING, None),
-    IgnoredCell("05", "def train_layers(divisor, learning_rate):", TRAINING, 0.5),
 )
 
 

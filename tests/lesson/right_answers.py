@@ -346,18 +346,6 @@ def by_math_sqrt(q, k):
     return scores.masked_fill(torch.ones(T, T).tril().logical_not(), -torch.inf).softmax(dim=2)
 
 
-@right("05.3")
-def by_exp(scores, temperature):
-    z = scores / temperature
-    e = torch.exp(z - z.amax(dim=-1, keepdim=True))
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-@right("05.3")
-def by_factor(scores, temperature):
-    return F.softmax(scores * (1 / temperature), dim=-1)
-
-
 @right("06.1")
 def collected(heads, x):
     outputs = []
@@ -534,12 +522,6 @@ def by_pairs(q, k, scaled):
             for j in range(T):
                 scores.append(torch.dot(q[b, i], k[b, j]) / (d**0.5 if scaled else 1))
     return torch.stack(scores).var()
-
-
-@right("05.3", "with temperature = 0.002, 6 of 15 numbers are nan or inf")
-def exponentials_that_overflow(scores, temperature):
-    e = torch.exp(scores / temperature)
-    return e / e.sum(dim=-1, keepdim=True)
 
 
 @right("07.1", "with `x` with 1 axis, your function raises RuntimeError: einsum()")

@@ -192,10 +192,6 @@ def test_a_module_or_list_that_was_changed_is_told(id, answer, changed):
 # Answers as people write them, where that is not how the mistake's own code is written.
 
 
-def adds_temperature(scores, temperature):
-    return torch.softmax(scores + temperature, dim=-1)
-
-
 def times_tril(q, k):
     return torch.softmax(torch.tril(q @ k.mT) / q.shape[-1] ** 0.5, dim=-1)
 
@@ -209,10 +205,6 @@ def masks_what_one_may_see(q, k):
 def divided_by_4(q, k):
     scores = (q @ k.mT / 4).masked_fill(torch.ones_like(q @ k.mT).triu(1) == 1, float("-inf"))
     return torch.softmax(scores, dim=-1)
-
-
-def shared_by_all(scores, temperature):
-    return (scores / temperature).exp() / (scores / temperature).exp().sum()
 
 
 def root_of_value(x, W_query, W_key, W_value):
@@ -268,8 +260,6 @@ AS_WRITTEN = [
     ("05.2", times_tril, "future filled with 0"),
     ("05.2", masks_what_one_may_see, "mask the wrong way round"),
     ("05.2", divided_by_4, "divided by √16 always"),
-    ("05.3", shared_by_all, "divided by the sum of everything"),
-    ("05.3", adds_temperature, "temperature not used"),
     ("04.3", root_of_value, "divided by √ of the value's length"),
     ("06.1", first_head, "the first head only"),
     ("06.1", last_head, "the last head only"),

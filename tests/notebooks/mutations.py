@@ -115,7 +115,6 @@ MUTATIONS = (
         "q = self._split(self.key(x))",
         "06",
     ),
-    Mutation("uneven heads accepted", CHECKS, "    if C % n_head:", "    if False:", "06"),
     Mutation(
         "ReLU left out",
         MODULES,

@@ -5,7 +5,7 @@ import math
 import torch
 
 from helpers.lesson.exercises import EXERCISES
-from tests.proofs import proves, run, run_cells, same, written
+from tests.proofs import proves, run, run_cells, written
 
 
 def near(value, said, share=0.1):
@@ -13,6 +13,32 @@ def near(value, said, share=0.1):
 
 
 @proves("05.p1")
+def step_of_a_wrong_weight(texts):
+    low, _, high = texts["question"].gives()
+    losses, steps, slopes = [], [], []
+    for weight in (low, high):  # of two scores, the other is 0
+        score = torch.tensor(weight).logit().requires_grad_()
+        loss = (torch.sigmoid(score) - 1) ** 2
+        loss.backward()
+        losses.append(loss.item())
+        steps.append(score.grad.abs().item())
+        slopes.append(weight * (1 - weight))
+    farther = steps[1] / steps[0]  # in B than in A
+    (times,) = texts["a"].gives()
+    assert near(losses[0] / losses[1], times)  # as far as the losses differ
+    texts["why a"].says(times, *losses, *slopes, "B")
+    texts["why b"].says(*slopes, "B")
+    texts["why c"].says("B", *slopes)
+    texts["why d"].says(*slopes, "B")
+    return {
+        "a": near(1 / farther, times),
+        "equally": near(farther, 1),
+        "c": near(farther, texts["c"].gives()[-1]),
+        "d": near(farther, texts["d"].gives()[-1], 0.01),
+    }
+
+
+@proves("05.p2")
 def variance_of_raw_scores(texts):
     variance, layer, entries = texts["question"].gives()
     C, d = run(layer).in_features, run(layer).out_features
@@ -34,48 +60,15 @@ def variance_of_raw_scores(texts):
     return {letter: near(measured, *texts[letter].gives()) for letter in "abcd"}
 
 
-@proves("05.p2")
-def scores_times_9(texts):
-    *scores, _, _, factor = texts["question"].gives()
-
-    def largest_weight(factor):
-        return (factor * torch.tensor(scores)).softmax(dim=0).max().item()
-
-    second, first = sorted(scores)[-2:]
-    gap, n = first - second, len(scores)
-    ratio, new_ratio = math.exp(gap), math.exp(factor * gap)
-    texts["question"].says(*scores, largest_weight(1), n, factor)
-    texts["a"].says(largest_weight(1))
-    texts["why a"].says(1, 1, factor)
-    texts["b"].says(largest_weight(factor))
-    texts["why b"].says(2, gap, factor * gap, ratio, ratio, new_ratio, new_ratio)
-    texts["c"].says(largest_weight(1 / factor), n)
-    texts["why c"].says(factor, factor)
-    right = round(largest_weight(factor), 2)
-    return {letter: texts[letter].gives()[0] == right for letter in "abc"}
-
-
 @proves("05.p3")
 def division_forgotten(texts):
-    layer, root = texts["question"].gives()
-    C, d = run(layer).in_features, run(layer).out_features
-    cells = ("def letters_and_pattern", "def weights_of", "def descend")
-    here = run_cells("05", "import torch", *cells)
-    here["letters"], here["pattern"] = here["letters"][:50], here["pattern"][:50]  # saves seconds
-    tokens = here["letters"] @ torch.randn(26, C)
-    W_q, W_k = (run(layer).weight.detach().T.requires_grad_() for _ in range(2))
-    loss = here["descend"](tokens, W_q, W_k, divisor=1, learning_rate=3.75)[-1]
-    zero = torch.zeros(26, 1)
-    learns = loss < 0.2 * here["loss_of"](here["letters"], here["pattern"], zero, zero, 1).item()
-    draw_batch = run_cells("05", "import torch", "def draw_batch")["draw_batch"]
-    x, (to_key, to_query, _), *_ = draw_batch(1337)
-    assert to_query.weight.shape == (d, C) and root == d**0.5
-    with torch.no_grad():
-        raw = to_query(x) @ to_key(x).mT
-        assert same(x @ (to_query.weight / root).T @ to_key(x).mT, raw / root)
-    texts["why b"].says(1, 256, 1 * 256, raw.var())  # the large head at the beginning
-    texts["why c"].says(raw.var(), root, "W_query", root)
-    return {"error": math.isnan(loss), "not learn": not learns, "nothing unusual": learns}
+    d, variance, rate = texts["question"].gives()
+    here = run_cells("05", "import torch", "texts, wanted", "def output_of_it")
+    losses, _ = here["train"](d, here["raw_weights"], rate, size=variance**0.5)
+    learns = losses[-1] < 0.01 * losses[0]
+    texts["why b"].says(256, 1, 1 * 256, d * variance**2)  # the large head at the beginning
+    texts["why c"].says(d * variance**2)
+    return {"error": math.isnan(losses[-1]), "stuck": not learns, "nothing unusual": learns}
 
 
 @proves("05.1")
@@ -92,10 +85,3 @@ def scaled_weights(texts):
     size, root = texts["2"].says(...), texts["3"].says(...)
     softmax = EXERCISES["03.1"].reference
     return written("q, k", f"d = {size}", f"softmax(q @ k.mT / ({root}))", softmax=softmax)
-
-
-@proves("05.3")
-def soften(texts):
-    texts["1"].says(16**0.5, d=16)
-    axis = texts["2"].says(...)
-    return written("scores, temperature", f"(scores / temperature).softmax(dim={axis})")

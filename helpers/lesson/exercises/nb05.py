@@ -197,35 +197,4 @@ SCALED_WEIGHTS = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 05.3
-
-
-def soften(scores, temperature):
-    """(..., T) scores -> (..., T) weights at this temperature, which is above 0."""
-    return torch.softmax(scores / temperature, dim=-1)
-
-
-def _scores(*shape):
-    return 2 * torch.randn(*shape, generator=torch.Generator().manual_seed(0))
-
-
-def _mixed(scores, temperature):
-    weights = torch.softmax(scores, dim=-1)
-    return (1 - temperature) * weights + temperature / scores.shape[-1]
-
-
-SOFTEN = Exercise(
-    "05.3",
-    soften,
-    axes={"scores": "... T", "return": "... T"},
-    intermediates=(
-        ("the scores divided by the temperature, before the softmax", lambda s, t: s / t),
-        ("the exponentials, not yet divided by their sum", lambda s, t: (s / t).exp()),
-        ("the weights at temperature 1, mixed with equal weights", _mixed),
-    ),
-    cases=lambda: [(_scores(3, 5), 2.0), (_scores(2, 4, 3), 0.5)],
-    properties=(ROWS_SUM_TO_ONE,),
-)
-
-
-EXERCISES = (SCORE_VARIANCE, SCALED_WEIGHTS, SOFTEN)
+EXERCISES = (SCORE_VARIANCE, SCALED_WEIGHTS)

@@ -1,0 +1,100 @@
+"""What the heads of notebooks 05 and 06 learn, and the steps by which they learn it."""
+
+from collections.abc import Callable, Iterable
+
+import torch
+
+from helpers.attention import causal_mask
+from helpers.same import one_thread
+
+# Nouns, words that go with animals or with food, and others.
+ANIMALS = "cat dog elk cow goat ewe pig duck hen bat rat fox wolf bear lion seal frog bee ant owl"
+FOODS = "soup bread rice oil milk stew pie ham jam egg corn pea nut pear plum fig bun tea leek lime"
+WITH_ANIMALS = (
+    "tired happy old young wild shy ran sat lay woke barked jumped swam flew hid furry brave tame "
+    "lazy fast warm"
+)
+WITH_FOOD = (
+    "hungry ate hot sweet salty fresh baked cooked fried boiled bowl plate spoon kitchen lunch "
+    "dinner tasty drank served crisp"
+)
+OTHERS = "the a was is and so then because very but at in on by with there here now once again"
+VOCABULARY = f"{ANIMALS} {FOODS} {WITH_ANIMALS} {WITH_FOOD} {OTHERS} it".split()
+NOUNS = len(f"{ANIMALS} {FOODS}".split())
+
+# (102, 2), the channels animal and food of each word: what it passes on to “it”.
+_ANIMAL, _FOOD = f"{ANIMALS} {WITH_ANIMALS}".split(), f"{FOODS} {WITH_FOOD} warm".split()
+CHANNELS = torch.tensor([[word in _ANIMAL, word in _FOOD] for word in VOCABULARY]).float()
+
+# The 16 words of notebook 06; the first five, in their order, are its sentence.
+_SENTENCE = "dogs are chasing cats so"
+SIXTEEN = f"{_SENTENCE} the a and old big red saw ran two some then".split()
+
+
+def word_numbers(texts: Iterable[str], vocabulary: list[str] = VOCABULARY) -> torch.Tensor:
+    """Texts of equally many words -> (B, T), the number of each word in a vocabulary."""
+    return torch.tensor([[vocabulary.index(word) for word in text.split()] for text in texts])
+
+
+def texts_with_a_noun(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Make n random texts of six words, with one noun each and “it” at the end, from a seed.
+
+    Returns
+    -------
+    texts : torch.Tensor
+        (n, 6), numbers of words in `VOCABULARY`.
+    wanted : torch.Tensor
+        (n, 2), the channels of the noun: what “it” has to output.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    texts = torch.randint(NOUNS, len(VOCABULARY) - 1, (n, 6), generator=generator)
+    nouns = torch.randint(NOUNS, (n,), generator=generator)
+    texts[torch.arange(n), torch.randint(5, (n,), generator=generator)] = nouns
+    texts[:, 5] = VOCABULARY.index("it")
+    return texts, CHANNELS[nouns]
+
+
+def raw_weights(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """Causal weights of raw scores, (B, T, d) each -> (B, T, T): nothing divides the scores."""
+    scores = q @ k.mT
+    return scores.masked_fill(~causal_mask(q.shape[1]), float("-inf")).softmax(dim=-1)
+
+
+def words_and_places(words: torch.Tensor) -> torch.Tensor:
+    """(B, 5) numbers of words up to 15 -> (B, 5, 32) tokens: 16 channels for word and place each.
+
+    One channel of each half is 3, the others are 0. With 1 in place of 3, learning takes longer.
+    """
+    places = torch.eye(16)[:5].expand(len(words), 5, 16)
+    return 3 * torch.cat([torch.eye(16)[words], places], dim=-1)
+
+
+def first_word_and_word_before(words: torch.Tensor) -> torch.Tensor:
+    """(B, 5) numbers of words up to 15 -> (B, 32): 16 channels for word 0, 16 for word 3."""
+    return torch.cat([torch.eye(16)[words[:, 0]], torch.eye(16)[words[:, 3]]], dim=-1)
+
+
+def descend(
+    loss_of: Callable[[], torch.Tensor],
+    parameters: Iterable[torch.Tensor],
+    learning_rate: float,
+    steps: int,
+) -> list[float]:
+    """Gradient descent, as notebook 04 wrote it; the parameters are changed in place.
+
+    Returns
+    -------
+    list of float
+        The loss before each step.
+    """
+    parameters, losses = list(parameters), []
+    with one_thread():  # these tensors are small: several threads only wait for each other
+        for _ in range(steps):
+            loss = loss_of()
+            loss.backward()
+            with torch.no_grad():
+                for parameter in parameters:
+                    parameter -= learning_rate * parameter.grad
+                    parameter.grad = None
+            losses.append(loss.item())
+    return losses
