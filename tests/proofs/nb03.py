@@ -105,7 +105,7 @@ def two_nouns(texts):
     scores = (two @ two.mT)[0, 5]
     cat, soup, it = scores[1].item(), scores[3].item(), scores[5].item()
     assert cat == soup
-    texts["question"].says(two[0, 5, 2], two[0, 1, 2], 2)
+    texts["question"].says(2)
     weights = scores.softmax(-1)
     alone = scores.clone()
     alone[3] = 0  # no second noun
