@@ -416,5 +416,3 @@ def weights_of_the_future_only(q, k):
 def weights_of_keys_that_ask(q, k):
     e = torch.exp(torch.einsum("bsd,btd->bts", q, k) / math.sqrt(q.size(-1)))
     return divided(e.tril())
-
-

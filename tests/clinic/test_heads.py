@@ -62,13 +62,18 @@ WRONG = {
     ),
 }
 
+# The output projection learns any order of its channels.
+OTHER_ORDERS = {"heads reversed by the merge", "channels interleaved by the merge"}
+
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_with_the_outputs_of_right_heads_is_named(name):
     put_together, sizes = WRONG[name]
     report = diagnose(Heads(put_together, **sizes), C=C)
-    assert (report.status, report.bugs) == ("broken", (name,)), report
-    assert "the output is not proj(cat(heads.0, heads.1, heads.2))" in words(report)
+    status = "different" if name in OTHER_ORDERS else "broken"
+    assert (report.status, report.bugs) == (status, (name,)), report
+    if status == "broken":
+        assert "the output is not proj(cat(heads.0, heads.1, heads.2))" in words(report)
 
 
 def test_two_mistakes_are_both_named():
