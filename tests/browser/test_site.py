@@ -191,11 +191,11 @@ def test_a_search_from_any_page_leads_to_a_section(opened):
     page.wait_for_selector("#results li")
     assert "/search.html?q=causal+mask" in page.url
     links = page.locator("#results a").all_inner_texts()
-    assert links[0] == "causal mask" and "Mask the future" in links[:3]
-    page.locator("#results a", has_text="Mask the future").click()
+    assert links[0] == "causal mask" and "Keep the future out" in links[:3]
+    page.locator("#results a", has_text="Keep the future out").click()
     page.wait_for_selector("h1:has-text('How do scores become weights?')")
     page.wait_for_timeout(1000)  # it scrolls smoothly
-    top = page.evaluate("document.getElementById('Mask-the-future').getBoundingClientRect().top")
+    top = page.evaluate("document.getElementById('Keep-the-future-out').getBoundingClientRect().top")
     assert 0 <= top < 200
     page.go_back()
     page.get_by_role("searchbox").fill("mask zebra")
@@ -205,14 +205,14 @@ def test_a_search_from_any_page_leads_to_a_section(opened):
 
 def test_without_javascript_a_page_has_all_but_the_controls(opened):
     page = opened("03_softmax_masking", java_script_enabled=False)
-    assert page.locator(".prediction").count() == 4
+    assert page.locator(".prediction").count() == 5
     summary = page.locator(".prediction summary").first
     summary.click()
     assert page.locator(".prediction details[open] p").first.is_visible()
     assert page.locator(f"{VIEW} table").is_visible()
     assert page.locator("fieldset input").first.is_disabled()
     assert page.locator("text=The controls need JavaScript").is_visible()
-    assert page.locator(".katex").count() > 10
+    assert page.locator(".katex").count() >= 5
 
 
 def test_pictures_and_letters_of_formulas_are_loaded(opened):

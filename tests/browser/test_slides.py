@@ -125,9 +125,9 @@ def test_live_slides_have_widgets_that_follow_mouse_and_keyboard(page):
         size = "element => parseFloat(getComputedStyle(element).fontSize)"
         shown.get_by_role("button", name="b)").click()
         shown.get_by_text("Try another answer").wait_for()
-        shown.get_by_role("button", name="a)").press("Enter")
+        shown.get_by_role("button", name="d)").press("Enter")
         shown.get_by_role("alert").get_by_text("✓").wait_for()
-        assert shown.get_by_role("button", name="a)").evaluate(size) >= 22
+        assert shown.get_by_role("button", name="d)").evaluate(size) >= 22
 
         page.locator(".jp-Deck .jp-Notebook").focus()
         page.keyboard.press("Escape")  # out of the buttons
