@@ -105,7 +105,7 @@ def test_words_may_be_edited_freely():
 
 def test_a_choice_that_no_number_tells_from_the_others_needs_a_word_of_its_own():
     with pytest.raises(AssertionError, match="name it by a word"):
-        prove(PREDICTIONS["07.p1"], lambda texts: {"a": False, "b": True, "c": False})
+        prove(replace(PREDICTIONS["07.p4"], question="Which?"), lambda _: {"a": 0, "b": 1, "c": 0})
 
 
 def test_a_number_or_code_that_no_proof_accounts_for_is_told():
