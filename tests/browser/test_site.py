@@ -195,7 +195,8 @@ def test_a_search_from_any_page_leads_to_a_section(opened):
     page.locator("#results a", has_text="Keep the future out").click()
     page.wait_for_selector("h1:has-text('How do scores become weights?')")
     page.wait_for_timeout(1000)  # it scrolls smoothly
-    top = page.evaluate("document.getElementById('Keep-the-future-out').getBoundingClientRect().top")
+    section = page.locator("[id='Keep-the-future-out']")
+    top = section.evaluate("heading => heading.getBoundingClientRect().top")
     assert 0 <= top < 200
     page.go_back()
     page.get_by_role("searchbox").fill("mask zebra")
