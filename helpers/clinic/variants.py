@@ -16,10 +16,8 @@ from helpers.clinic.calls import Call
 from helpers.clinic.readings import Reading
 from helpers.same import same
 
-ROPE, QK_NORM = (
-    of_parts("rotary positions (RoPE, Su et al. 2021)"),
-    of_parts("QK-norm (Henry et al. 2020)"),
-)
+ROPE = of_parts("rotary positions (RoPE, Su et al. 2021)")
+QK_NORM = of_parts("QK-norm (Henry et al. 2020)")
 HALVES_AND_PAIRS = of_parts("rotary positions, halves and pairs mixed up")
 ONLY_QUERIES, ONLY_KEYS, VALUES_TOO = (
     of_parts(f"rotary positions on the {which}")

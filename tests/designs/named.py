@@ -122,11 +122,6 @@ def norm_added(b, x):
     return x + b.feed_forward(b.norm_2(x))
 
 
-def norm_of_attention_alone(b, x):
-    x = x + b.attention(x)
-    return x + b.norm_1(b.feed_forward(b.norm_2(x)))
-
-
 def x_of_before(b, x):
     a = x + b.attention(b.norm_1(x))
     return a + b.feed_forward(b.norm_2(a)) + x
