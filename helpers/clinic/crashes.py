@@ -78,10 +78,8 @@ def examine_crash(
     """Find out with how many tokens a module runs that raised an error on x (B, T, C)."""
     T, sizes = x.shape[1], _sizes_of_masks(function)
     told = f"on x {tuple(x.shape)} it raises {_described(error)}."
-    for part, bug in BY_MESSAGE.items():
-        if part in str(error):
-            return Crash(Finding("runs", False, told), bug)
-    if bug := _not_batch_first(function):
+    by_message = (bug for part, bug in BY_MESSAGE.items() if part in str(error))
+    if bug := next(by_message, None) or _not_batch_first(function):
         return Crash(Finding("runs", False, told), bug)
     head_sizes = _head_sizes(error)
     written = _numbers_in_code(function)

@@ -140,11 +140,7 @@ def _norms(module: nn.Module | None, n_head: int, d: int) -> list[tuple[Function
 
     own = []
     for part in module.modules():
-        sizes = {z.numel() for z in part.parameters() if z.dim() == 1}
-        if (
-            len(sizes) == 1
-            and all(z.dim() == 1 for z in part.parameters())
-            and sizes <= {d, n_head * d}
-        ):
+        sizes = {z.numel() if z.dim() == 1 else 0 for z in part.parameters()}
+        if len(sizes) == 1 and sizes <= {d, n_head * d}:
             own.append(of_heads(part, sizes.pop()))
     return [(f, f) for f in (*NORMS, *own[:4])] + [*itertools.permutations(own[:4], 2)]
