@@ -82,12 +82,8 @@ def compare_attention(
                 out, right = _right(replace(seen, n_head=n_head), reading, causal)
                 if _gives_the_same(seen, ending, out, right):
                     return _explained(seen, reading, ending, out, right, n_head)
-    changed = [
-        (one, ending)
-        for one in changed_readings(seen.readings[0], seen.n_head, seen.module)
-        for ending in seen.endings
-    ]
-    for reading, ending in changed:
+    changed = changed_readings(seen.readings[0], seen.n_head, seen.module)
+    for reading, ending in itertools.product(changed, seen.endings):
         out, right = _right(seen, reading, causal)
         if _gives_the_same(seen, ending, out, right):
             return _explained(seen, reading, ending, out, right, seen.n_head)
@@ -187,10 +183,8 @@ def _recognise(
 ) -> Comparison | None:
     """Find the bug, the variant, or two of them, that give the same numbers."""
     windows = range(2, min(seen.x.shape[1], LARGEST_WINDOW)) if causal else ()
-    known = [*VARIANTS, *bugs_for(seen.n_head, causal)]
-    singles = [
-        (one,) for one in (*known[: len(VARIANTS)], *map(window, windows), *known[len(VARIANTS) :])
-    ]
+    bugs = bugs_for(seen.n_head, causal)
+    singles = [(one,) for one in (*VARIANTS, *map(window, windows), *bugs)]
     clean, wrong = [], []
     for way in ways:
         (clean if all(bug.meant for one in way for bug in one.bugs) else wrong).append(way)
@@ -207,7 +201,8 @@ def _recognise(
             right = right if weights is None or not bug.meant else weights
             return Comparison(finding, right, *told, weights, seen.n_head)
     for reading, ending in ways[:1] if try_pairs else ():
-        if found := _find(seen, reading, ending, causal, itertools.combinations(known, 2)):
+        pairs = itertools.combinations([*VARIANTS, *bugs], 2)
+        if found := _find(seen, reading, ending, causal, pairs):
             return _comparison(seen, reading, ending, causal, *found)
     return None
 
@@ -227,10 +222,8 @@ def _find(
     q, k, v = (z[first] for z in (reading.q, reading.k, reading.v))
     weights = None if seen.weights is None else seen.weights[first]
     small_seen = replace(seen, weights=weights, x=seen.x[first])
-    small_reading, small_ending = (
-        replace(reading, q=q, k=k, v=v),
-        replace(ending, out=ending.out[first]),
-    )
+    small_reading = replace(reading, q=q, k=k, v=v)
+    small_ending = replace(ending, out=ending.out[first])
     for bugs in tried:
         attention = with_bugs(*bugs, causal=causal)
         if attention is None:
@@ -310,12 +303,9 @@ def _in_full_precision(seen: AttentionInternals) -> AttentionInternals:
     def full(reading: Reading) -> Reading:
         return replace(reading, q=reading.q.float(), k=reading.k.float(), v=reading.v.float())
 
-    def in_full(ending: Ending) -> Ending:
-        project = ending.project
+    def in_full(one: Ending) -> Ending:
         return replace(
-            ending,
-            out=ending.out.float(),
-            project=lambda z: project(z.to(seen.dtype)).float(),
+            one, out=one.out.float(), project=lambda z: one.project(z.to(seen.dtype)).float()
         )
 
     return replace(

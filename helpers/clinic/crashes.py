@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -23,6 +23,7 @@ NOT_CONTIGUOUS = of_parts("view of a tensor that is not contiguous")
 WRITE_RESHAPE, NOT_RESHAPE = (
     of_parts(f"the same, {what} with reshape")[1] for what in ("right", "not right")
 )
+OWN_HOME = str(Path(__file__).parent)
 MOST_TOKENS = 128  # that a module is examined with which runs with one number of tokens only
 BY_MESSAGE = {  # part of an error's message -> the bug
     "view size is not compatible": NOT_CONTIGUOUS,
@@ -51,9 +52,7 @@ def reshape_for_view() -> Iterator[None]:
 
 def raised_later(error: Exception, x: Tensor) -> Finding | None:
     """What to say of an error of a module that runs on x; None for an error of ours."""
-    if traceback.extract_tb(error.__traceback__)[-1].filename.startswith(
-        str(Path(__file__).parent)
-    ):
+    if traceback.extract_tb(error.__traceback__)[-1].filename.startswith(OWN_HOME):
         return None
     told = f"it runs on x {tuple(x.shape)}, but in a later check, with other numbers or with "
     return Finding("runs", False, f"{told}gradients, it raises {_described(error)}.")
@@ -79,10 +78,8 @@ def examine_crash(
     """Find out with how many tokens a module runs that raised an error on x (B, T, C)."""
     T, sizes = x.shape[1], _sizes_of_masks(function)
     told = f"on x {tuple(x.shape)} it raises {_described(error)}."
-    for part, bug in BY_MESSAGE.items():
-        if part in str(error):
-            return Crash(Finding("runs", False, told), bug)
-    if bug := _not_batch_first(function):
+    by_message = (bug for part, bug in BY_MESSAGE.items() if part in str(error))
+    if bug := next(by_message, None) or _not_batch_first(function):
         return Crash(Finding("runs", False, told), bug)
     head_sizes = _head_sizes(error)
     written = _numbers_in_code(function)
@@ -180,10 +177,8 @@ def _first_line(error: Exception) -> str:
 
 def _line_of(error: Exception) -> str:
     """The last line of the author's own code that the error went through."""
-    own = Path(__file__).parent
-    frames: Iterable = reversed(traceback.extract_tb(error.__traceback__))
     torch_home = str(Path(torch.__file__).parent)
-    for frame in frames:
-        if not frame.filename.startswith((torch_home, str(own))):
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((torch_home, OWN_HOME)):
             return frame.line or ""
     return ""

@@ -296,9 +296,7 @@ def _why_refused(function: Callable, x: Tensor, run: Callable[[Tensor], Any]) ->
     C = x.shape[-1]
     named = list(function.named_modules()) if isinstance(function, nn.Module) else []
     kinds = (nn.Linear, nn.MultiheadAttention)
-    name, first = next(
-        ((name, part) for name, part in named if isinstance(part, kinds)), ("", None)
-    )
+    name, first = next((one for one in named if isinstance(one[1], kinds)), ("", None))
     size = getattr(first, "in_features", getattr(first, "embed_dim", C))
     if size == C or runs(run, resized(x, size)):  # it may take tokens for channels
         return ""

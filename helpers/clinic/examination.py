@@ -101,18 +101,12 @@ class Examination:
     def difference(self) -> str:
         """What no known bug or variant explains, in a few words; "" where there is nothing."""
         different = self.told.different
-        return next(
-            (
-                words + NOT_EXPLAINED
-                for name, words in (
-                    (REFERENCE, "it differs from softmax(q kᵀ/√d) v"),
-                    (HEADS, different.get(HEADS, "").split(":")[0]),
-                    (RESIDUALS, "it differs from a pre-norm and a post-norm block"),
-                )
-                if name in different
-            ),
-            "",
-        )
+        words = {
+            REFERENCE: "it differs from softmax(q kᵀ/√d) v",
+            HEADS: different.get(HEADS, "").split(":")[0],
+            RESIDUALS: "it differs from a pre-norm and a post-norm block",
+        }
+        return next((words[name] + NOT_EXPLAINED for name in words if name in different), "")
 
     def remark(self) -> str:
         """What to say about failed probes where no known bug fits."""

@@ -70,9 +70,8 @@ class Fit:
 
         def centred(z: Tensor) -> Tensor:  # (n_head, B * n * n)
             z = z.expand_as(self.weights)
-            return (
-                ((z - (z * self.weights).sum(-1, keepdim=True)) * root).transpose(0, 1).flatten(1)
-            )
+            z = z - (z * self.weights).sum(-1, keepdim=True)
+            return (z * root).transpose(0, 1).flatten(1)
 
         target = centred(self.weights.clamp(min=1e-12).log())
         matrix = torch.stack([centred(z) for z in columns], dim=-1)
@@ -144,18 +143,16 @@ def _explanations(fit: Fit) -> Iterator[Named]:
 def _weights_mixed(fit: Fit) -> Iterator[Named]:
     """Each head has a mixture of the weights of all heads."""
     n_head = fit.scores.shape[1]
-    own = (
-        [z.detach().double().squeeze() for z in fit.seen.module.parameters()] if n_head > 1 else []
-    )
+    parameters = fit.seen.module.parameters() if n_head > 1 else ()
+    own = [z.detach().double().squeeze() for z in parameters]
     own = [z for z in own if z.shape == (n_head, n_head)]
     mixtures = [torch.eye(n_head).to(fit.scores), *own, *(z.mT for z in own)]
     for before, after in itertools.product(mixtures, mixtures[1:]):
         scores = torch.einsum("gh,bhij->bgij", before, fit.scores)
         scores = scores.masked_fill((fit.distance < 0) & fit.causal, -torch.inf)
         if fit.explained_by(torch.einsum("gh,bhij->bgij", after, scores.softmax(-1))):
-            yield of_parts(
-                TALKING, names="weights" if before is mixtures[0] else "scores and weights"
-            )
+            mixed = "weights" if before is mixtures[0] else "scores and weights"
+            yield of_parts(TALKING, names=mixed)
 
 
 def _sink(fit: Fit, sums: Tensor) -> Iterator[Named]:
@@ -187,14 +184,12 @@ def _window(fit: Fit) -> Iterator[Named]:
 
 def _factor(fit: Fit) -> Iterator[Named]:
     """The scores times a number for each head, or the logarithm of how many tokens are visible."""
-    T, root = fit.seen.x.shape[1], fit.seen.readings[0].q.shape[-1] / fit.seen.n_head
+    T, root = fit.seen.x.shape[1], (fit.seen.readings[0].q.shape[-1] / fit.seen.n_head) ** 0.5
     factors = fit.coefficients(fit.scores)
     if factors is not None and (factors - math.log(T)).abs().max() < 0.01:
         yield of_parts(BY_LOG_T, names=f"T = {T}")
     elif factors is not None and (factors - 1).abs().max() > 1e-3:
-        yield of_parts(
-            "scores times another factor", names=_listed(root**0.5 / factors), n=small(root**0.5)
-        )
+        yield of_parts("scores times another factor", names=_listed(root / factors), n=small(root))
     visible = fit.visible.sum(-1, keepdim=True).log()
     if fit.coefficients(fit.scores * visible) is not None:
         yield of_parts(BY_LOG_T, names="the number of visible tokens")
@@ -210,12 +205,8 @@ def _bias(fit: Fit) -> Iterator[Named]:
     factor, added = found[:, :1], found[:, 1:]
     slopes = added / torch.tensor(distances).abs()
     slope, spread = slopes.mean(1, keepdim=True), (slopes - slopes.mean(1, keepdim=True)).abs()
-    plain = (factor - 1).abs().max() < 0.01
-    if (
-        plain
-        and spread.max() < 0.01 * slope.abs().max()
-        and (slope.sign() == slope[0].sign()).all()
-    ):
+    plain, one_sign = (factor - 1).abs().max() < 0.01, (slope.sign() == slope[0].sign()).all()
+    if plain and one_sign and spread.max() < 0.01 * slope.abs().max():
         wrong = slope[0] > 0
         name = "ALiBi with the wrong sign" if wrong else "ALiBi (Press et al. 2022)"
         yield of_parts(name, names=_listed(slope.abs()))

@@ -108,14 +108,12 @@ def _told_of_inputs(call: Call, seen: AttentionInternals, causal: bool, name: st
             hook.remove()
         return kept.pop()
 
-    told, formulas = (
-        Told(),
-        {
-            "x minus its mean over the tokens": seen.x - seen.x.mean(1, keepdim=True),
-            "x minus its mean over the batch": seen.x - seen.x.mean(0, keepdim=True),
-            "x normed over tokens and channels": F.layer_norm(seen.x, seen.x.shape[1:]),
-        },
-    )
+    told = Told()
+    formulas = {
+        "x minus its mean over the tokens": seen.x - seen.x.mean(1, keepdim=True),
+        "x minus its mean over the batch": seen.x - seen.x.mean(0, keepdim=True),
+        "x normed over tokens and channels": F.layer_norm(seen.x, seen.x.shape[1:]),
+    }
     with torch.no_grad(), contextlib.suppress(TypeError, ValueError):  # folded in another way
         what = [words for words, z in formulas.items() if same(read(seen.x), z, ATOL)]
         names = f" It is {what[0]}." if what else ""

@@ -221,9 +221,7 @@ def check_training_mode(subject: Subject, before: Told) -> Told:
     buffers = {name: z.clone() for name, z in module.named_buffers()}
     try:
         with mode_of_parts(module, lambda part: not isinstance(part, nn.Dropout)):
-            finding = probes.sequences_stay_apart(
-                subject.out, x if len(x) > 1 else x.expand(2, -1, -1)
-            )
+            finding = probes.sequences_stay_apart(subject.out, x.expand(max(2, len(x)), -1, -1))
     finally:
         for name, z in module.named_buffers():
             z.copy_(buffers[name])

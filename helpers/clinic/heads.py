@@ -153,14 +153,10 @@ def _outputs_of_all(
     module: nn.Module, names: list[str], called: list[PartCall]
 ) -> dict[str, Tensor]:
     """The outputs of the heads, also of those that were not called."""
-    outputs = {}
-    for name in names:
-        seen = [one.out for one in called if one.name == name]
-        if not seen:
-            like = called[0].call
-            seen = [Call(part_of(module, name), like.args, like.kwargs).run()[0]]
-        outputs[name] = seen[0]
-    return outputs
+    like, seen = called[0].call, {one.name: one.out for one in reversed(called)}
+    missing = {name: part_of(module, name) for name in names if name not in seen}
+    seen |= {name: Call(z, like.args, like.kwargs).run()[0] for name, z in missing.items()}
+    return {name: seen[name] for name in names}
 
 
 # ---------------------------------------------------------------- right, and the known mistakes
@@ -223,11 +219,8 @@ class Heads:
         yield _bug("heads reversed by the merge"), torch.cat(outputs[::-1], dim=-1)
         for count in range(1, n):
             for i in range(n - count + 1):
-                some = slice(i, i + count)
-                yield (
-                    _bug("only some of the heads used", n, joined(names[some])),
-                    torch.cat(outputs[some], dim=-1),
-                )
+                bug = _bug("only some of the heads used", n, joined(names[i : i + count]))
+                yield bug, torch.cat(outputs[i : i + count], dim=-1)
 
     def _ended(self, merged: Tensor) -> Iterator[tuple[Bugs, Tensor]]:
         once = self._projected(merged)
@@ -235,12 +228,8 @@ class Heads:
         if self.layer is not None:
             ways.append((_bug("output projection never used", names=self.projection), merged))
             ways.append((_bug("output projection applied twice"), self._projected(once)))
-        if once is not None:
-            ways += [
-                (_bug("x added to the output"), once + x)
-                for x in self.inputs
-                if x.shape == once.shape
-            ]
+        added = [x for x in self.inputs if once is not None and x.shape == once.shape]
+        ways += [(_bug("x added to the output"), once + x) for x in added]
         yield from ((bugs, result) for bugs, result in ways if result is not None)
 
 

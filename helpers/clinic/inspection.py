@@ -206,6 +206,7 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
     read = [(layer, z) for layer, z in read if z.shape[:2] == x.shape[:2]]
     more = () if all(same(z, x, 0) for _, z in read) else (ANOTHER_INPUT,)
     readings = [replace(one, bugs=(*one.bugs, *more)) for one in readings]
+    different = () if may_take_context(whole.module) else _different_inputs([z for _, z in read])
     if block:
         z = block.projection.z
         endings, projection = [Ending(z)], getattr(block.projection.layer, "weight", None)
@@ -223,9 +224,7 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
         block=block,
         module=call.module,
         another_input=next((one for one, z in read if not same(z, x, 0)), None),
-        different_inputs=()
-        if may_take_context(whole.module)
-        else _different_inputs([z for _, z in read]),
+        different_inputs=different,
     )
 
 
@@ -298,22 +297,19 @@ def _find_endings(
     last = next((one for one in reversed(others) if _same_but_for_shape(one.out, out)), None)
     name = projection_name(module)
     projection = getattr(module, name) if name else None
+    unused = Ending(out, bugs=(of_parts("output projection never used", names=name),))
     if isinstance(projection, nn.Parameter):
         bias = bias_beside(module, name)
         endings = [Ending(out, partial(times, weight=projection, bias=bias))]
         if projection.dim() == 2 and projection.shape[0] == projection.shape[1]:
             endings.append(Ending(out, partial(times, weight=projection.mT, bias=bias)))
-        return [
-            *endings,
-            Ending(out, bugs=(of_parts("output projection never used", names=name),)),
-        ], projection
+        return [*endings, unused], projection
     if last is not None:
         endings = [Ending(last.z.reshape(*out.shape[:2], -1))]
         before = [one for one in others if one.layer is last.layer and one is not last]
         if before and _same_but_for_shape(before[-1].out, last.z):
-            endings.append(
-                Ending(before[-1].z, bugs=(of_parts("output projection applied twice"),))
-            )
+            twice = of_parts("output projection applied twice")
+            endings.append(Ending(before[-1].z, bugs=(twice,)))
         return endings, getattr(last.layer, "weight", None)
     layers = [] if projection is None else [one for one in projection.modules() if is_layer(one)]
     endings = [Ending(out)]
@@ -322,13 +318,12 @@ def _find_endings(
         endings += [Ending(out, partial(times, weight=z)) for w in own for z in (w, w.mT)]
     called = [one for one in others if any(one.layer is layer for layer in layers)]
     if layers and not called and not any(layers[0] is layer for layer in used):
-        return [Ending(out, bugs=(of_parts("output projection never used", names=name),))], None
+        return [unused], None
     for one in called[:1]:
         if one.z.shape[-1] != out.shape[-1] or one.z.dim() != 3:
             each = partial(_in_each_head, one.layer, n_head)
-            endings.append(
-                Ending(out, each, bugs=(of_parts("output projection applied to each head"),))
-            )
+            bug = of_parts("output projection applied to each head")
+            endings.append(Ending(out, each, bugs=(bug,)))
     for one in (called or others)[-1:]:
         if one.z.dim() == 3:
             endings.append(Ending(one.z, bugs=(_behind(module, x, one.out, out),)))

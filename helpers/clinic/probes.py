@@ -604,11 +604,8 @@ def _describe_sums(sums: torch.Tensor, bad: torch.Tensor) -> str:
 
 def _few_enough_to_name(where: torch.Tensor) -> bool:
     """Tell whether `_name_rows` can name these rows without counting."""
-    return (
-        where.dim() == 1
-        or int(where.sum()) <= 3
-        or bool((where == where[(0,) * (where.dim() - 1)]).all())
-    )
+    first = where[(0,) * (where.dim() - 1)]
+    return where.dim() == 1 or int(where.sum()) <= 3 or bool((where == first).all())
 
 
 def _format_sum(value: float) -> str:

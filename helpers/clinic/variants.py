@@ -16,10 +16,8 @@ from helpers.clinic.calls import Call
 from helpers.clinic.readings import Reading
 from helpers.same import same
 
-ROPE, QK_NORM = (
-    of_parts("rotary positions (RoPE, Su et al. 2021)"),
-    of_parts("QK-norm (Henry et al. 2020)"),
-)
+ROPE = of_parts("rotary positions (RoPE, Su et al. 2021)")
+QK_NORM = of_parts("QK-norm (Henry et al. 2020)")
 HALVES_AND_PAIRS = of_parts("rotary positions, halves and pairs mixed up")
 ONLY_QUERIES, ONLY_KEYS, VALUES_TOO = (
     of_parts(f"rotary positions on the {which}")
@@ -142,11 +140,7 @@ def _norms(module: nn.Module | None, n_head: int, d: int) -> list[tuple[Function
 
     own = []
     for part in module.modules():
-        sizes = {z.numel() for z in part.parameters() if z.dim() == 1}
-        if (
-            len(sizes) == 1
-            and all(z.dim() == 1 for z in part.parameters())
-            and sizes <= {d, n_head * d}
-        ):
+        sizes = {z.numel() if z.dim() == 1 else 0 for z in part.parameters()}
+        if len(sizes) == 1 and sizes <= {d, n_head * d}:
             own.append(of_heads(part, sizes.pop()))
     return [(f, f) for f in (*NORMS, *own[:4])] + [*itertools.permutations(own[:4], 2)]

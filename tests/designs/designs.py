@@ -821,29 +821,9 @@ def rope_pairs(z):
     return torch.view_as_real(pairs * torch.polar(torch.ones_like(angle), angle)).flatten(-2)
 
 
-def softmax_1(scores):
-    top = scores.amax(dim=-1, keepdim=True).clamp(min=0)
-    exp = torch.exp(scores - top)
-    return exp / (torch.exp(-top) + exp.sum(dim=-1, keepdim=True))
-
-
-def softmax_with_sink(scores, sinks):
-    sinks = sinks.view(1, -1, 1, 1).expand(*scores.shape[:-1], 1)
-    return torch.softmax(torch.cat((scores, sinks), dim=-1), dim=-1)[..., :-1]
-
-
 def distance(T):
     """How far key j lies behind query i."""
     return torch.arange(T)[:, None] - torch.arange(T)
-
-
-def alibi(T, n_head):
-    slopes = 2.0 ** (-8 * torch.arange(1, n_head + 1) / n_head)
-    return -slopes[:, None, None] * distance(T)
-
-
-def relative_bias(table, T):
-    return table(distance(T).clamp(min=0)).permute(2, 0, 1)
 
 
 # ---------------------------------------------------------------- right modules of other make
@@ -939,28 +919,6 @@ class TorchLayer(nn.Module):
         return self.layer(x, src_mask=mask, is_causal=True)
 
 
-class Matrices(nn.Module):
-    def __init__(self, C, n_head):
-        super().__init__()
-        self.n_head = n_head
-        for name in ("W_q", "W_k", "W_v", "W_o"):
-            setattr(self, name, nn.Parameter(torch.randn(C, C) / math.sqrt(C)))
-
-    def forward(self, x):
-        T = x.shape[1]
-        heads = []
-        for q, k, v in zip(
-            (x @ self.W_q).chunk(self.n_head, dim=-1),
-            (x @ self.W_k).chunk(self.n_head, dim=-1),
-            (x @ self.W_v).chunk(self.n_head, dim=-1),
-            strict=True,
-        ):
-            scores = torch.bmm(q, k.transpose(1, 2)) / q.size(-1) ** 0.5
-            scores = torch.where(torch.ones(T, T).tril() > 0, scores, -torch.inf)
-            heads.append(torch.bmm(scores.softmax(-1), v))
-        return torch.cat(heads, -1) @ self.W_o
-
-
 class LensAttention(nn.Module):
     """A matrix for each head, as in TransformerLens."""
 
@@ -985,45 +943,6 @@ class LensAttention(nn.Module):
         pattern = scores.masked_fill(above, self.IGNORE).softmax(-1)
         z = torch.einsum("bhqk,bkhd->bqhd", pattern, v)
         return torch.einsum("bqhd,hdm->bqm", z, self.W_O) + self.b_O
-
-
-class Conv1D(nn.Module):
-    def __init__(self, nf, nx):
-        super().__init__()
-        self.nf = nf
-        self.weight = nn.Parameter(torch.randn(nx, nf) / math.sqrt(nx))
-        self.bias = nn.Parameter(torch.zeros(nf))
-
-    def forward(self, x):
-        size_out = (*x.size()[:-1], self.nf)
-        return torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight).view(size_out)
-
-
-class GPT2Attention(nn.Module):
-    def __init__(self, embed_dim, num_heads, returns_tuple=False):
-        super().__init__()
-        self.embed_dim, self.num_heads = embed_dim, num_heads
-        self.head_dim = embed_dim // num_heads
-        self.returns_tuple = returns_tuple
-        self.c_attn = Conv1D(3 * embed_dim, embed_dim)
-        self.c_proj = Conv1D(embed_dim, embed_dim)
-        causal = torch.tril(torch.ones(BLOCK_SIZE, BLOCK_SIZE, dtype=torch.bool))
-        self.register_buffer("bias", causal.view(1, 1, BLOCK_SIZE, BLOCK_SIZE), persistent=False)
-
-    def forward(self, hidden_states):
-        shape = (*hidden_states.shape[:2], -1, self.head_dim)
-        query, key, value = self.c_attn(hidden_states).split(self.embed_dim, dim=2)
-        query = query.view(shape).transpose(1, 2)
-        key = key.view(shape).transpose(1, 2)
-        value = value.view(shape).transpose(1, 2)
-        attn_weights = torch.matmul(query, key.transpose(-1, -2)) / value.size(-1) ** 0.5
-        T = key.size(-2)
-        lowest = torch.full([], torch.finfo(attn_weights.dtype).min, dtype=attn_weights.dtype)
-        attn_weights = torch.where(self.bias[:, :, :T, :T], attn_weights, lowest)
-        attn_weights = nn.functional.softmax(attn_weights, dim=-1)
-        attn_output = torch.matmul(attn_weights, value).transpose(1, 2)
-        attn_output = self.c_proj(attn_output.reshape(*attn_output.shape[:2], -1).contiguous())
-        return (attn_output, attn_weights) if self.returns_tuple else attn_output
 
 
 class NeoXAttention(nn.Module):
@@ -1145,31 +1064,6 @@ class WideHeads(nn.Module):
         return self.o_proj(out.transpose(1, 2).reshape(B, T, -1))
 
 
-class CrossAttention(nn.Module):
-    def __init__(self, query_dim, context_dim, heads):
-        super().__init__()
-        self.heads = heads
-        self.to_q = nn.Linear(query_dim, query_dim, bias=False)
-        self.to_k = nn.Linear(context_dim, query_dim, bias=False)
-        self.to_v = nn.Linear(context_dim, query_dim, bias=False)
-        self.to_out = nn.Linear(query_dim, query_dim)
-
-    def forward(self, x, context, mask=None):
-        q, k, v = self.to_q(x), self.to_k(context), self.to_v(context)
-        q, k, v = (z.unflatten(-1, (self.heads, -1)).transpose(1, 2) for z in (q, k, v))
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.to_out(out.transpose(1, 2).flatten(2))
-
-
-class CrossOnItself(nn.Module):
-    def __init__(self, C, n_head):
-        super().__init__()
-        self.cross = CrossAttention(C, C, n_head)
-
-    def forward(self, x):
-        return self.cross(x, x, mask=distance(x.shape[1]) >= 0)
-
-
 class AnnotatedAttention(nn.Module):
     """Four Linear layers in one list, as in the Annotated Transformer."""
 
@@ -1210,24 +1104,6 @@ class ResidualInside(nn.Module):
         attn = F.softmax(attn.masked_fill(torch.ones(T, T).tril() == 0, -1e9), dim=-1)
         out = self.fc(torch.matmul(attn, v).transpose(1, 2).contiguous().view(B, T, -1))
         return self.layer_norm(out + residual)
-
-
-class LinearAttention(nn.Module):
-    """elu(q) + 1 against elu(k) + 1, with running sums instead of a softmax."""
-
-    def __init__(self, C, n_head):
-        super().__init__()
-        self.n_head = n_head
-        self.qkv = nn.Linear(C, 3 * C, bias=False)
-        self.proj = nn.Linear(C, C)
-
-    def forward(self, x):
-        q, k, v = (z.unflatten(-1, (self.n_head, -1)) for z in self.qkv(x).chunk(3, dim=-1))
-        q, k = F.elu(q) + 1, F.elu(k) + 1
-        kv = torch.einsum("bthd,bthe->bthde", k, v).cumsum(dim=1)
-        total = torch.einsum("bthd,bthd->bth", q, k.cumsum(dim=1))
-        out = torch.einsum("bthd,bthde->bthe", q, kv) / total[..., None]
-        return self.proj(out.flatten(2))
 
 
 class HalfInside(nn.Module):
@@ -1388,30 +1264,6 @@ LOOP = """{out} = torch.empty_like({q})
                 {out}[:, h, t] = (torch.softmax(row, dim=1) * {v}[:, h, : t + 1]).sum(dim=1)"""
 
 
-def grouped(n):
-    """Fewer heads of keys and values, each for ``n`` heads of queries."""
-    size = f"{{init_C}} // {n}"
-    split = (
-        f".view({{B}}, {{T}}, {{H}} // {n}, {{d}}).transpose(1, 2).repeat_interleave({n}, dim=1)"
-    )
-    return {
-        "every": {
-            "key_layer": f"{{key}} = nn.Linear({{init_C}}, {size}, bias=False)",
-            "value_layer": f"{{value}} = nn.Linear({{init_C}}, {size}, bias=False)",
-            "split_k": "{k} = {k}" + split,
-            "split_v": "{v} = {v}" + split,
-            "heads_k": "",
-            "heads_v": "",
-        },
-        "nano": {
-            "key_layer": None,
-            "value_layer": None,
-            "3 * config.n_embd": f"config.n_embd + 2 * (config.n_embd // {n})",
-            "project": f"kv = C // {n}\n        q, k, v = self.c_attn(x).split([C, kv, kv], dim=2)",
-        },
-    }
-
-
 RMS_AND_SWIGLU = {
     "ours": {"FeedForward": GatedFeedForward},
     "nano": {
@@ -1512,17 +1364,13 @@ DESIGNS = [
         "textbook",
         lambda: TorchAttention(C, N_HEAD, "sequence first", batch_first=False),
     ),
-    design("nn.Parameter matrices", "textbook", lambda: Matrices(C, N_HEAD)),
     design("a matrix for each head", "textbook", lambda: LensAttention(C, N_HEAD)),
-    design("Conv1D", "textbook", lambda: GPT2Attention(C, N_HEAD)),
-    design("Conv1D, gives a tuple", "textbook", lambda: GPT2Attention(C, N_HEAD, True)),
     design("qkv interleaved per head", "textbook", lambda: NeoXAttention(C, N_HEAD)),
     design("qkv by permute", "textbook", lambda: TimmAttention(C, N_HEAD)),
     design("heads in the batch", "textbook", lambda: FoldedAttention(C, N_HEAD)),
     design("token by token", "textbook", lambda: CachedAttention(C, N_HEAD)),
     design("running softmax", "textbook", lambda: FlashAttention(C, N_HEAD)),
     design("wide heads", "textbook", lambda: WideHeads(C, N_HEAD, 12, 6)),
-    design("cross-attention on itself", "textbook", lambda: CrossOnItself(C, N_HEAD)),
     design("list of Linear layers", "textbook", lambda: AnnotatedAttention(N_HEAD, C)),
     # ------------------------------------------------------------ textbook: blocks
     *designs("pre-norm block", "textbook", part="block"),
@@ -1566,56 +1414,6 @@ DESIGNS = [
     design("nn.TransformerEncoderLayer, pre", "textbook", lambda: TorchLayer(C, N_HEAD, True)),
     design("nn.TransformerEncoderLayer, post", "textbook", lambda: TorchLayer(C, N_HEAD, False)),
     # ------------------------------------------------------------ right, by another formula
-    *designs("RoPE", "different", {"+heads": "{q}, {k} = rope({q}), rope({k})"}),
-    *designs(
-        "RoPE by pairs", "different", {"+heads": "{q}, {k} = rope_pairs({q}), rope_pairs({k})"}
-    ),
-    *designs("RoPE by sdpa", "different", {**SDPA, "+heads": "{q}, {k} = rope({q}), rope({k})"}),
-    *designs(
-        "QK-norm without parameters",
-        "different",
-        {"+heads": "{q}, {k} = F.rms_norm({q}, {q}.shape[-1:]), F.rms_norm({k}, {k}.shape[-1:])"},
-    ),
-    *designs(
-        "QK-norm",
-        "different",
-        {
-            "+init": "self.q_norm = nn.LayerNorm({init_C} // {init_H})\n"
-            "        self.k_norm = nn.LayerNorm({init_C} // {init_H})",
-            "+heads": "{q}, {k} = self.q_norm({q}), self.k_norm({k})",
-        },
-    ),
-    *designs(
-        "cosine attention",
-        "different",
-        {
-            "+init": "self.tau = nn.Parameter(torch.full(({init_H}, 1, 1), 10.0))",
-            "+heads": "{q}, {k} = F.normalize({q}, dim=-1) * self.tau, F.normalize({k}, dim=-1)",
-            "scale": "",
-        },
-    ),
-    *designs(
-        "softmax1",
-        "different",
-        {"softmax": "{weights} = softmax_1({scores})"},
-        raschka={"softmax": "attn_weights = softmax_1(attn_scores / keys.shape[-1] ** 0.5)"},
-    ),
-    *designs(
-        "sink of each head",
-        "different",
-        {
-            "+init": "self.sinks = nn.Parameter(torch.randn({init_H}))",
-            "softmax": "{weights} = softmax_with_sink({scores}, self.sinks)",
-        },
-        raschka={
-            "softmax": "attn_weights = softmax_with_sink("
-            "attn_scores / keys.shape[-1] ** 0.5, self.sinks)"
-        },
-    ),
-    *designs("grouped queries", "different", schemes=SCHEMES[:3], **grouped(2)),
-    *designs("one head of keys", "different", schemes=SCHEMES[:3], **grouped(4)),
-    *designs("grouped queries", "different", schemes=("llama",), options={"num_kv_heads": 2}),
-    *designs("one head of keys", "different", schemes=("llama",), options={"num_kv_heads": 1}),
     *designs(
         "LayerNorm inside",
         "different",
@@ -1630,37 +1428,6 @@ DESIGNS = [
         },
     ),
     *designs(
-        "ALiBi",
-        "different",
-        {"+score": "{scores} = {scores} + alibi({T}, {H})"},
-        raschka={
-            "+score": None,
-            "scale": " / keys.shape[-1] ** 0.5 + alibi(num_tokens, self.num_heads)",
-        },
-    ),
-    *designs(
-        "relative bias",
-        "different",
-        {
-            "+init": "self.relative = nn.Embedding(64, {init_H})",
-            "+score": "{scores} = {scores} + relative_bias(self.relative, {T})",
-        },
-    ),
-    *designs(
-        "sliding window of 4",
-        "different",
-        {"+hide": "{scores} = {scores}.masked_fill(distance({T}) >= 4, -math.inf)"},
-    ),
-    *designs(
-        "learned temperature",
-        "different",
-        {
-            "+init": "self.temperature = nn.Parameter(torch.full(({init_H}, 1, 1), 1.5))",
-            "+score": "{scores} = {scores} * self.temperature",
-        },
-    ),
-    *designs("soft cap", "different", {"+score": "{scores} = 2.0 * torch.tanh({scores} / 2.0)"}),
-    *designs(
         "gate on the output",
         "different",
         {
@@ -1674,7 +1441,6 @@ DESIGNS = [
     *designs("bfloat16 block", "different", part="block", dtype=torch.bfloat16),
     design("bfloat16 inside", "different", lambda: HalfInside(C, N_HEAD)),
     design("residual and norm inside", "different", lambda: ResidualInside(C, N_HEAD)),
-    design("linear attention", "different", lambda: LinearAttention(C, N_HEAD)),
     design(
         "nn.MultiheadAttention, add_zero_attn",
         "different",
@@ -1686,43 +1452,6 @@ DESIGNS = [
         part="block",
         where="block",
         **{scheme: {"first": "", "second": text} for scheme, text in PARALLEL.items()},
-    ),
-    *designs(
-        "block with RoPE", "different", {"+heads": "{q}, {k} = rope({q}), rope({k})"}, part="block"
-    ),
-    *designs(
-        "model with RoPE", "different", {"+heads": "{q}, {k} = rope({q}), rope({k})"}, part="model"
-    ),
-    *designs(
-        "block with norms before and behind",
-        "different",
-        part="block",
-        where="block",
-        schemes=("ours",),
-        ours={
-            "self.norm_1, self.norm_2 = " + TWO_NORMS: (
-                "self.norm_1, self.norm_2 = " + TWO_NORMS + "\n"
-                "        self.norm_3, self.norm_4 = " + TWO_NORMS
-            ),
-            "first": "x = x + self.norm_3(self.attention(self.norm_1(x)))",
-            "second": "x = x + self.norm_4(self.feed_forward(self.norm_2(x)))",
-        },
-    ),
-    *designs(
-        "block with LayerScale",
-        "different",
-        part="block",
-        where="block",
-        schemes=("ours",),
-        ours={
-            "self.attention = Attention(C, n_head)": (
-                "self.attention = Attention(C, n_head)\n"
-                "        self.scale_1 = nn.Parameter(torch.full((C,), 0.1))\n"
-                "        self.scale_2 = nn.Parameter(torch.full((C,), 0.1))"
-            ),
-            "first": "x = x + self.scale_1 * self.attention(self.norm_1(x))",
-            "second": "x = x + self.scale_2 * self.feed_forward(self.norm_2(x))",
-        },
     ),
 ]
 

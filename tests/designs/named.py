@@ -122,19 +122,9 @@ def norm_added(b, x):
     return x + b.feed_forward(b.norm_2(x))
 
 
-def norm_of_attention_alone(b, x):
-    x = x + b.attention(x)
-    return x + b.norm_1(b.feed_forward(b.norm_2(x)))
-
-
 def x_of_before(b, x):
     a = x + b.attention(b.norm_1(x))
     return a + b.feed_forward(b.norm_2(a)) + x
-
-
-def ff_reads_x(b, x):
-    a = b.attention(b.norm_1(x))
-    return x + a + b.feed_forward(b.norm_2(x))
 
 
 class TorchInBlock(nn.Module):
@@ -443,7 +433,6 @@ class TalkingHeads(nn.Module):
         self.qkv, self.proj = nn.Linear(C, 3 * C), nn.Linear(C, C)
         make = {
             "linear": lambda: nn.Linear(n, n, bias=False),
-            "conv": lambda: nn.Conv2d(n, n, 1, bias=False),
             "matrix": lambda: nn.Parameter(torch.randn(n, n)),
         }[kind]
         self.proj_l, self.proj_w = make() if before else None, make() if after else None
@@ -451,8 +440,6 @@ class TalkingHeads(nn.Module):
     def mixed(self, part, z):
         if isinstance(part, nn.Parameter):
             return torch.einsum("bhij,hg->bgij", z, part)
-        if isinstance(part, nn.Conv2d):
-            return part(z)
         return part(z.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
     def forward(self, x):
@@ -576,12 +563,6 @@ def window_both_sides(s, width=3):
     return s.masked_fill((d >= width) | (d <= -width), -math.inf).softmax(-1)
 
 
-def no_far(s, width=3):
-    """Everything but the window: near tokens are hidden, far ones and the future stay."""
-    d = distance(s.shape[-1])
-    return s.masked_fill((d >= 0) & (d < width), -math.inf).softmax(-1)
-
-
 def every_second(s):
     d = distance(s.shape[-1])
     return s.masked_fill((d < 0) | (d % 2 == 1), -math.inf).softmax(-1)
@@ -636,10 +617,6 @@ class Permuted(nn.Module):
 
 
 # ---------------------------------------------------------------- what they should be called
-
-
-def embedding(T, table):
-    return table(distance(T).clamp(min=0)).permute(2, 0, 1)
 
 
 MEAN = "{x} = {x} - {x}.mean(dim=%s, keepdim=True)"
@@ -706,7 +683,6 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
         "norm over the batch",
     ),
     "norm over T": (with_part(norm_2=lambda: Normed(standardised(1))), "norm over the tokens"),
-    "norm over B": (with_part(norm_1=lambda: Normed(standardised(0))), "norm over the batch"),
     "norm centred over T": (
         with_part(norm_1=lambda: Normed(centred_over(1))),
         "norm over the tokens",
@@ -720,10 +696,8 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
         "feed-forward mixes tokens",
     ),
     "MLP over time, block_size 64": (lambda: Mixer(64), "feed-forward mixes tokens"),
-    "MLP over time, block_size 8": (lambda: Mixer(8), "feed-forward mixes tokens"),
     # attention
     "rotary with √C": (attention({"+heads": ROPE, **ROOT_C}), "divided by √C"),
-    "rotary with √C, nano": (attention({"+heads": PAIRS, **ROOT_C}, "nano"), "divided by √C"),
     "rotary, no mask": (attention({"+heads": ROPE, "hide": "", "mask": ""}), "no mask"),
     "rotary, no scale": (attention({"+heads": PAIRS, "scale": ""}, "llama"), "no scale"),
     "rotary with √C in a block": (
@@ -741,10 +715,6 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
         "x minus the output",
     ),
     "rotary along heads": (attention({"+heads": ALONG_HEADS}), "rotary positions that cancel"),
-    "rotary along heads, nano": (
-        attention({"+heads": ALONG_HEADS}, "nano"),
-        "rotary positions that cancel",
-    ),
     "rotary along heads, llama block": (
         attention({"+heads": ALONG_HEADS.replace("rope", "rope_pairs")}, "llama", part="block"),
         "rotary positions that cancel",
@@ -777,12 +747,6 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
         attention({"+score": "{scores} = {scores} + alibi({T}, {H}, 1)"}, names={"alibi": alibi}),
         "ALiBi with the wrong sign",
     ),
-    "ALiBi, wrong sign, nano": (
-        attention(
-            {"+score": "{scores} = {scores} + alibi({T}, {H}, 1)"}, "nano", names={"alibi": alibi}
-        ),
-        "ALiBi with the wrong sign",
-    ),
     "clamped to ±1": (
         lambda: BlockSparse(lambda s: masked(s.clamp(-0.3, 0.3)).softmax(-1)),
         "scores clamped",
@@ -791,17 +755,12 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
     "window: far ones kept": (lambda: BlockSparse(window_wrong), "window on the wrong side"),
     "window ahead": (lambda: BlockSparse(window_ahead), "window on the wrong side"),
     "window on both sides": (lambda: BlockSparse(window_both_sides), "window on both sides"),
-    "window hidden": (lambda: BlockSparse(no_far), "window on the wrong side"),
     "norm over (T, C) inside": (
         attention({"+shape": "{x} = F.layer_norm({x}, {x}.shape[1:])"}),
         "tokens mixed before the attention",
     ),
     "mean over batch": (attention({"+shape": MEAN % 0}), "sequences mixed before the attention"),
     "mean over time": (attention({"+shape": MEAN % 1}), "tokens mixed before the attention"),
-    "mean over time, llama": (
-        attention({"+shape": MEAN % 1}, "llama"),
-        "tokens mixed before the attention",
-    ),
     "mean over time after": (
         attention({"output": "return {proj}({out} - {out}.mean(1, keepdim=True))"}, "nano"),
         "mean over time subtracted",
@@ -870,10 +829,6 @@ VARIANTS = {
         "relative position bias (T5, Raffel et al. 2020)",
     ),
     "table of distances": (attention(RELATIVE), "relative position bias (T5, Raffel et al. 2020)"),
-    "table of distances, nano block": (
-        attention(RELATIVE, "nano", part="block"),
-        "relative position bias (T5, Raffel et al. 2020)",
-    ),
     "softcap 2": (
         attention({"+score": "{scores} = 2.0 * torch.tanh({scores} / 2.0)"}, "llama"),
         "softcap (Gemma 2, 2024)",
@@ -883,10 +838,6 @@ VARIANTS = {
         "softcap (Gemma 2, 2024)",
     ),
     "talking heads": (TalkingHeads, "talking heads (Shazeer et al. 2020)"),
-    "talking heads, conv": (
-        lambda: TalkingHeads(kind="conv"),
-        "talking heads (Shazeer et al. 2020)",
-    ),
     "talking heads, before": (
         lambda: TalkingHeads(after=False, kind="matrix"),
         "talking heads (Shazeer et al. 2020)",
@@ -934,7 +885,6 @@ VARIANTS = {
     "ReZero": (ReZero, "ReZero (Bachlechner et al. 2020)"),
     "Gemma 2": (Gemma2Layer, "sandwich norm (Ding et al. 2021)"),
     "sandwich": (SandwichBlock, "sandwich norm (Ding et al. 2021)"),
-    "FFN reads x": (block(ff_reads_x), "parallel block (Wang and Komatsuzaki 2021)"),
     "GPT-J": (GPTJBlock, "parallel block (Wang and Komatsuzaki 2021)"),
     # what may be meant
     "residual inside": (

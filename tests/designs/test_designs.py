@@ -82,8 +82,7 @@ def part_of(design):
 
 def output(module, x=X):
     seed(1)  # for a dropout that is on
-    y = module(x.to(next(module.parameters()).dtype))
-    return (y[0] if isinstance(y, tuple) else y).float()
+    return module(x.to(next(module.parameters()).dtype)).float()
 
 
 # ---------------------------------------------------------------- the formula
@@ -93,14 +92,12 @@ LAYERS = [  # of queries, keys, values
     ("query", "key", "value"),
     ("W_query", "W_key", "W_value"),
     ("q_proj", "k_proj", "v_proj"),
-    ("to_q", "to_k", "to_v"),
     ("linears.0", "linears.1", "linears.2"),
 ]
 
 
 def linear(layer, x):
-    weight = layer.weight if hasattr(layer, "nf") else layer.weight.T  # Conv1D: (in, out)
-    return x @ weight + (0 if layer.bias is None else layer.bias)
+    return x @ layer.weight.T + (0 if layer.bias is None else layer.bias)
 
 
 def qkv_of_heads(module, x, n_head):
@@ -121,8 +118,6 @@ def qkv_of_heads(module, x, n_head):
             torch.stack([x @ w + b for w, b in zip(W, getattr(module, f"b_{z}"), strict=True)])
             for W, z in weights
         )
-    elif "W_q" in names:
-        q, k, v = x @ module.W_q, x @ module.W_k, x @ module.W_v
     else:
         layers = next(three for three in LAYERS if three[0] in dict(module.named_modules()))
         q, k, v = (linear(module.get_submodule(name), x) for name in layers)
@@ -146,14 +141,11 @@ def attention(module, x, n_head):
     if isinstance(module, (HeadList, MultiHeadAttentionWrapper)):
         out = torch.cat([attention(head, x, 1) for head in module.heads], dim=-1)
     else:
-        module = getattr(module, "cross", module)
         module = module.attn if "in_proj_weight" in dir(getattr(module, "attn", None)) else module
         out = averages(*qkv_of_heads(module, x, n_head))
     if hasattr(module, "W_O"):
         return out @ module.W_O.flatten(0, 1) + module.b_O
-    if hasattr(module, "W_o"):
-        return out @ module.W_o
-    for name in ("proj", "c_proj", "out_proj", "o_proj", "dense", "to_out"):
+    for name in ("proj", "c_proj", "out_proj", "o_proj", "dense"):
         if hasattr(module, name):
             return linear(getattr(module, name), out)
     return linear(module.linears[3], out) if hasattr(module, "linears") else out
