@@ -123,7 +123,7 @@ class _DepthChart:
             f'{self._background}<path d="M{x:.1f},0V{HEIGHT}" stroke="{GLOW}" opacity=".5"/>'
             f'<polyline points="{self._paths[way]}" fill="none" stroke="{SKY}" stroke-width="3"/>'
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{GLOW}"/>',
-            f"{self.quantity} at depth {depth}: {text}", -44, -22, WIDTH + 52, HEIGHT + 58,
+            f"{self.quantity} at depth {depth}: {text}", -52, -22, WIDTH + 60, HEIGHT + 58,
         )  # fmt: skip
 
     def _y(self, height: float) -> float:
