@@ -62,7 +62,7 @@ def variance_of_raw_scores(texts):
 
 @proves("05.p3")
 def division_forgotten(texts):
-    d, variance, rate = texts["question"].gives()
+    _, d, variance, rate, *_ = texts["question"].gives()
     here = run_cells("05", "import torch", "texts, wanted", "def output_of_it")
     heads = here["raw_weights"], lambda q, k: here["raw_weights"](q / d**0.5, k)
     ends = [here["train"](d, weigh, rate, size=variance**0.5)[0][-1] for weigh in heads]
