@@ -1,7 +1,5 @@
 """Notebook 05: scaling."""
 
-import math
-
 import torch
 
 from helpers.lesson.exercises import EXERCISES
