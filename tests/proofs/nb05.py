@@ -1,7 +1,5 @@
 """Notebook 05: scaling."""
 
-import math
-
 import torch
 
 from helpers.lesson.exercises import EXERCISES
@@ -62,13 +60,16 @@ def variance_of_raw_scores(texts):
 
 @proves("05.p3")
 def division_forgotten(texts):
-    d, variance, rate = texts["question"].gives()
+    _, d, variance, rate, *_ = texts["question"].gives()
     here = run_cells("05", "import torch", "texts, wanted", "def output_of_it")
-    losses, _ = here["train"](d, here["raw_weights"], rate, size=variance**0.5)
-    learns = losses[-1] < 0.01 * losses[0]
-    texts["why b"].says(256, 1, 1 * 256, d * variance**2)  # the large head at the beginning
-    texts["why c"].says(d * variance**2)
-    return {"error": math.isnan(losses[-1]), "stuck": not learns, "nothing unusual": learns}
+    heads = here["raw_weights"], lambda q, k: here["raw_weights"](q / d**0.5, k)
+    ends = [here["train"](d, weigh, rate, size=variance**0.5)[0][-1] for weigh in heads]
+    raw, stuck = d * variance**2, 256
+    texts["why a"].says(stuck, 1, 1 * stuck, raw)
+    texts["why b"].says(raw, d)  # a step without the division, divided by one with it
+    texts["why c"].says(d, raw)
+    alike = near(*ends, 0.5)
+    return {"stuck": ends[1] < 0.5 * ends[0], "neither": alike, "further": ends[0] < 0.5 * ends[1]}
 
 
 @proves("05.1")

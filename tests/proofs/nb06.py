@@ -54,7 +54,8 @@ def parameters_by_heads(texts):
 
 @proves("06.p3")
 def split_and_merge_by_view_alone(texts):
-    B, T, n_head, size = 2, 8, 4, 8
+    T, n_head = texts["question"].gives()
+    B, size = 2, 8
     C = n_head * size
     x, matrices = torch.randn(B, T, C), torch.randn(3, C, C) / C**0.5
 
