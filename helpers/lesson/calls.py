@@ -10,6 +10,7 @@ import math
 import sys
 import sysconfig
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -58,7 +59,9 @@ def call(
     seed
         Of the random state.
     """
-    with same_conditions(seed):
+    with same_conditions(seed), warnings.catch_warnings():
+        # PyTorch warns of .T on a batch, with a line of ours; the verdict names the mistake.
+        warnings.filterwarnings("ignore", message="The use of `x.T`")
         return _call(function, arguments, names, several)
 
 

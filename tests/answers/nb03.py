@@ -166,7 +166,7 @@ def size_of_the_batch(x):
     return (x @ x.mT).masked_fill(~causal_mask(len(x)), -math.inf).softmax(-1) @ x
 
 
-@wrong("03.2", named="channels compared instead of tokens")
+@wrong("03.2", named="a product the wrong way round")
 def channels_with_channels(x):
     return _causal(x.transpose(1, 2) @ x) @ x
 

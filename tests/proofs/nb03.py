@@ -138,7 +138,7 @@ def the_printed_matrix(texts):
     return {
         "after the softmax": printed_is(scores.softmax(dim=-1).tril()),
         "forgot the mask": printed_is(scores.softmax(1)) or printed_is(scores.softmax(-1)),
-        "along the columns": printed_is(run(f"masked.{softmax}", masked=masked)),
+        "divided each column": printed_is(run(f"masked.{softmax}", masked=masked)),
         "forgot the softmax": printed_is(masked),
     }
 
