@@ -24,7 +24,7 @@ from helpers.clinic.bugs import (
     window,
     with_bugs,
 )
-from helpers.clinic.fitted import explain
+from helpers.clinic.fitted import explain, with_learned_keys
 from helpers.clinic.inspection import MORE_KEYS, AttentionInternals, Ending
 from helpers.clinic.probes import Finding, matches_reference
 from helpers.clinic.readings import Reading
@@ -35,6 +35,7 @@ from helpers.numbers import small
 from helpers.same import ATOL, close, same, same_but_for_rounding, tolerance
 
 LARGEST_WINDOW = 64  # that is tried
+FOUND = "found from its weights, which follow from its outputs and values."
 
 # ---------------------------------------------------------------- comparing an attention
 
@@ -191,14 +192,15 @@ def _recognise(
     for reading, ending in (*clean, *changed, *wrong):
         if found := _find(seen, reading, ending, causal, singles):
             return _comparison(seen, reading, ending, causal, *found)
-    for reading, ending in (*clean[:2], *changed):
-        if found := explain(seen, reading, ending, causal):
-            bug, weights = found
+    fitted = ((explain, FOUND), (with_learned_keys, "with this the numbers are the same."))
+    for (how, with_this), way in itertools.product(fitted, (*clean[:2], *changed)):
+        reading, ending = way
+        if found := how(seen, reading, ending, causal):
+            named, weights = found
             out, right = _right(seen, reading, causal)
             finding = _difference_from_right(seen, ending, out)
-            same = "found from its weights, which follow from its outputs and values."
-            told = _told((bug, *reading.bugs, *ending.bugs), same)
-            right = right if weights is None or not bug.meant else weights
+            told = _told((*named, *reading.bugs, *ending.bugs), with_this)
+            right = right if weights is None or not all(bug.meant for bug in named) else weights
             return Comparison(finding, right, *told, weights, seen.n_head)
     for reading, ending in ways[:1] if try_pairs else ():
         pairs = itertools.combinations([*VARIANTS, *bugs], 2)

@@ -8,6 +8,7 @@ the output is an `Ending`.
 
 import contextlib
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -48,6 +49,7 @@ ANOTHER_INPUT = of_parts("another input of its layers")
 MORE_KEYS = of_parts("keys and values beside those of the tokens")
 MORE_BEHIND = of_parts("more behind the output projection")
 RESIDUAL_INSIDE = ("x added to the output", "residual connection and norm inside of the attention")
+PARALLEL = "parallel block (Wang and Komatsuzaki 2021)"
 DIFFERENT_INPUTS = "queries, keys and values of different inputs"
 
 # ---------------------------------------------------------------- what is found
@@ -211,7 +213,7 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
         z = block.projection.z
         endings, projection = [Ending(z)], getattr(block.projection.layer, "weight", None)
     else:
-        endings, projection = _find_endings(call.module, x, out, layer_calls, used, n_head)
+        endings, projection = _find_endings(call, x, out, layer_calls, used, n_head)
     return AttentionInternals(
         x=x,
         n_head=n_head,
@@ -288,9 +290,10 @@ def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]
 
 
 def _find_endings(
-    module: nn.Module, x: Tensor, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
+    call: Call, x: Tensor, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
 ) -> tuple[list[Ending], Tensor | None]:
     """The ways in which the outputs of the heads may have become `out`; the projection's weight."""
+    module = call.module
     others = [
         _turned_back(one, out) for one in recorded if not any(one.layer is layer for layer in used)
     ]
@@ -327,7 +330,20 @@ def _find_endings(
     for one in (called or others)[-1:]:
         if one.z.dim() == 3:
             endings.append(Ending(one.z, bugs=(_behind(module, x, one.out, out),)))
+    for one, other in itertools.permutations(others, 2):  # two branches, side by side
+        if (
+            x.shape == one.out.shape == other.out.shape == out.shape
+            and same_but_for_rounding(out, x + one.out + other.out, out.dtype)
+            and same_but_for_rounding(_run_without(call, one.layer), x + other.out, out.dtype)
+        ):
+            endings.append(Ending(one.z, bugs=(of_parts(PARALLEL),)))
     return endings, None
+
+
+def _run_without(call: Call, layer: nn.Module) -> Tensor:
+    """The output where what this layer makes is 0."""
+    with layer.register_forward_hook(lambda *args: 0 * args[-1]):
+        return call.run()[0]
 
 
 def _behind(module: nn.Module, x: Tensor, projected: Tensor, out: Tensor) -> Named:

@@ -253,6 +253,11 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
     def cut(start: int, stop: int, z: Tensor) -> Tensor:
         return z[..., start:stop]
 
+    if width > 3 * C and C % n_head == 0:  # the feed-forward reads the rest
+        for count in sorted({1, n_head}):
+            kv = count * C // n_head
+            edges = (0, C, C + kv, C + 2 * kv)
+            yield [partial(cut, *edge) for edge in itertools.pairwise(edges)], ()
     if width % 3 == 0:
         by_role = [
             (

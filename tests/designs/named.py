@@ -433,6 +433,7 @@ class TalkingHeads(nn.Module):
         self.qkv, self.proj = nn.Linear(C, 3 * C), nn.Linear(C, C)
         make = {
             "linear": lambda: nn.Linear(n, n, bias=False),
+            "with bias": lambda: nn.Linear(n, n),
             "matrix": lambda: nn.Parameter(torch.randn(n, n)),
         }[kind]
         self.proj_l, self.proj_w = make() if before else None, make() if after else None
@@ -446,7 +447,7 @@ class TalkingHeads(nn.Module):
         q, k, v = (heads(z, self.num_heads) for z in self.qkv(x).chunk(3, dim=-1))
         attn = q @ k.mT / q.shape[-1] ** 0.5
         attn = masked(self.mixed(self.proj_l, attn) if self.before else attn).softmax(-1)
-        attn = self.mixed(self.proj_w, attn) if self.after else attn
+        attn = self.mixed(self.proj_w, attn).tril() if self.after else attn
         return self.proj(merged(attn @ v))
 
 
@@ -487,6 +488,42 @@ class Sinks(nn.Module):
         sinks = self.sinks.reshape(1, -1, 1, 1).expand(*logits.shape[:-1], 1)
         probs = torch.cat([logits, sinks], dim=-1).softmax(-1)[..., :-1]
         return self.o_proj(merged(probs @ v))
+
+
+class LearnedKeys(nn.Module):
+    """Learned keys and values before those of the tokens."""
+
+    def __init__(self, n=1, heads=4):
+        super().__init__()
+        self.heads, self.mem_kv = heads, nn.Parameter(torch.randn(2, heads, n, C // heads))
+        self.to_qkv, self.to_out = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C)
+
+    def forward(self, x):
+        q, k, v = (heads(z, self.heads) for z in self.to_qkv(x).chunk(3, dim=-1))
+        k, v = (
+            torch.cat([own.expand(len(x), -1, -1, -1), z], dim=-2)
+            for own, z in zip(self.mem_kv, (k, v), strict=True)
+        )
+        hidden = torch.ones(x.shape[1], k.shape[-2]).triu(k.shape[-2] - x.shape[1] + 1) == 1
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, -math.inf)
+        return self.to_out(merged(scores.softmax(-1) @ v))
+
+
+class PaLMBlock(nn.Module):
+    """Multi-query attention and SwiGLU of one fused layer, side by side."""
+
+    def __init__(self, parallel=True):
+        super().__init__()
+        self.heads, self.sizes = 4, (C, C // 4, C // 4, 2 * C, 2 * C)
+        self.norm, self.fused_attn_ff_proj = nn.LayerNorm(C), nn.Linear(C, sum(self.sizes))
+        self.attn_out, self.ff_out, self.parallel = nn.Linear(C, C), nn.Linear(2 * C, C), parallel
+
+    def forward(self, x):
+        q, k, v, a, gate = self.fused_attn_ff_proj(self.norm(x)).split(self.sizes, dim=-1)
+        scores = rope(heads(q, 4)) @ rope(k)[:, None].mT / (C // 4) ** 0.5
+        out = self.attn_out(merged(masked(scores).softmax(-1) @ v[:, None]))
+        gate = gate if self.parallel else gate + out.repeat(1, 1, 2)
+        return x + out + self.ff_out(F.silu(gate) * a)
 
 
 class LinearTransformer(nn.Module):
@@ -743,6 +780,16 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
         lambda: Karpathys(lambda: nn.ModuleList([Head()] * 4)),
         "one head several times",
     ),
+    "ALiBi, wrong sign, divided by √T": (
+        attention(
+            {
+                "scale": " / math.sqrt({T})",
+                "+score": "{scores} = {scores} + alibi({T}, {H}, 1)",
+            },
+            names={"alibi": alibi},
+        ),
+        "ALiBi with the wrong sign; divided by √T",
+    ),
     "ALiBi, wrong sign": (
         attention({"+score": "{scores} = {scores} + alibi({T}, {H}, 1)"}, names={"alibi": alibi}),
         "ALiBi with the wrong sign",
@@ -772,6 +819,7 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
     "order, no scale": (lambda: Permuted("d h", scale=False), "no scale"),
     "order, no mask": (lambda: Permuted("h d", "d h", mask=False), "no mask"),
 }
+LEARNED_KEYS = "learned sinks with keys and values (Sukhbaatar et al. 2019)"
 VARIANTS = {
     "RoPE": (attention({"+heads": ROPE}, "llama"), "rotary positions (RoPE, Su et al. 2021)"),
     "RoPE by pairs": (attention({"+heads": PAIRS}), "rotary positions (RoPE, Su et al. 2021)"),
@@ -845,6 +893,25 @@ VARIANTS = {
     "talking heads, after": (
         lambda: TalkingHeads(before=False),
         "talking heads (Shazeer et al. 2020)",
+    ),
+    "talking heads, with biases": (
+        lambda: TalkingHeads(kind="with bias"),
+        "talking heads (Shazeer et al. 2020)",
+    ),
+    "softcap and window of 3": (
+        lambda: BlockSparse(
+            lambda s: (
+                masked(torch.tanh(s)).masked_fill(distance(s.shape[-1]) > 2, -math.inf).softmax(-1)
+            )
+        ),
+        "sliding window (Beltagy et al. 2020); softcap (Gemma 2, 2024)",
+    ),
+    "learned key and value": (LearnedKeys, LEARNED_KEYS),
+    "3 learned keys and values": (lambda: LearnedKeys(3), LEARNED_KEYS),
+    "PaLM": (
+        PaLMBlock,
+        "multi-query attention (Shazeer 2019); another input of its layers; rotary positions "
+        "(RoPE, Su et al. 2021); parallel block (Wang and Komatsuzaki 2021)",
     ),
     "sinks": (Sinks, "learned sink (gpt-oss, 2025)"),
     "softmax1": (

@@ -8,7 +8,7 @@ import torch
 
 from helpers import clinic
 from helpers.clinic import diagnose
-from tests.designs.named import BROKEN, RAISING, VARIANTS, C
+from tests.designs.named import BROKEN, RAISING, VARIANTS, C, PaLMBlock
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,11 @@ def test_everything_on_the_page_of_parts_that_may_be_meant_is_tried():
         "fused layer split per head",
     }
     assert meant == (meant & tried) | elsewhere
+
+
+def test_a_branch_that_reads_the_attention_is_not_called_parallel():
+    report = diagnose(PaLMBlock(parallel=False), C=C)
+    assert report.status == "different" and "parallel" not in str(report)
 
 
 def test_numbers_of_a_variant_are_told():
