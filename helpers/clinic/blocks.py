@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from helpers.clinic.bugs import Named, of_parts
-from helpers.clinic.calls import Call, calls_of, out_and_weights, self_attention_call
-from helpers.clinic.names import TWO_LAYERS, block_part_names
+from helpers.clinic.calls import Call, calls_of, out_and_weights, part_of, self_attention_call
+from helpers.clinic.inline import feed_forward_of_layers
+from helpers.clinic.names import block_part_names, layers_beside
 from helpers.clinic.probes import Finding, output_changes, sequences_stay_apart
 from helpers.numbers import small
 from helpers.same import same_but_for_rounding
@@ -103,8 +104,8 @@ def inspected_block(call: Call, causal: bool) -> Iterator[BlockInternals | str]:
         if not out.isfinite().all():
             yield "there are outputs that are nan or inf"
             return
-        norm_1, norm_2 = (_function(getattr(block, name)) for name in names[2:])
-        parts = (lambda z: attention.with_input(z).run()[0], feed_forward_of(block), norm_1, norm_2)
+        norm_1, norm_2 = (_function(part_of(block, name)) for name in names[2:])
+        parts = (lambda z: attention.with_input(z).run()[0], feed_forward_of(call), norm_1, norm_2)
         more, factors = more_parts(block, names)
         yield BlockInternals(x, out, parts, tuple(map(_function, more)), tuple(factors))
 
@@ -116,7 +117,7 @@ def more_parts(
     more = [
         part
         for name, part in block.named_children()
-        if name not in (*names, *TWO_LAYERS)
+        if name not in {one.split(".")[0] for one in names}
         and list(part.parameters())
         and all(own.dim() == 1 for own in part.parameters())
     ]
@@ -131,13 +132,21 @@ def with_own_names(message: str, names: tuple[str, ...]) -> str:
     return message
 
 
-def feed_forward_of(block: nn.Module) -> Function:
-    """The feed-forward of a block as a function, also where it is two layers of the block."""
+def feed_forward_of(call: Call) -> Function:
+    """The feed-forward of a block as a function, also where it is layers of the block itself."""
+    block = call.module
     name = block_part_names(block)[1]
     if name:
         return _function(getattr(block, name))
-    first, second = (getattr(block, layer) for layer in TWO_LAYERS)
-    return lambda z: second(block.activation(first(z)))
+    calls = calls_of(call, layers_beside(block)).values()
+    given = getattr(block, "activation", nn.Identity())
+    if None in calls:  # PyTorch has a faster way, which does not call them
+        first, second = (getattr(block, name) for name in layers_beside(block))
+        return lambda z: second(given(first(z)))
+    read = [(one.module, one.input) for one in calls]
+    if found := feed_forward_of_layers(block, read, given, nn.Identity()):
+        return found
+    raise ValueError("which activation its feed-forward has was not found")
 
 
 def _function(part: nn.Module) -> Function:
@@ -148,7 +157,7 @@ def _function(part: nn.Module) -> Function:
 def random_norms(block: nn.Module, names: tuple[str, ...]) -> Iterator[None]:
     """Put random numbers into the norms of a block and its weights that are all 0, for a while."""
     generator = torch.Generator().manual_seed(0)
-    norms = [one for name in names[2:] for one in getattr(block, name).parameters()]
+    norms = [one for name in names[2:] for one in part_of(block, name).parameters()]
     if names[0]:
         more, factors = more_parts(block, names)
         norms += [*factors, *(one for part in more for one in part.parameters())]
@@ -181,16 +190,17 @@ def check_parts(call: Call) -> dict[str, tuple[str, str]]:
     block, x = call.module, call.input
     names = block_part_names(block)
     found: dict[str, tuple[str, str]] = {}
-    feed_forward = feed_forward_of(block)
+    feed_forward = feed_forward_of(call)
+    where = names[1] or layers_beside(block)[0]
     if evidence := _mixing(feed_forward, x):
-        found["feed-forward mixes tokens"] = (evidence, names[1] or TWO_LAYERS[0])
+        found["feed-forward mixes tokens"] = (evidence, where)
     elif evidence := _missing_activation(feed_forward, x):
-        found["no activation in the feed-forward"] = (evidence, names[1] or TWO_LAYERS[0])
-    if getattr(block, names[2]) is getattr(block, names[3]):
+        found["no activation in the feed-forward"] = (evidence, where)
+    if part_of(block, names[2]) is part_of(block, names[3]):
         evidence = f"{names[2]} and {names[3]} are one and the same. Each branch needs its own."
         found["one norm for both"] = (evidence, names[3])
     for name in names[2:]:
-        norm = _function(getattr(block, name))
+        norm = _function(part_of(block, name))
         apart = sequences_stay_apart(norm, x if len(x) > 1 else x.expand(2, -1, -1))
         if not apart.ok:
             found.setdefault("norm over the batch", (f"{apart.evidence} {OF_CHANNELS}", name))

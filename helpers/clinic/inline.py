@@ -6,8 +6,11 @@ from its layers, as functions, so that the block can be compared like any other.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +20,7 @@ from helpers.clinic.names import is_layer
 from helpers.clinic.readings import LayerCall
 from helpers.same import same
 
+Function = Callable[[Tensor], Tensor]
 NOT_REBUILT = (
     "residual connections and norms were not checked, since attention, feed-forward and norms are "
     "no parts of their own"
@@ -41,7 +45,7 @@ class InlineBlock:
 
     projection: LayerCall  # the call of the output projection
     # As a function; None where its activation is not known.
-    feed_forward: Callable[[Tensor], Tensor] | None
+    feed_forward: Function | None
     norms: tuple[str, str]  # the names of norm_1 and norm_2
 
 
@@ -78,19 +82,30 @@ def inline_block(
         return None
     if len(rest) == 1 and sum(map(is_layer, rest[0].modules())) > 1 and not is_layer(rest[0]):
         return InlineBlock(projection, lambda z: rest[0](z.clone()), (norms[0], norms[1]))
-    calls = [one for one in recorded if _is_one_of(one.layer, rest)]
-    if len(rest) != 2 or len(calls) != 2 or not all(map(is_layer, rest)):
+    read = [(one.layer, one.z) for one in recorded if _is_one_of(one.layer, rest)]
+    if len(rest) not in {2, 3} or len(read) != len(rest) or not all(map(is_layer, rest)):
         return None
-    up, down = calls
-    if (up.z.shape[-1], down.out.shape[-1]) != (C, C) or up.out.shape != down.z.shape:
-        return None
-    without = [part for part in own.values() if not list(part.parameters())]
-    activation = next((f for f in (*without, *ACTIVATIONS) if _makes(f, up.out, down.z)), None)
+    return InlineBlock(projection, feed_forward_of_layers(module, read), (norms[0], norms[1]))
 
-    def feed_forward(z: Tensor) -> Tensor:
-        return down.layer(activation(up.layer(z)))
 
-    return InlineBlock(projection, feed_forward if activation else None, (norms[0], norms[1]))
+def feed_forward_of_layers(
+    module: nn.Module, read: list[tuple[Function, Tensor]], *more: Function
+) -> Function | None:
+    """Layers, each with what it read, as one function; None where its activation is not found."""
+    without = [part for part in module.children() if not list(part.parameters())]
+    for *hidden, (last, z) in itertools.permutations(read):
+        for activation in (*without, *ACTIVATIONS, *more):
+            made = partial(_hidden, activation, [layer for layer, _ in hidden])
+            with contextlib.suppress(RuntimeError):  # the sizes do not fit
+                if _makes(made, hidden[0][1], z):
+                    return lambda z, last=last, made=made: last(made(z))
+    return None
+
+
+def _hidden(activation: Function, layers: list[Function], z: Tensor) -> Tensor:
+    """What the last layer reads: the activation of another one, perhaps times a third one."""
+    first, *gated = (layer(z) for layer in layers)
+    return activation(first) * gated[0] if gated else activation(first)
 
 
 def _is_one_of(part: object, parts: list) -> bool:
@@ -101,6 +116,6 @@ def _is_norm(part: nn.Module, C: int) -> bool:
     return all(own.numel() == C and own.dim() == 1 for own in part.parameters())
 
 
-def _makes(function: Callable[[Tensor], Tensor], z: Tensor, out: Tensor) -> bool:
+def _makes(function: Function, z: Tensor, out: Tensor) -> bool:
     made = function(z.clone())
     return isinstance(made, Tensor) and made.shape == out.shape and same(made, out, 1e-6)

@@ -4,6 +4,7 @@
 weight is stored as (in, out), or an `nn.Parameter`.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ FUSED_NAMES, KEY_VALUE_NAMES, PROJECTION_NAMES, HEAD_COUNT_NAMES = (
 ATTENTION_NAMES, FEED_FORWARD_NAMES = ([name for (name,) in items] for items in _PAGE[5:7])
 FUSED_BY_HEAD = ("query_key_value",)  # queries, keys and values of head 0, then of head 1, …
 FUSED_BY_ROLE = ("c_attn", "in_proj_weight")  # all queries, all keys, all values
-TWO_LAYERS = ("linear1", "linear2")  # the feed-forward of nn.TransformerEncoderLayer
 
 
 def role_names(module: nn.Module) -> tuple[str, ...] | None:
@@ -62,7 +62,7 @@ def projection_name(module: nn.Module) -> str | None:
 
 
 def block_part_names(module: nn.Module) -> tuple[str, str, str, str] | None:
-    """The names of a block's attention, feed-forward and two norms; "" for `TWO_LAYERS`."""
+    """The names of a block's attention, feed-forward and two norms; "" for layers of its own."""
     parts = _block_parts(module)
     if None in parts:
         return None
@@ -96,10 +96,30 @@ def _block_parts(module: nn.Module) -> tuple[str | None, str | None, tuple[str, 
 
     attention = next(filter(has, ATTENTION_NAMES), None)
     feed_forward = next(filter(has, FEED_FORWARD_NAMES), None)
-    if feed_forward is None and all(map(has, TWO_LAYERS)):
+    if feed_forward is None and len(layers_beside(module)) in (2, 3):
         feed_forward = ""
     norms = next((names for names in NORM_NAMES if all(map(has, names))), None)
+    if norms is None and attention and feed_forward is not None:
+        norms = _norms_inside(module, (attention, feed_forward or attention))
     return attention, feed_forward, norms
+
+
+def layers_beside(module: nn.Module) -> list[str]:
+    """The names of the Linear layers that stand in a block itself."""
+    return [name for name, part in module.named_children() if is_layer(part)]
+
+
+def _norms_inside(module: nn.Module, others: tuple[str, str]) -> tuple[str, str] | None:
+    """The names of two norms whose places differ in a number, as in sublayer.0.norm."""
+    found = [
+        name
+        for name, part in module.named_modules()
+        if not name.startswith(tuple(f"{one}." for one in others))
+        and (own := list(part.parameters(recurse=False)))
+        and all(one.dim() == 1 for one in own)
+    ]
+    places = {re.sub(r"\d+", "", name) for name in found}
+    return (found[0], found[1]) if len(found) == 2 and len(places) == 1 else None
 
 
 def own_head_count(module: Any) -> int | None:

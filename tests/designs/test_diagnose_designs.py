@@ -190,15 +190,12 @@ def test_modules_of_others_that_are_right(name, build, C, what, snapshot):
     assert str(report) == snapshot.use_extension(Told)
 
 
-STATUS = {"missing_residual": "incomplete"}  # not healthy: the names of its layers say too little
-
-
 @pytest.mark.parametrize(
     ("name", "build", "C", "what"), BROKEN_BY_OTHERS, ids=[n for n, *_ in BROKEN_BY_OTHERS]
 )
 def test_modules_of_others_that_are_broken(name, build, C, what, snapshot):
     report = diagnose(build(), C=C)
-    assert report.status == STATUS.get(name, "broken"), f"{what}\n{report}"
+    assert report.status == "broken", f"{what}\n{report}"
     assert str(report) == snapshot.use_extension(Told)
 
 

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from helpers import clinic
+from helpers.attention import Block
 from helpers.clinic import diagnose
 from tests.designs.named import BROKEN, RAISING, VARIANTS, C, PaLMBlock
 
@@ -49,6 +52,35 @@ def test_everything_on_the_page_of_parts_that_may_be_meant_is_tried():
 def test_a_branch_that_reads_the_attention_is_not_called_parallel():
     report = diagnose(PaLMBlock(parallel=False), C=C)
     assert report.status == "different" and "parallel" not in str(report)
+
+
+class Inline(Block):
+    """Layers of the feed-forward stand in the block, and its norms in parts with a number."""
+
+    def __init__(self, gated, residual):
+        super().__init__(C, 4)
+        del self.feed_forward
+        self.gated, self.residual = gated, residual
+        self.up, self.down = nn.Linear(C, 48), nn.Linear(48, C)
+        if gated:
+            self.gate = nn.Linear(C, 48)
+        else:
+            self.sub = nn.ModuleList(nn.ModuleDict({"norm": nn.LayerNorm(C)}) for _ in range(2))
+            del self.norm_1, self.norm_2
+
+    def forward(self, x):
+        norms = [self.norm_1, self.norm_2] if self.gated else [one["norm"] for one in self.sub]
+        x = x + self.attention(norms[0](x))
+        h = norms[1](x)
+        h = F.silu(self.gate(h)) * self.up(h) if self.gated else F.relu(self.up(h))
+        return self.residual * x + self.down(h)
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_parts_of_a_block_are_found_where_they_have_no_usual_names(gated):
+    assert diagnose(Inline(gated, residual=1), C=C).status == "healthy"
+    bugs = diagnose(Inline(gated, residual=0), C=C).bugs
+    assert bugs == ("no residual connection around the feed-forward",)
 
 
 def test_numbers_of_a_variant_are_told():
