@@ -58,7 +58,8 @@ OWN_TESTS = {
     "helpers/clinic/": ["tests/clinic"],
     "helpers/explorers/": ["tests/explorers"],
     "helpers/": [
-        f"tests/test_{name}.py" for name in ("known", "numbers", "same", "show", "stack", "toy")
+        f"tests/test_{name}.py"
+        for name in ("known", "numbers", "positions", "same", "show", "stack", "toy")
     ],
     "tools/": ["tests/tools"],
 }

@@ -1,11 +1,23 @@
-"""Attention as the notebooks build it: causal mask, formula, head, multi-head attention, block.
+"""Attention as the notebooks build it: masks, formula, head, multi-head attention, block.
 
-- formula: `causal_mask`, `attention`
+- masks: `causal_mask`, `window_mask`, `prefix_mask`, `padding_mask`; True = may attend
+- formula: `attention`
 - modules: `Head`, `MultiHeadAttention`, `FeedForward`, `Block`
 - checks: what they refuse, in words
 """
 
-from helpers.attention.formula import attention, causal_mask
+from helpers.attention.formula import attention
+from helpers.attention.masks import causal_mask, padding_mask, prefix_mask, window_mask
 from helpers.attention.modules import Block, FeedForward, Head, MultiHeadAttention
 
-__all__ = ["Block", "FeedForward", "Head", "MultiHeadAttention", "attention", "causal_mask"]
+__all__ = [
+    "Block",
+    "FeedForward",
+    "Head",
+    "MultiHeadAttention",
+    "attention",
+    "causal_mask",
+    "padding_mask",
+    "prefix_mask",
+    "window_mask",
+]

@@ -39,6 +39,43 @@ def refuse_unknown_norm(norm: str) -> None:
         raise ValueError(f'norm must be "pre" or "post", got {norm!r}.')
 
 
+def refuse_bad_padding(real: torch.Tensor) -> None:
+    """Refuse what does not say, for each token, whether it belongs to a text or is padding."""
+    if not isinstance(real, torch.Tensor) or real.dtype != torch.bool:
+        got = real.dtype if isinstance(real, torch.Tensor) else _given_type("real", real)
+        raise TypeError(
+            f"real must be a bool tensor, True at tokens of the text and False at padding; got "
+            f"{got}. From the ids of tokens: ids != pad."
+        )
+    if real.dim() != 2:
+        raise ValueError(f"real must be (B, T), got {_shape(real)}.")
+    if not real.any(dim=1).all():
+        b = int((~real.any(dim=1)).nonzero()[0])
+        raise ValueError(
+            f"A sequence needs at least one token that is not padding; sequence {b} of "
+            f"{len(real)} has none. Leave it out of the batch."
+        )
+
+
+def refuse_rotary_of_context(rotary: bool, context: torch.Tensor | None) -> None:
+    """Refuse rotary embeddings between two sequences."""
+    if rotary and context is not None:
+        raise ValueError(
+            "With rotary=True scores depend on how far apart two tokens stand, but a token of x "
+            "and one of the context stand in different sequences: they have no distance. Make the "
+            "module with rotary=False."
+        )
+
+
+def refuse_odd_rotary(rotary: bool, head_size: int) -> None:
+    """Refuse rotary embeddings for a head whose channels cannot be taken in pairs."""
+    if rotary and head_size % 2:
+        raise ValueError(
+            f"With rotary=True the channels of a head are turned in pairs, so head_size must be "
+            f"even; got head_size = {head_size}."
+        )
+
+
 def refuse_weights_of_fused(fused: bool, return_weights: bool) -> None:
     """Refuse to return the weights of a fused module."""
     if fused and return_weights:
@@ -180,10 +217,12 @@ def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
     if empty.any():
         index = tuple(empty.nonzero()[0].tolist())
         where = f"row {list(index)} of the mask" if index else "the mask"
+        square = mask.dim() > 1 and mask.shape[-2] == mask.shape[-1] > 1
+        itself = ", for example to itself: mask | torch.eye(T, dtype=torch.bool)" * square
         raise ValueError(
             f"A query may attend to no key: {where} is False throughout "
             f"({int(empty.sum())} of {empty.numel()} rows). The softmax of such a row is 0 / 0 "
-            "= nan. Let each query attend to at least one key, for example to itself."
+            f"= nan. Let each query attend to at least one key{itself}."
         )
 
 

@@ -8,16 +8,20 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from helpers import positions
 from helpers.attention.checks import (
     refuse_bad_channels,
     refuse_bad_dropout,
     refuse_bad_input,
     refuse_bad_sizes,
+    refuse_odd_rotary,
+    refuse_rotary_of_context,
     refuse_uneven_heads,
     refuse_unknown_norm,
     refuse_weights_of_fused,
 )
-from helpers.attention.formula import attention, causal_mask
+from helpers.attention.formula import attention
+from helpers.attention.masks import causal_mask
 
 
 class Head(nn.Module):
@@ -29,11 +33,13 @@ class Head(nn.Module):
         Channels of a token.
     head_size
         Channels of a query, a key and a value.
+    rotary
+        Whether queries and keys are turned by their positions (`helpers.positions.rotary`).
 
     Raises
     ------
     ValueError
-        When a size is not a whole number of at least 1.
+        When a size is not a whole number of at least 1, or with rotary the head_size is odd.
 
     Examples
     --------
@@ -41,9 +47,11 @@ class Head(nn.Module):
     torch.Size([4, 8, 16])
     """
 
-    def __init__(self, C: int, head_size: int) -> None:
+    def __init__(self, C: int, head_size: int, *, rotary: bool = False) -> None:
         super().__init__()
         refuse_bad_sizes(C=C, head_size=head_size)
+        refuse_odd_rotary(rotary, head_size)
+        self.rotary = rotary
         self.query = nn.Linear(C, head_size, bias=False)
         self.key = nn.Linear(C, head_size, bias=False)
         self.value = nn.Linear(C, head_size, bias=False)
@@ -87,9 +95,12 @@ class Head(nn.Module):
             When a shape does not fit, a row of the mask is empty, or a context meets "causal".
         """
         refuse_bad_input(x, context, mask, self.query)
+        refuse_rotary_of_context(self.rotary, context)
         context = x if context is None else context
         q = self.query(x)  # (B, T_q, head_size)
         k, v = self.key(context), self.value(context)  # (B, T_k, head_size)
+        if self.rotary:
+            q, k = positions.rotary(q), positions.rotary(k)
         if isinstance(mask, str):  # "causal"
             mask = causal_mask(x.shape[1]).to(x.device)
         out, weights = attention(q, k, v, mask)
@@ -110,12 +121,14 @@ class MultiHeadAttention(nn.Module):
         numbers in less time and memory, but no weights to look at.
     dropout
         Probability with which an attention weight is set to 0 in training.
+    rotary
+        Whether queries and keys are turned by their positions (`helpers.positions.rotary`).
 
     Raises
     ------
     ValueError
-        When a size is not a whole number of at least 1, C is not divisible by n_head, or
-        dropout is not in [0, 1).
+        When a size is not a whole number of at least 1, C is not divisible by n_head, dropout is
+        not in [0, 1), or with rotary the channels of a head are odd in number.
 
     Examples
     --------
@@ -125,11 +138,21 @@ class MultiHeadAttention(nn.Module):
     (torch.Size([2, 8, 32]), torch.Size([2, 4, 8, 8]))
     """
 
-    def __init__(self, C: int, n_head: int, *, fused: bool = False, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        C: int,
+        n_head: int,
+        *,
+        fused: bool = False,
+        dropout: float = 0.0,
+        rotary: bool = False,
+    ) -> None:
         super().__init__()
         refuse_bad_sizes(C=C, n_head=n_head)
         refuse_uneven_heads(C, n_head)
         refuse_bad_dropout(dropout)
+        refuse_odd_rotary(rotary, C // n_head)
+        self.rotary = rotary
         self.n_head, self.fused, self.dropout = n_head, fused, dropout
         self.query = nn.Linear(C, C, bias=False)
         self.key = nn.Linear(C, C, bias=False)
@@ -168,9 +191,12 @@ class MultiHeadAttention(nn.Module):
         """
         refuse_weights_of_fused(self.fused, return_weights)
         refuse_bad_input(x, context, mask, self.query, self.n_head)
+        refuse_rotary_of_context(self.rotary, context)
         context = x if context is None else context
         q = self._split(self.query(x))  # (B, n_head, T_q, head_size)
         k, v = self._split(self.key(context)), self._split(self.value(context))
+        if self.rotary:
+            q, k = positions.rotary(q), positions.rotary(k)
         dropout = self.dropout if self.training else 0.0
         causal = isinstance(mask, str)
         if isinstance(mask, torch.Tensor):  # one that holds for all heads gets an axis for them
@@ -228,6 +254,8 @@ class Block(nn.Module):
         Number of heads.
     norm
         "pre": ``x + f(norm(x))``, usual today. "post": ``norm(x + f(x))``, as in the paper of 2017.
+    rotary
+        As for `MultiHeadAttention`.
 
     Raises
     ------
@@ -235,19 +263,21 @@ class Block(nn.Module):
         As for `MultiHeadAttention`, and when norm is neither "pre" nor "post".
     """
 
-    def __init__(self, C: int, n_head: int, norm: str = "pre") -> None:
+    def __init__(self, C: int, n_head: int, norm: str = "pre", *, rotary: bool = False) -> None:
         super().__init__()
         refuse_unknown_norm(norm)
         self.norm = norm
-        self.attention = MultiHeadAttention(C, n_head)
+        self.attention = MultiHeadAttention(C, n_head, rotary=rotary)
         self.feed_forward = FeedForward(C)
         self.norm_1, self.norm_2 = nn.LayerNorm(C), nn.LayerNorm(C)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(B, T, C) -> (B, T, C), causal."""
-        refuse_bad_input(x, None, "causal", self.attention.query)
+    def forward(
+        self, x: torch.Tensor, *, mask: torch.Tensor | str | None = "causal"
+    ) -> torch.Tensor:
+        """(B, T, C) -> (B, T, C), causal unless it is given another mask (as for `Head`)."""
+        refuse_bad_input(x, None, mask, self.attention.query, self.attention.n_head)
         if self.norm == "post":
-            x = self.norm_1(x + self.attention(x))
+            x = self.norm_1(x + self.attention(x, mask=mask))
             return self.norm_2(x + self.feed_forward(x))
-        x = x + self.attention(self.norm_1(x))
+        x = x + self.attention(self.norm_1(x), mask=mask)
         return x + self.feed_forward(self.norm_2(x))

@@ -5,7 +5,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
+from helpers.attention import (
+    Block,
+    FeedForward,
+    Head,
+    MultiHeadAttention,
+    attention,
+    causal_mask,
+    prefix_mask,
+    window_mask,
+)
+from helpers.positions import rotary
 
 B, T, C, N_HEAD = 3, 5, 12, 4
 TOLERANCE = {"rtol": 0, "atol": 1e-5}
@@ -134,6 +144,92 @@ def test_dropout_drops_weights_in_training_only(fused):
         torch.testing.assert_close(dropped[kept], 2 * right[kept])
 
 
+def stacked(n_layer):
+    return nn.ModuleList(MultiHeadAttention(C, N_HEAD) for _ in range(n_layer))
+
+
+@pytest.mark.parametrize("n_layer", [1, 2])
+def test_without_a_mask_shuffled_tokens_give_shuffled_outputs(n_layer):
+    x, order, layers = 3 * tokens(), torch.tensor([2, 0, 3, 1, 4]), stacked(n_layer)
+    out, shuffled = x, x[:, order]
+    for layer in layers:
+        out, shuffled = layer(out, mask=None), layer(shuffled, mask=None)
+    torch.testing.assert_close(shuffled, out[:, order], **TOLERANCE)
+    assert not torch.allclose(shuffled, out, atol=1e-3)
+
+
+@pytest.mark.parametrize("n_layer", [1, 2])
+def test_only_from_two_causal_layers_on_the_last_output_notices_a_shuffle_before_it(n_layer):
+    x, layers = tokens(), stacked(n_layer)
+    out, shuffled = x, x[:, [2, 0, 3, 1, 4]]
+    for layer in layers:
+        out, shuffled = layer(out), layer(shuffled)
+    difference = (out - shuffled)[:, -1].abs().amax(dim=-1)  # (B,)
+    assert (difference < 1e-6).all() if n_layer == 1 else (difference > 1e-3).all()
+
+
+@pytest.mark.parametrize("mask", ["causal", None, window_mask(T, 2)], ids=["causal", "none", "w"])
+def test_rotary_turns_queries_and_keys_of_each_head_but_not_values(mask):
+    allowed = causal_mask(T) if mask == "causal" else mask
+    head, multi_head, x = Head(C, 6, rotary=True), MultiHeadAttention(C, 2, rotary=True), tokens()
+    for module, n in ((head, 1), (multi_head, 2)):
+        q, k, v = (
+            getattr(module, role)(x).unflatten(-1, (n, 6)).transpose(1, 2)
+            for role in ("query", "key", "value")
+        )
+        out, expected = attention(rotary(q), rotary(k), v, allowed)
+        out = out.transpose(1, 2).flatten(2)
+        out = module.proj(out) if n == 2 else out
+        given, weights = module(x, mask=mask, return_weights=True)
+        torch.testing.assert_close(given, out, **TOLERANCE)
+        torch.testing.assert_close(weights, expected if n == 2 else expected[:, 0], **TOLERANCE)
+
+
+@pytest.mark.parametrize("mask", ["causal", None, prefix_mask(T, 2)], ids=["causal", "none", "p"])
+def test_with_rotary_fused_equals_unfused_with_gradients(mask):
+    x, upstream, found = tokens(), tokens(), []
+    plain = MultiHeadAttention(C, 2, rotary=True)
+    quick = MultiHeadAttention(C, 2, rotary=True, fused=True)
+    quick.load_state_dict(plain.state_dict())
+    for module in (plain, quick):
+        given = x.clone().requires_grad_()
+        out = module(given, mask=mask)
+        out.backward(upstream)
+        found.append([out, given.grad, *(p.grad for p in module.parameters())])
+    for one, other in zip(*found, strict=True):
+        assert one.abs().max() > 1e-3
+        torch.testing.assert_close(one, other, **TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [Head(C, 6, rotary=True), MultiHeadAttention(C, 2, rotary=True, fused=True),
+     Block(C, 2, rotary=True)],
+    ids=["head", "multi-head", "block"],
+)  # fmt: skip
+def test_with_rotary_only_distances_count(module):
+    """The tokens before x move it, and nobody may read them."""
+    x, before = tokens(), tokens()
+    hidden = torch.ones(2 * T, 2 * T).tril().bool()
+    hidden[T:, :T] = False
+    moved = module(torch.cat([before, x], dim=1), mask=hidden)[:, T:]
+    torch.testing.assert_close(moved, module(x), **TOLERANCE)
+    reverse = torch.arange(T - 1, -1, -1)
+    turned = module(x[:, reverse], mask=None)[:, reverse]
+    assert (turned - module(x, mask=None)).abs().max() > 1e-3, "order counts"
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_block_takes_any_mask(norm):
+    block, x = Block(C, N_HEAD, norm), tokens()
+    assert torch.equal(block(x, mask=causal_mask(T)), block(x))
+    last = block(x, mask=window_mask(T, 1))
+    alone = block(x.flatten(0, 1)[:, None]).reshape(x.shape)  # each token a sequence of its own
+    torch.testing.assert_close(last, alone, **TOLERANCE)
+    with pytest.raises(ValueError, match=r"\(4, 4\) does not fit the scores \(3, 5, 5\)"):
+        block(x, mask=causal_mask(4))
+
+
 def test_feed_forward_is_two_linear_layers_for_each_token_alone():
     feed_forward, x = FeedForward(C), tokens()
     assert (feed_forward.wide.out_features, feed_forward.proj.out_features) == (4 * C, C)
@@ -185,6 +281,12 @@ BAD_SIZES = [
     (lambda: FeedForward(0), f"C {WHOLE}, got 0"),
     (lambda: MultiHeadAttention(C, 4, dropout=1.0), "at least 0 and below 1; got 1.0"),
     (lambda: Block(C, 4, norm="none"), 'must be "pre" or "post", got \'none\''),
+    (
+        lambda: Head(C, 3, rotary=True),
+        "turned in pairs, so head_size must be even; .*head_size = 3",
+    ),
+    (lambda: MultiHeadAttention(C, 4, rotary=True), "must be even; got head_size = 3"),
+    (lambda: Block(C, 12, rotary=True), "must be even; got head_size = 1"),
 ]
 
 
@@ -257,6 +359,12 @@ def test_every_attention_refuses_a_mask_that_does_not_fit(module):
 def test_weights_of_a_fused_module_are_refused():
     with pytest.raises(ValueError, match=r"never stored.*fused=False"):
         fused(x, return_weights=True)
+
+
+@pytest.mark.parametrize("module", [Head(C, 4, rotary=True), MultiHeadAttention(C, 2, rotary=True)])
+def test_rotary_between_two_sequences_is_refused(module):
+    with pytest.raises(ValueError, match=r"have no distance\. Make the module with rotary=False"):
+        module(x, context=context, mask=None)
 
 
 def test_queries_and_keys_of_different_lengths_are_refused():
