@@ -25,6 +25,7 @@ from helpers.clinic.probes import (
     no_weight_on_future,
     reach,
     rows_sum_to_one,
+    same_for_prefix,
     sequences_stay_apart,
 )
 from helpers.clinic.report import Report
@@ -40,5 +41,6 @@ __all__ = [
     "no_weight_on_future",
     "reach",
     "rows_sum_to_one",
+    "same_for_prefix",
     "sequences_stay_apart",
 ]

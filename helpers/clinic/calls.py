@@ -2,12 +2,14 @@
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from helpers.attention import causal_mask
 
@@ -35,7 +37,7 @@ class Call:
     def run_with_weights(self) -> tuple[Tensor, Tensor | None]:
         """Call the module so that it returns its weights, if there is a known way to ask."""
         of_each_head = {"need_weights": True, "average_attn_weights": False}
-        names = inspect.signature(self.module.forward).parameters
+        names = parameters_of(self.module)
         for arguments in (of_each_head, {"need_weights": True}, {"return_weights": True}):
             if names.keys() >= arguments.keys() and not self.kwargs.keys() & arguments.keys():
                 with contextlib.suppress(Exception):  # it may refuse, as a fused module does
@@ -69,13 +71,26 @@ def out_and_weights(result: Any) -> tuple[Tensor, Tensor | None]:
     return result[0], weights
 
 
+def parameters_of(module: nn.Module) -> Mapping[str, inspect.Parameter]:
+    """What a module may be called with, by name."""
+    if not inspect.ismethod(module.forward):
+        return inspect.signature(module.forward).parameters
+    _, *others = _parameters_of(module.forward.__func__).items()
+    return dict(others)
+
+
+@lru_cache(maxsize=64)  # it is asked before each call
+def _parameters_of(method: Callable) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(method).parameters
+
+
 def self_attention_call(module: nn.Module, x: Tensor, causal: bool) -> Call:
     """How to call a module for self-attention over x; one that asks for a context gets x again."""
     if isinstance(module, nn.MultiheadAttention):  # it has no mask of its own; True = may not
         x = x if module.batch_first else x.transpose(0, 1)
         mask = ~causal_mask(x.shape[1 if module.batch_first else 0]).to(x.device)
         return Call(module, (x, x, x), {"attn_mask": mask if causal else None})
-    takes_mask = "mask" in inspect.signature(module.forward).parameters
+    takes_mask = "mask" in parameters_of(module)
     kwargs: dict[str, Any] = {"mask": None} if takes_mask and not causal else {}
     context = context_name(module)
     return Call(module, (x,), kwargs | ({context: x} if context else {}))
@@ -83,14 +98,14 @@ def self_attention_call(module: nn.Module, x: Tensor, causal: bool) -> Call:
 
 def may_take_context(module: nn.Module) -> bool:
     """Tell whether a module takes a context, required or not."""
-    return any(name in CONTEXT_NAMES for name in inspect.signature(module.forward).parameters)
+    return any(name in CONTEXT_NAMES for name in parameters_of(module))
 
 
 def context_name(module: nn.Module) -> str | None:
     """The name of a second argument that a module has to be given: the context, if any."""
     required = [
         name
-        for name, one in inspect.signature(module.forward).parameters.items()
+        for name, one in parameters_of(module).items()
         if one.default is one.empty and one.kind is not one.VAR_POSITIONAL
     ]
     return next((name for name in required[1:] if name in CONTEXT_NAMES), None)
@@ -118,6 +133,40 @@ def mode_of_parts(module: Any, training: Callable[[nn.Module], bool]) -> Iterato
         torch.backends.mha.set_fastpath_enabled(fast_path)
         for part, was in zip(parts, before, strict=True):
             part.training = was
+
+
+@contextlib.contextmanager
+def training_mode(module: nn.Module) -> Iterator[None]:
+    """Set a module to training but drop nothing; afterwards modes and buffers are as before."""
+    buffers = [
+        (part, name, z, z.clone())
+        for part in module.modules()
+        for name, z in part.named_buffers(recurse=False)
+    ]
+    in_training = mode_of_parts(module, lambda part: not isinstance(part, nn.MultiheadAttention))
+    try:
+        with in_training, _NothingDropped():  # it would not see the dropout of PyTorch's attention
+            yield
+    finally:
+        for part, name, z, before in buffers:
+            if not torch.equal(z, before):
+                z.copy_(before)
+            setattr(part, name, z)
+
+
+class _NothingDropped(TorchFunctionMode):
+    """Lets every dropout keep all numbers, also one that is no module."""
+
+    def __torch_function__(
+        self, function: Callable, types: object, args: tuple = (), kwargs: dict | None = None
+    ) -> object:
+        name, kwargs = getattr(function, "__name__", ""), kwargs or {}
+        if "dropout" in name:
+            return (*args, *kwargs.values())[0]
+        if name == "scaled_dot_product_attention":  # (q, k, v, mask, dropout_p, is_causal)
+            args = (*args[:4], *(0.0 for _ in args[4:5]), *args[5:])
+            kwargs = {key: 0.0 if key == "dropout_p" else one for key, one in kwargs.items()}
+        return function(*args, **kwargs)
 
 
 def part_of(module: nn.Module, name: str) -> nn.Module:

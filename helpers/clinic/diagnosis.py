@@ -58,8 +58,8 @@ def diagnose(
     too, and the bug is named for certain. What differs from the textbook formula and passes all
     other probes, such as a rotation by position, is called "different", not broken. A block is
     compared with a pre-norm and a post-norm block of the same parts. Of a function only the probes
-    say what is wrong. Modules are examined in evaluation mode and left as they were; a bare
-    `nn.MultiheadAttention` is called with a causal mask.
+    say what is wrong. Modules are examined in evaluation mode, compared with training mode, and
+    left as they were; a bare `nn.MultiheadAttention` is called with a causal mask.
 
     Parameters
     ----------

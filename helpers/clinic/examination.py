@@ -17,7 +17,7 @@ from helpers.clinic.gradients import check_gradients, check_lists
 from helpers.clinic.heads import PROBE as HEADS
 from helpers.clinic.heads import in_one_list
 from helpers.clinic.lists import InList
-from helpers.clinic.probes import Finding
+from helpers.clinic.probes import PREFIX, Finding
 from helpers.clinic.report import dependence_heatmap, weights_heatmap
 from helpers.clinic.subject import Inside, Subject, look_inside
 from helpers.clinic.told import Told, found, recognised
@@ -33,6 +33,7 @@ PROBES = (  # in the order in which they are reported
     "rows sum to 1",
     "no weight on the future",
     "no leak",
+    PREFIX,
     "reach",
     "sequences stay apart",
     GRADIENTS,
@@ -106,6 +107,8 @@ class Examination:
             HEADS: different.get(HEADS, "").split(":")[0],
             RESIDUALS: "it differs from a pre-norm and a post-norm block",
         }
+        if not self.told.bugs:  # such as a scale by log T
+            words[PREFIX] = "the outputs depend on how many tokens there are"
         return next((words[name] + NOT_EXPLAINED for name in words if name in different), "")
 
     def remark(self) -> str:
@@ -222,6 +225,7 @@ def examine(
     of_dependence, changes = from_outside.check_dependence(subject, inside, out, right, told)
     told += of_dependence
     told += from_outside.check_training_mode(subject, told)
+    told += from_outside.check_prefixes(subject, told)
     told += from_inside.check_what_heads_read(subject, inside)
     told += from_inside.check_heads(subject, inside, compared, out, told)
     told += from_inside.check_residuals_and_norms(subject, inside, compared, told)

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from helpers.attention import causal_mask
 from helpers.clinic import probes
 from helpers.clinic.bugs import BY_NAME
-from helpers.clinic.calls import Call, mode_of_parts, self_attention_call
+from helpers.clinic.calls import Call, self_attention_call, training_mode
 from helpers.clinic.inspection import NOT_BATCH_FIRST
 from helpers.clinic.names import projection_name
-from helpers.clinic.probes import Finding
+from helpers.clinic.probes import PREFIX, Finding
 from helpers.clinic.subject import Inside, Subject
 from helpers.clinic.told import Told, found, not_checked, recognised
 from helpers.numbers import listed, small
@@ -115,7 +115,7 @@ def check_dependence(
     (T, T), [j, t]: how much output t changes when token j is replaced; None where not measured.
     """
     x, causal = subject.x, subject.causal
-    asked = ["no leak"] * causal + ["reach", "sequences stay apart"]
+    asked = ["no leak", PREFIX] * causal + ["reach", "sequences stay apart"]
     if x.shape[1] < 2:
         return not_checked(ONE_TOKEN, *asked), None
     changes = probes.output_changes(subject.out, x, "diagnose", most=MOST_TOKENS)
@@ -218,13 +218,8 @@ def check_training_mode(subject: Subject, before: Told) -> Told:
     culprits = [name for name, part in module.named_modules() if isinstance(part, kind)]
     if not culprits:
         return Told()
-    buffers = {name: z.clone() for name, z in module.named_buffers()}
-    try:
-        with mode_of_parts(module, lambda part: not isinstance(part, nn.Dropout)):
-            finding = probes.sequences_stay_apart(subject.out, x.expand(max(2, len(x)), -1, -1))
-    finally:
-        for name, z in module.named_buffers():
-            z.copy_(buffers[name])
+    with training_mode(module):
+        finding = probes.sequences_stay_apart(subject.out, x.expand(max(2, len(x)), -1, -1))
     if finding.ok:
         return Told()
     in_training = Finding(finding.name, False, f"in training mode {finding.evidence}")
@@ -233,3 +228,20 @@ def check_training_mode(subject: Subject, before: Told) -> Told:
         f"in training, {culprits[0]} takes mean and variance over all tokens of all sequences, "
         "also of later ones. Use a layer norm, over the channels of each token.",
     )
+
+
+def check_prefixes(subject: Subject, before: Told) -> Told:
+    """Compare with shorter texts what should be causal, where no other probe explains it."""
+    if not all(map(before.passed, ("same twice", "no leak", "sequences stay apart"))):
+        return Told()
+    finding, by_number = probes.judge_prefixes(
+        lambda z: subject.run(z, seed=None)[0],
+        subject.x,
+        module=subject.function if subject.is_module else None,
+        most=MOST_TOKENS,
+    )
+    if finding.ok is None:
+        return not_checked(finding.evidence.removesuffix("."), PREFIX)
+    if by_number and not before.failed:  # as with a scale by log T
+        return Told(different={PREFIX: finding.evidence})
+    return found(finding)

@@ -9,28 +9,35 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from helpers.attention import causal_mask
+from helpers.clinic.calls import evaluation_mode, training_mode
 from helpers.numbers import as_array, as_real, described, joined, listed, small, wrap_text
-from helpers.same import close, seed_all
+from helpers.same import close, seed_all, tolerance
+
+PREFIX = "same for a prefix"
+MARKS = {True: "✓", False: "✗", None: "○"}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a probe: its name, whether it passed, and the numbers."""
+    """The result of a probe: its name, whether it passed, and the numbers.
+
+    ``ok`` is None where nothing can be told; the evidence says why.
+    """
 
     name: str
-    ok: bool
+    ok: bool | None
     evidence: str
 
     def __str__(self) -> str:
-        return wrap_text(f"{'✓' if self.ok else '✗'} {self.name}: {self.evidence}", hanging="  ")
+        return wrap_text(f"{MARKS[self.ok]} {self.name}: {self.evidence}", hanging="  ")
 
     __repr__ = __str__
 
@@ -207,6 +214,164 @@ def judge_leaks(changes: torch.Tensor, atol: float) -> Finding:
     reach_back = "reaches" if count == 1 else "reach"
     evidence += f" {count} of the {len(replaced)} tokens tried {reach_back} back."
     return Finding(name, False, evidence)
+
+
+def same_for_prefix(
+    module_or_function: Callable, x: torch.Tensor, atol: float | None = None
+) -> Finding:
+    """Check that an output is the same when the tokens after it do not exist yet.
+
+    x is cut after each token in turn, and the last output of what is left is compared with the
+    output at that place in all of x: ``f(x[:, :t + 1])[:, t] == f(x)[:, t]``. Whoever writes token
+    by token, or keeps keys and values in a cache, relies on it. It holds for causal attention; an
+    encoder and cross-attention promise no such thing.
+
+    A module is called in evaluation mode, then in training mode with its dropout off, where a
+    batch norm is another function. Afterwards modes, buffers and random state are what they were.
+
+    Parameters
+    ----------
+    module_or_function, x
+        As `function` and `x` for `no_leak`.
+    atol
+        How far an output may lie from the other. Left out: as far as rounding may take outputs of
+        this size, 1e-5 for numbers of about 1. Where x, the outputs or the parameters of the module
+        are float16 or bfloat16, outputs may differ by 0.7 % of their size on average.
+
+    Returns
+    -------
+    Finding
+        Its `ok` is None where nothing can be told: no shorter text is accepted, or the outputs are
+        random.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `no_leak`.
+
+    Examples
+    --------
+    >>> x = torch.arange(6.0).reshape(3, 2)
+    >>> same_for_prefix(lambda x: x.cumsum(0), x)
+    ✓ same for a prefix: x was cut after tokens 0 and 1 in turn; the output there
+      did not change.
+    >>> same_for_prefix(lambda x: x / len(x), x)
+    ✗ same for a prefix: output 0 of the first token alone differs from output 0 of
+      all 3, by up to 0.67: it depends on how many tokens there are. 2 of the 2
+      prefixes tried differ.
+    """
+    atol = None if atol is None else _as_tolerance(atol)
+    _check_call(module_or_function, x, "same_for_prefix")
+    _check_tokens(x)
+    module = module_or_function if isinstance(module_or_function, torch.nn.Module) else None
+    with evaluation_mode(module):
+        return judge_prefixes(module_or_function, x.detach(), atol, module)[0]
+
+
+def judge_prefixes(
+    function: Callable,
+    x: torch.Tensor,
+    atol: float | None = None,
+    module: torch.nn.Module | None = None,
+    most: int | None = None,
+) -> tuple[Finding, bool]:
+    """Judge as `same_for_prefix` does, and tell whether only the number of tokens matters.
+
+    Parameters
+    ----------
+    function, x, atol
+        As for `same_for_prefix`; a module is in evaluation mode already.
+    module
+        What `function` calls, and is tried in training mode too; None if it is not known.
+    most
+        How many prefixes to try of a longer sequence.
+    """
+    whole = _called(function, x)
+    if not whole.isfinite().all():
+        return _not_finite(PREFIX, whole, "output"), False
+    own = [] if module is None else [z for z in module.parameters() if z.is_floating_point()]
+    dtype = min((z.dtype for z in (x, whole, *own)), key=lambda one: one.itemsize)
+    prefixes = _Prefixes(function, x, whole, atol, dtype)
+    finding, by_number = prefixes.judged(most)
+    if module is None or not finding.ok:
+        return finding, by_number
+    with training_mode(module):
+        try:
+            in_training = replace(prefixes, whole=_called(function, x))
+        except Exception:  # it may want more than x then
+            return finding, False
+        if not in_training.same(in_training.whole, whole):
+            told, by_number = in_training.judged(most)
+            if told.ok is False:
+                return replace(told, evidence=f"in training mode, {told.evidence}"), by_number
+    return finding, False
+
+
+@dataclass(frozen=True)
+class _Prefixes:
+    """A function, its output for all of x, and how far an output may lie from it."""
+
+    function: Callable
+    x: torch.Tensor
+    whole: torch.Tensor
+    atol: float | None
+    dtype: torch.dtype
+
+    def same(self, a: torch.Tensor, b: torch.Tensor) -> bool:
+        """Tell whether two outputs differ by rounding only; in half precision, on average."""
+        if self.atol is not None or self.dtype.itemsize >= 4:
+            return _largest(a, b) <= (tolerance(self.whole) if self.atol is None else self.atol)
+        on_average = (a.double() - b.double()).square().mean().sqrt().item()
+        return on_average <= tolerance(self.whole, torch.bfloat16)  # float16, too: rounding adds up
+
+    def judged(self, most: int | None) -> tuple[Finding, bool]:
+        """Judge the prefixes, and tell whether only the number of tokens matters."""
+        T = self.x.shape[-2]
+        changes, refused = {}, {}
+        for t in range(T - 1) if most is None or most >= T else _spread(T - 1, most):
+            try:
+                part = _called(self.function, self.x[..., : t + 1, :])  # contiguous, as a copy is
+            except Exception as error:  # of whatever kind: it takes no text of this length
+                refused[t] = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": .")
+                continue
+            if part.shape[-1] != self.whole.shape[-1]:
+                raise ValueError(
+                    f"The outputs of {t + 1} tokens have {part.shape[-1]} channels, those of all "
+                    f"{T} have {self.whole.shape[-1]}. Give a function that returns outputs, not "
+                    "weights."
+                )
+            here, there = part[..., t, :], self.whole[..., t, :]
+            changes[t] = 0.0 if self.same(here, there) else _largest(here, there)
+        if any(changes.values()):
+            return self._differing(changes)
+        if not changes:
+            why = f"it takes no shorter text: cut after token {t} it raises {refused[t]}."
+            return Finding(PREFIX, None, why), False
+        evidence = f"x was cut after {_in_turn(changes)}; the output there did not change."
+        if refused:
+            *_, (t, raised) = refused.items()
+            evidence += f" Cut after token {t} it raises {raised}."
+        return Finding(PREFIX, True, evidence), False
+
+    def _differing(self, changes: dict[int, float]) -> tuple[Finding, bool]:
+        """Tell of the prefix whose last output differs the most, and on what that depends."""
+        if not self.same(_called(self.function, self.x, seed=1), self.whole):
+            why = "two runs on the same x differ. Is dropout on, or does it keep something?"
+            return Finding(PREFIX, None, why), False
+        t, T = max(changes, key=changes.get), self.x.shape[-2]
+        others = self.x.clone()
+        later = others[..., t + 1 :, :]
+        noise = torch.randn(later.shape, generator=torch.Generator().manual_seed(0))
+        later.copy_(noise * (float(self.x.std()) or 1.0))
+        unchanged = _called(self.function, others)
+        by_number = self.same(unchanged[..., t, :], self.whole[..., t, :])
+        first = "token" if t == 0 else f"{t + 1} tokens"
+        evidence = f"output {t} of the first {first} alone differs from output {t} of all {T}, by "
+        evidence += f"up to {small(changes[t])}: it depends on "
+        evidence += "how many tokens there are. " if by_number else "tokens after it. "
+        count = sum(map(bool, changes.values()))
+        evidence += f"{count} of the {len(changes)} prefixes tried differ{'s' * (count == 1)}."
+        return Finding(PREFIX, False, evidence), by_number
 
 
 def reach(
@@ -433,8 +598,7 @@ def output_changes(
     `name` instead.
     """
     _check_call(function, x, name)
-    if x.dim() not in (2, 3) or x.shape[-2] < 2:
-        raise ValueError(f"x must be (B, T, C) or (T, C) with T of at least 2, got {described(x)}.")
+    _check_tokens(x)
     x = x.detach()
     T = x.shape[-2]
     generator = torch.Generator().manual_seed(0)
@@ -442,9 +606,7 @@ def output_changes(
 
     before = _output(function, x)
     if not before.isfinite().all():
-        bad = (~before.isfinite()).movedim(-2, 0).flatten(1).any(1)
-        evidence = f"cannot be told: {_name_places(noun, bad)} {_is_or_are(int(bad.sum()))} nan "
-        return Finding(name, False, evidence + "or inf. Put finite(...) on the output first.")
+        return _not_finite(name, before, noun)
     changes = torch.full((T, T), torch.nan)
     chosen = range(T) if most is None or most >= T else _spread(T, most)
     for j in [*(j for j in chosen if j), 0]:
@@ -459,10 +621,11 @@ def output_changes(
 def _check_call(function: Callable, x: torch.Tensor, name: str) -> None:
     """Refuse what cannot be called with x alone, and x that has no floats to replace."""
     probe = name.replace(" ", "_")
+    does = "cuts tokens off" if probe == "same_for_prefix" else "replaces tokens by random floats"
     if not isinstance(x, torch.Tensor) or not has_plain_floats(x):
         raise TypeError(
-            f"{probe} replaces tokens by random floats: x must be floats in a plain tensor, "
-            f"got {described(x)}."
+            f"{probe} {does}: x must be floats in a plain tensor, got {described(x)}. For ids, "
+            "give what their embedding makes of them."
         )
     if not callable(function):
         raise TypeError(f"{probe} calls a function with x, got {described(function)} for it.")
@@ -487,6 +650,19 @@ def _check_call(function: Callable, x: torch.Tensor, name: str) -> None:
         ) from None
 
 
+def _check_tokens(x: torch.Tensor) -> None:
+    """Refuse what is no sequence of at least two tokens."""
+    if x.dim() not in (2, 3) or x.shape[-2] < 2:
+        raise ValueError(f"x must be (B, T, C) or (T, C) with T of at least 2, got {described(x)}.")
+
+
+def _not_finite(name: str, out: torch.Tensor, noun: str) -> Finding:
+    """What is told where outputs are nan or inf."""
+    bad = (~out.isfinite()).movedim(-2, 0).flatten(1).any(1)
+    evidence = f"cannot be told: {_name_places(noun, bad)} {_is_or_are(int(bad.sum()))} nan "
+    return Finding(name, False, evidence + "or inf. Put finite(...) on the output first.")
+
+
 def has_plain_floats(x: torch.Tensor) -> bool:
     """Tell whether a tensor holds floats, one for each of its places."""
     plain = x.layout is torch.strided and not x.is_nested and not x.is_meta
@@ -507,8 +683,13 @@ def _spread(T: int, count: int) -> list[int]:
 
 
 def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
+    return _called(function, x).cpu().double()
+
+
+def _called(function: Callable, x: torch.Tensor, seed: int = 0) -> torch.Tensor:
+    """What a function returns for x, if it has one row a token."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        seed_all(0)
+        seed_all(seed)
         out = function(x.clone())
     out = out[0] if isinstance(out, tuple) else out
     if not isinstance(out, torch.Tensor):
@@ -524,7 +705,7 @@ def _output(function: Callable, x: torch.Tensor) -> torch.Tensor:
             f"The function must return one row a token: for x {tuple(x.shape)} an output of "
             f"{tuple(x.shape[:-1])} and any last size, got {tuple(out.shape)}."
         )
-    return out.detach().cpu().double()
+    return out.detach()
 
 
 def _as_doubles(values: Any, what: str, min_dim: int = 0) -> torch.Tensor:
@@ -631,6 +812,17 @@ def _name_places(noun: str, where: torch.Tensor) -> str:
     """Name the positions that are True: "tokens 6 and 7"."""
     places = where.nonzero().flatten().tolist()
     return f"{noun}{'' if len(places) == 1 else 's'} {listed(places)}"
+
+
+def _in_turn(places: Iterable[int]) -> str:
+    """Name tokens: "tokens 0 to 6 in turn"."""
+    places = list(places)
+    return f"token {places[0]}" if len(places) == 1 else f"tokens {listed(places)} in turn"
+
+
+def _largest(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The largest difference; inf where one is nan."""
+    return (a.double() - b.double()).abs().nan_to_num(nan=torch.inf).max().item()
 
 
 def _of_matrix(index: Sequence[int]) -> str:

@@ -53,9 +53,13 @@ class Subject:
         """How the module is called with x."""
         return self_attention_call(self.function, self.x, self.causal)
 
-    def run(self, x: Tensor, seed: int = 0) -> tuple[Tensor, Tensor | None]:
-        """The output for x, (B, T, anything), and the weights if they are shown."""
-        seed_all(seed)
+    def run(self, x: Tensor, seed: int | None = 0) -> tuple[Tensor, Tensor | None]:
+        """The output for x, (B, T, anything), and the weights if they are shown.
+
+        With None as the seed, random numbers go on from where they are.
+        """
+        if seed is not None:
+            seed_all(seed)
         with torch.no_grad():
             if self.is_module:
                 call = self_attention_call(self.function, x.clone(), self.causal)

@@ -1,5 +1,6 @@
 """`diagnose` names every known bug, written here as people write it, and trusts the healthy."""
 
+import math
 import re
 
 import pytest
@@ -18,7 +19,9 @@ from tests.clinic.written import (
     Written,
     list_of_heads,
     masked,
+    pre_norm,
     renormalised,
+    rewired,
     zero_projections,
 )
 
@@ -81,6 +84,22 @@ def with_pytorchs(block):
     return block
 
 
+class WithoutSome(nn.Module):
+    """Leaves out some tokens at random in training, without a dropout."""
+
+    def forward(self, x):
+        return x * (torch.rand(x.shape[:2])[..., None] < 0.5) if self.training else x
+
+
+class WithTargets(Head):
+    """Cannot be called with x alone in training."""
+
+    def forward(self, x, targets=None):
+        if self.training and targets is None:
+            raise ValueError("Training needs targets.")
+        return super().forward(x)
+
+
 HEALTHY = {
     "head": lambda: Head(C, 5),
     "multi-head": lambda: MultiHeadAttention(C, N_HEAD),
@@ -94,6 +113,8 @@ HEALTHY = {
     "block with PyTorch's": lambda: with_pytorchs(Block(C, N_HEAD)),
     "list of heads": list_of_heads,
     "wrapped": lambda: nn.Sequential(MultiHeadAttention(C, N_HEAD), nn.Dropout(0.5)),
+    "with targets in training": lambda: WithTargets(C, 5),
+    "random in training": lambda: nn.Sequential(MultiHeadAttention(C, N_HEAD), WithoutSome()),
     "PyTorch's": lambda: nn.MultiheadAttention(C, N_HEAD, batch_first=True),
     "PyTorch's, time first": lambda: nn.MultiheadAttention(C, N_HEAD, dropout=0.5),
 }
@@ -109,7 +130,7 @@ def test_sound_modules_are_healthy_and_left_as_they_were(make):
     assert report.status == "healthy", report
     assert not report.not_checked and not report.bugs
     of_parts = isinstance(module, nn.Sequential | Block) or hasattr(module, "heads")
-    probes = 11 if of_parts else 10  # what is made of the parts is one more
+    probes = 12 if of_parts else 11  # what is made of the parts is one more
     assert str(report).startswith(f"HEALTHY: all {probes} probes ran and passed.")
     assert training == [part.training for part in module.modules()]
     assert torch.equal(state, torch.get_rng_state())
@@ -124,12 +145,13 @@ def test_attention_without_a_mask_is_judged_by_what_it_should_be(pytorchs):
     assert diagnose(multi_head, C=C, causal=False).status == "healthy"
     broken = BrokenAttention("no scale", C, N_HEAD, causal=False)
     assert diagnose(broken, C=C, causal=False).bugs == ("no scale",)
-    block = diagnose(Block(C, N_HEAD), C=C, n_head=N_HEAD, causal=False)
-    assert (block.status, block.bugs) == ("broken", ("unwanted causal mask",))
+    assert diagnose(Block(C, N_HEAD), C=C, causal=False).status == "healthy"
+    always_causal = diagnose(rewired(pre_norm), C=C, n_head=N_HEAD, causal=False)
+    assert (always_causal.status, always_causal.bugs) == ("broken", ("unwanted causal mask",))
 
 
 def test_a_broken_attention_is_found_inside_a_block():
-    block = Block(C, N_HEAD)
+    block = rewired(pre_norm)
     block.attention = Written(**BROKEN["softmax over the queries"])
     report = diagnose(block, C=C, n_head=N_HEAD)
     assert report.bugs == ("softmax over the queries",)
@@ -313,6 +335,109 @@ def test_a_mean_over_the_batch_is_noticed():
     assert str(report).startswith("BROKEN: failed sequences stay apart. Of a function, known bugs")
     lone = diagnose(lambda x: multi_head(x) + x.mean(0), C=C, example=torch.randn(1, 5, C))
     assert str(lone).startswith("BROKEN: failed sequences stay apart.")
+
+
+# ---------------------------------------------------------------- the same for a prefix
+
+
+def by_log_of_T(q, k):
+    return q @ k.mT / q.shape[-1] ** 0.5 * math.log(q.shape[-2])
+
+
+class OverTime(nn.Module):
+    """In training over all tokens of a sequence, in evaluation with what it has seen before."""
+
+    def __init__(self, kind=nn.InstanceNorm1d):
+        super().__init__()
+        self.norm = kind(C, affine=True, track_running_stats=True)
+
+    def forward(self, x):
+        return self.norm(x.mT).mT
+
+
+def told_of_prefixes(report):
+    return {one.name: one.evidence for one in report.findings}.get("same for a prefix", "")
+
+
+def test_view_in_both_leaks_nothing_and_fails_for_a_prefix():
+    module = Written(**BROKEN["split and merged by view"])
+    report = diagnose(module, C=C)
+    assert report.bugs == ("split and merged by view",)
+    assert "it depends on how many tokens there are" in told_of_prefixes(report)
+    assert "no leak" in {one.name for one in report.findings if one.ok}
+    told = str(diagnose(lambda x: module(x), C=C))
+    assert told.startswith("BROKEN: failed same for a prefix, reach. Of a function, ")
+
+
+def test_what_another_probe_explains_is_not_told_of_prefixes_too():
+    batch_norm = Block(C, N_HEAD)
+    batch_norm.norm_1 = OverTime(nn.BatchNorm1d)
+    for module in (Written(**BROKEN["no mask"]), Written(**BROKEN["dropout left on"]), batch_norm):
+        report = diagnose(module, C=C)
+        assert report.status == "broken" and "same for a prefix" not in str(report)
+    assert "for a prefix" not in str(diagnose(MultiHeadAttention(C, N_HEAD), C=C, causal=False))
+
+
+def test_a_scale_by_the_number_of_tokens_is_different_not_broken():
+    module = Written(scores=by_log_of_T)
+    report = diagnose(module, C=C)
+    assert report.status == "different"
+    assert report.bugs == ("scores scaled by log T (Chiang and Cholak 2022)",)
+    assert "how many tokens there are" in report.different["same for a prefix"]
+    assert "All else passed. If this is meant, fine." in " ".join(str(report).split())
+    unknown = diagnose(lambda x: module(x), C=C)
+    assert unknown.status == "different"
+    assert str(unknown).startswith("DIFFERENT: the outputs depend on how many tokens there are, ")
+    root = diagnose(Written(**BROKEN["divided by √T"]), C=C)
+    assert "how many tokens there are" in told_of_prefixes(root) and root.status == "broken"
+
+
+def test_a_norm_that_looks_ahead_in_training_only_is_found():
+    block = Block(C, N_HEAD).eval()
+    block.norm_1 = OverTime()
+    before = {name: z.clone() for name, z in block.state_dict().items()}
+    report = diagnose(block, C=C)
+    assert str(report).startswith("BROKEN: failed same for a prefix. ")
+    assert told_of_prefixes(report).startswith("in training mode, output ")
+    assert block.norm_1.training and not block.norm_2.training
+    assert all(torch.equal(before[name], z) for name, z in block.state_dict().items())
+
+
+def test_a_module_that_takes_no_shorter_text_is_not_checked_for_prefixes():
+    module = MultiHeadAttention(C, N_HEAD)
+    fixed = diagnose(lambda x: module(x, mask=causal_mask(8)), C=C)
+    assert "it takes no shorter text: cut after token 6" in fixed.not_checked["same for a prefix"]
+    assert fixed.status == "incomplete"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_rounding_in_half_precision_is_no_difference_of_a_prefix(dtype):
+    example = torch.randn(2, 33, 64, generator=torch.Generator().manual_seed(0)).to(dtype)
+    for module in (MultiHeadAttention(64, 4).to(dtype), Block(64, 4).to(dtype)):
+        report = diagnose(module, C=64, example=example)
+        assert report.status != "broken", report
+        told = " ".join(str(report).split())
+        assert (
+            "✓ same for a prefix: x was cut after tokens 0, 2, 4, 6, 8 and 11 more in turn" in told
+        )
+
+
+OF_OURS = {
+    "head": lambda **how: Head(C, 4, **how),
+    "multi-head": lambda **how: MultiHeadAttention(C, N_HEAD, **how),
+    "fused": lambda **how: MultiHeadAttention(C, N_HEAD, fused=True, **how),
+    "block": lambda **how: Block(C, N_HEAD, **how),
+    "post-norm block": lambda **how: Block(C, N_HEAD, "post", **how),
+}
+
+
+@pytest.mark.parametrize("make", OF_OURS.values(), ids=OF_OURS.keys())
+def test_our_own_modules_with_rotary_positions_are_different_by_these_alone(make):
+    for causal in (True, False):
+        report = diagnose(make(rotary=True), C=C, causal=causal)
+        assert report.status == "different" and not report.not_checked, report
+        assert report.bugs == ("rotary positions (RoPE, Su et al. 2021)",)
+        assert all(finding.ok for finding in report.findings if finding.name not in report.bugs)
 
 
 class AcrossTheBatch(nn.Module):

@@ -13,6 +13,7 @@ from tests.clinic.written import (
     Fused,
     Wrapped,
     Written,
+    pre_norm,
     rewired,
     zero_projections,
 )
@@ -150,7 +151,7 @@ def test_a_zero_projection_hides_gradients_and_is_not_broken(inner):
     zero_projections(module, "out_proj.weight" if inner == "PyTorch's" else "proj.weight")
     report = diagnose(module, C=C, n_head=N_HEAD)
     assert report.status == "incomplete", report
-    unseen = ["no leak", "reach", "sequences stay apart", "gradients reach"]
+    unseen = ["no leak", "same for a prefix", "reach", "sequences stay apart", "gradients reach"]
     assert list(report.not_checked) == unseen
     assert "projection is zero throughout" in report.not_checked["gradients reach"]
 
@@ -218,7 +219,7 @@ def test_a_block_with_other_names_is_not_called_healthy():
     ids=["nan", "dropout"],
 )
 def test_residuals_around_an_attention_that_gives_nothing_certain_are_not_judged(attention, why):
-    block = Block(C, N_HEAD)
+    block = rewired(pre_norm)
     block.attention = attention
     assert why in diagnose(block, C=C, n_head=N_HEAD).not_checked["residuals and norms"]
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from helpers.attention import attention, causal_mask
+from helpers.attention import Block, MultiHeadAttention, attention, causal_mask
 from helpers.clinic.probes import (
     Finding,
     finite,
@@ -15,6 +15,7 @@ from helpers.clinic.probes import (
     no_weight_on_future,
     reach,
     rows_sum_to_one,
+    same_for_prefix,
     sequences_stay_apart,
 )
 
@@ -190,6 +191,161 @@ def test_a_constant_input_hides_no_leak():
     assert not no_leak(lambda x: x.mean(1, keepdim=True).expand_as(x), torch.zeros(1, 4, 2)).ok
 
 
+def view_in_both(x):
+    heads = x.view(*x.shape[:-2], 3, x.shape[-2], 1)
+    return attention(heads, heads, heads, causal_mask(x.shape[-2]))[0].contiguous().view(x.shape)
+
+
+class Normed(torch.nn.Module):
+    """A norm, right attention, and three kinds of dropout."""
+
+    def __init__(self, norm, C=3):
+        super().__init__()
+        self.norm, self.attention = norm, MultiHeadAttention(C, 1, fused=True, dropout=0.4)
+        self.pytorchs = torch.nn.MultiheadAttention(C, 1, dropout=0.4, batch_first=True)
+        self.dropout = torch.nn.Dropout1d(0.4)
+
+    def forward(self, x):
+        x = self.norm(x)
+        mask = ~causal_mask(x.shape[1])
+        x = x + self.attention(x) + self.pytorchs(x, x, x, attn_mask=mask)[0]
+        return torch.nn.functional.dropout(self.dropout(x), training=self.training)
+
+
+class OverTime(torch.nn.BatchNorm1d):
+    def __init__(self, C):
+        super().__init__(C)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls = self.calls + self.training  # another tensor
+        return super().forward(x.mT).mT
+
+
+class Rounded(torch.nn.Module):
+    """Takes and gives float32; its rounding depends on the number of tokens."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.one = torch.nn.Parameter(torch.ones((), dtype=dtype))
+
+    def forward(self, x):
+        z = x.to(self.one.dtype)
+        up = torch.rand(z.shape, generator=torch.Generator().manual_seed(x.shape[-2])) < 0.3
+        for _ in range(4 if z.dtype == torch.float16 else 1):  # as in several layers
+            z = torch.where(up, z.nextafter(torch.full_like(z, math.inf)), z)
+        return z.to(x.dtype)
+
+
+def cut_to(T, weigh):
+    mask = causal_mask(T)  # of a fixed size, or to be cut
+    return lambda x: weigh(x @ x.mT, mask[: x.shape[1], : x.shape[1]]) @ x
+
+
+CHEATS = {
+    "no mask": lambda s, m: s.softmax(-1),
+    "wrong axis": lambda s, m: s.masked_fill(~m, -math.inf).softmax(-2).nan_to_num(),
+    "filled with 0": lambda s, m: s.masked_fill(~m, 0).softmax(-1),
+    "after the softmax": lambda s, m: s.softmax(-1) * m,
+    "transposed": lambda s, m: s.masked_fill(~m, -math.inf).softmax(-1).mT,
+}
+
+
+@pytest.mark.parametrize("weigh", CHEATS.values(), ids=CHEATS.keys())
+def test_what_looks_ahead_is_not_the_same_for_a_prefix(weigh):
+    finding = same_for_prefix(cut_to(T, weigh), x)
+    assert finding.ok is False and "it depends on tokens after it." in finding.evidence
+
+
+@pytest.mark.parametrize("x", [x, x[0]], ids=["(B, T, C)", "(T, C)"])
+def test_view_in_both_which_leaks_nothing_is_not_the_same_for_a_prefix(x):
+    assert no_leak(view_in_both, x).ok
+    told = words(same_for_prefix(view_in_both, x))
+    assert told.startswith("✗ same for a prefix: output ") and " alone differs from " in told
+    assert "it depends on how many tokens there are. 6 of the 7 prefixes tried differ." in told
+
+
+def test_a_prefix_that_differs_says_which_output_and_by_how_much():
+    def counts(x):  # output 2 knows how many tokens there are
+        out = x.clone()
+        out[:, 2:3] += 0.25 * (x.shape[1] - 3)
+        return out
+
+    told = words(same_for_prefix(counts, x))
+    assert "output 2 of the first 3 tokens alone differs from output 2 of all 8, by up to " in told
+    assert "by up to 1.25: it depends on how many tokens there are." in told
+    assert told.endswith(" 1 of the 7 prefixes tried differs.")
+    norm = same_for_prefix(lambda x: torch.nn.functional.layer_norm(x, x.shape[-2:]), x)
+    assert norm.ok is False and "tokens after it" in norm.evidence
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_sound_modules_are_the_same_for_a_prefix(dtype):
+    C = 12
+    x = torch.randn(2, T, C, generator=torch.Generator().manual_seed(0)).to(dtype)
+    for module in (MultiHeadAttention(C, 3), Block(C, 3), Block(C, 3, "post", rotary=True)):
+        assert same_for_prefix(module.to(dtype), x).ok
+        assert same_for_prefix(lambda x, module=module: module(100 * x) / 100, x).ok
+    assert same_for_prefix(Normed(torch.nn.LayerNorm(3)), globals()["x"]).ok
+    assert same_for_prefix(lambda x: (x.cumsum(-2), None), x[0]).ok
+    assert (
+        same_for_prefix(lambda x: attention(x, x, x, causal_mask(T - 1))[0], x[:, :-1]).ok is None
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_compared_on_average(dtype):
+    rounded = Rounded(dtype)
+    assert same_for_prefix(rounded, x).ok and same_for_prefix(rounded, x.to(dtype)).ok
+    assert same_for_prefix(lambda x: rounded(x).float(), x.to(dtype)).ok
+    assert not same_for_prefix(rounded, x, atol=1e-5).ok
+    assert not same_for_prefix(lambda x: rounded(x), x).ok, "it is not known how it computes"
+    assert not same_for_prefix(view_in_both, x.to(dtype)).ok
+
+
+def test_a_batch_norm_is_caught_in_training_and_nothing_is_left_behind():
+    module = Normed(OverTime(3))
+    module.norm.eval()  # one part in another mode
+    with torch.random.fork_rng(devices=[]):
+        state = torch.get_rng_state()
+        modes = [part.training for part in module.modules()]
+        before = {name: z.clone() for name, z in module.state_dict().items()}
+        told = words(same_for_prefix(module, x))
+        assert "✗ same for a prefix: in training mode, output " in told
+        assert "it depends on tokens after it." in told
+        assert torch.equal(torch.get_rng_state(), state)
+    assert modes == [part.training for part in module.modules()]
+    assert all(torch.equal(before[name], z) for name, z in module.state_dict().items())
+    frozen = Normed(OverTime(3)).eval()
+    assert same_for_prefix(lambda x: frozen(x), x).ok, "in evaluation each token is alone"
+
+
+def test_where_nothing_can_be_told_a_prefix_neither_passes_nor_fails():
+    fixed = causal_mask(T)
+    told = words(same_for_prefix(lambda x: attention(x, x, x, fixed), x))
+    assert told.startswith("○ same for a prefix: it takes no shorter text: cut after token 6 it ")
+    assert "raises ValueError: " in told
+    random = words(same_for_prefix(torch.nn.functional.dropout, x))
+    assert random.startswith("○ same for a prefix: two runs on the same x differ.")
+
+    def from_3(x):
+        if x.shape[1] < 3 or not x.is_contiguous():
+            raise ValueError("Too short.")
+        return x.cumsum(1)
+
+    assert words(same_for_prefix(from_3, x)) == (
+        "✓ same for a prefix: x was cut after tokens 2 to 6 in turn; the output there did not "
+        "change. Cut after token 1 it raises ValueError: Too short."
+    )
+
+
+def test_the_tolerance_of_a_prefix_may_be_given():
+    def nearly(x):
+        return x + 1e-4 / x.shape[1]
+
+    assert not same_for_prefix(nearly, x).ok and same_for_prefix(nearly, x, atol=1e-3).ok
+
+
 @pytest.mark.parametrize("x", [x, x[0]], ids=["(B, T, C)", "(T, C)"])
 def test_what_depends_on_everything_it_may_reaches(x):
     assert reach(lambda x: attention(x, x, x, MASK), x).ok
@@ -344,6 +500,10 @@ BAD_INPUT = [
     (lambda: matches_reference(x + 0j, x), TypeError, "got must be real"),
     (lambda: matches_reference(x, None), TypeError, "expected must be numbers .* None"),
     (lambda: matches_reference(x, x, atol=None), TypeError, "atol must be a finite number"),
+    (lambda: same_for_prefix(3, x), TypeError, "same_for_prefix calls a function .* the int 3"),
+    (lambda: same_for_prefix(lambda x: x, x[0, 0]), ValueError, r"\(B, T, C\) or \(T, C\)"),
+    (lambda: same_for_prefix(lambda x: x, x, atol=-1), ValueError, "atol must be at least 0"),
+    (lambda: same_for_prefix(lambda x: x.mean(1), x), ValueError, r"one row a token.*\(4, 3\)"),
     (lambda: no_leak(3, x), TypeError, "no_leak calls a function with x, got the int 3"),
     (lambda: no_leak(lambda q, k: q, x), TypeError, "x alone.*'k'.*lambda"),
     (lambda: no_leak(lambda x: x + 0j, x), TypeError, "must return real numbers"),
@@ -378,3 +538,8 @@ def test_pytorchs_attention_that_reads_time_first_is_told():
 def test_bad_input_is_refused_in_words(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+def test_weights_have_no_prefix_to_compare():
+    with pytest.raises(ValueError, match="of 1 tokens have 1 channels, those of all 4 have 4"):
+        same_for_prefix(lambda x: (x @ x.mT).softmax(-1), torch.randn(4, 3))

@@ -211,6 +211,11 @@ def rewired(put_together, norm="pre"):
     return Theirs(C, N_HEAD, norm)
 
 
+def pre_norm(b, x):
+    x = x + b.attention(b.norm_1(x))
+    return x + b.feed_forward(b.norm_2(x))
+
+
 def no_residual_post(b, x):
     x = b.norm_1(b.attention(x))
     return b.norm_2(b.feed_forward(x))
