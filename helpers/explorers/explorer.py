@@ -11,6 +11,7 @@ saved notebook) the words stand for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,4 +182,20 @@ def svg(content: str, label: str, left: float, top: float, width: float, height:
     return (
         f'<svg width="{width}" height="{height}" viewBox="{left} {top} {width} {height}" '
         f'role="img" aria-label="{text_html(label)}">{content}</svg>'
+    )
+
+
+def arrow(x: float, y: float, colour: str, width: float) -> str:
+    """Draw an arrow from the origin to (x, y) pixels."""
+    length = math.hypot(x, y)
+    if length < 1:
+        return f'<circle r="{width + 1}" fill="{colour}"/>'
+    head = min(4 * width + 2, length)
+    a, b = x / length, y / length  # along the arrow
+    neck = (x - head * a, y - head * b)
+    left, right = ((neck[0] - s * 0.45 * head * b, neck[1] + s * 0.45 * head * a) for s in (1, -1))
+    return (
+        f'<path d="M0,0L{neck[0]:.1f},{neck[1]:.1f}" stroke="{colour}" stroke-width="{width}"/>'
+        f'<path d="M{x:.1f},{y:.1f}L{left[0]:.1f},{left[1]:.1f}L{right[0]:.1f},{right[1]:.1f}Z" '
+        f'fill="{colour}"/>'
     )

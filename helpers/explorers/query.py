@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from helpers.explorers.explorer import Explorer, checkbox, slider, svg
+from helpers.explorers.explorer import Explorer, arrow, checkbox, slider, svg
 from helpers.numbers import as_array, number
 from helpers.pictures import base
 from helpers.pictures.checks import as_matrix, as_names
@@ -164,7 +164,7 @@ class QueryExplorer(Explorer):
                 middle -= 2
             taken.append((left, middle, width))
             text = f'<text x="{left:.1f}" y="{middle + 4:.1f}">{text_html(word)}</text>'
-            parts.append(_arrow(x, y, SKY, 2) + text)
+            parts.append(arrow(x, y, SKY, 2) + text)
         return "".join(parts)
 
     def _draw_query(self, query: np.ndarray) -> str:
@@ -175,7 +175,7 @@ class QueryExplorer(Explorer):
             x, y = x / beyond, y / beyond
         note = " (reaches beyond the edge)" if beyond > 1 else ""
         return (
-            f'{_arrow(x, y, GLOW, 3)}<text x="{-EDGE}" y="{EDGE + 15}" font-weight="bold">'
+            f'{arrow(x, y, GLOW, 3)}<text x="{-EDGE}" y="{EDGE + 15}" font-weight="bold">'
             f'<tspan fill="{GLOW}">■</tspan> query{note}'
             f'<tspan fill="{SKY}" dx="12">■</tspan> keys</text>'
         )
@@ -196,19 +196,3 @@ def _crosses(tip: tuple[float, float], left: float, middle: float, width: float)
     """Whether the arrow from the origin to this tip runs through a word in the plane."""
     points = ((tip[0] * step / 50, tip[1] * step / 50) for step in range(51))
     return any(left - 2 < x < left + width + 2 and abs(y - middle) < 7 for x, y in points)
-
-
-def _arrow(x: float, y: float, colour: str, width: float) -> str:
-    """Draw an arrow from the origin to (x, y) pixels."""
-    length = math.hypot(x, y)
-    if length < 1:
-        return f'<circle r="{width + 1}" fill="{colour}"/>'
-    head = min(4 * width + 2, length)
-    a, b = x / length, y / length  # along the arrow
-    neck = (x - head * a, y - head * b)
-    left, right = ((neck[0] - s * 0.45 * head * b, neck[1] + s * 0.45 * head * a) for s in (1, -1))
-    return (
-        f'<path d="M0,0L{neck[0]:.1f},{neck[1]:.1f}" stroke="{colour}" stroke-width="{width}"/>'
-        f'<path d="M{x:.1f},{y:.1f}L{left[0]:.1f},{left[1]:.1f}L{right[0]:.1f},{right[1]:.1f}Z" '
-        f'fill="{colour}"/>'
-    )

@@ -3,9 +3,10 @@
 - matrix: `heatmap`, `heatmaps`
 - tensors: `sheets`, `row_times_column`, `ribbon`
 - tokens: `staircase`, `guessed_next`
-- weights: `score_arrows`, `weighted_sum`, `softmax_steps`, `why_this_weight`
+- weights: `score_arrows`, `turned_arrows`, `weighted_sum`, `softmax_steps`, `why_this_weight`
 - lines: `curves`
-- diagrams: `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`
+- diagrams: `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`,
+  `encoder_decoder_diagram`
 - for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
   for text, HTML and drawing), colours, checks (what is refused)
 """
@@ -13,6 +14,7 @@
 from helpers.pictures.base import Picture, tables
 from helpers.pictures.diagrams import (
     block_diagram,
+    encoder_decoder_diagram,
     head_diagram,
     lookup_diagram,
     multi_head_diagram,
@@ -24,6 +26,7 @@ from helpers.pictures.tokens import guessed_next, staircase
 from helpers.pictures.weights import (
     score_arrows,
     softmax_steps,
+    turned_arrows,
     weighted_sum,
     why_this_weight,
 )
@@ -32,6 +35,7 @@ __all__ = [
     "Picture",
     "block_diagram",
     "curves",
+    "encoder_decoder_diagram",
     "guessed_next",
     "head_diagram",
     "heatmap",
@@ -45,6 +49,7 @@ __all__ = [
     "softmax_steps",
     "staircase",
     "tables",
+    "turned_arrows",
     "weighted_sum",
     "why_this_weight",
 ]

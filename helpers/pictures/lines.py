@@ -98,13 +98,13 @@ def curves(
     if columns is None:
         columns = 3
     columns = min(as_whole(columns, "columns", 1, 3), len(data))
-    tables = [_table(panel, lines, across, panel in logy, xlabel) for panel, lines in data.items()]
     text_lines = [titled("Curves", title), f"across: {xlabel}{' (logarithmic)' * logx}"]
-    if statements:
-        text_lines += ["", *statements]
+    if statements:  # in the place of numbers, which may stand on the edge between two roundings
+        tables, text_lines = [], [*text_lines, "", *statements]
     else:
+        tables = [_table(panel, y, across, panel in logy, xlabel) for panel, y in data.items()]
         text_lines += [f"\n{table.caption}\n{table.text()}" for table in tables]
-    first, *_, last = tables[0].columns
+    first, *_, last = briefs(across)
     return Picture(
         alt=f"{titled('Curves', title)}: {len(data)} panel{'s' * (len(data) > 1)} "
         f"({'; '.join(data)}) over {xlabel} ({first} to {last}), with the "

@@ -13,6 +13,7 @@ from helpers.pictures import (
     sheets,
     softmax_steps,
     staircase,
+    turned_arrows,
     weighted_sum,
     why_this_weight,
 )
@@ -72,6 +73,8 @@ OTHERS = {
     "one step": lambda: staircase(1),
     "arrows": lambda: score_arrows([2, 0], dict(zip(LONG, SCORES[:, :2], strict=True)), title="T"),
     "one arrow": lambda: score_arrows([0, 0.5], {"along": [0, 1]}, title=LONG_TITLE),
+    "turned arrows": lambda: turned_arrows([(1, 0), (7, 4), (31, 1), (0, 9)], degrees=36.5),
+    "a turned pair": lambda: turned_arrows([(2.5, 2.5)], degrees=90, title=LONG_TITLE),
     "weighted sum": lambda: weighted_sum(
         [0.25, 0.5, 0.25, 0], [[1, 0], [-0.5, 1], [1, 0], [0, 0]], WORDS[:4], title=LONG_TITLE
     ),

@@ -9,16 +9,18 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
 from matplotlib.text import Text
 
-from helpers.attention import Head, MultiHeadAttention
+from helpers.attention import Head, MultiHeadAttention, padding_mask
 from helpers.lesson import series_map
 from helpers.pictures import (
     block_diagram,
+    encoder_decoder_diagram,
     head_diagram,
     lookup_diagram,
     multi_head_diagram,
 )
 from helpers.pictures.base import png_of, size_of
 from helpers.pictures.colours import CELL, INK, LINE, MARKED_CELL, ORANGE, PALE, QUIET
+from helpers.sorter import PAD, Sorter, fill
 from tests.pictures import reading
 
 NUMBERS = {"B": None, "T": 6, "C": 3, "head_size": 2, "value_size": 4}
@@ -35,6 +37,7 @@ ALL = {
     "two heads in numbers": lambda: multi_head_diagram(2, B=4, T=8, C=32),
     "six heads": lambda: multi_head_diagram(6),
     "block": block_diagram,
+    "encoder and decoder": encoder_decoder_diagram,
 }
 BOXES = (FancyBboxPatch, Circle)
 SHAPE = re.compile(r"\([^()]*, [^()]*\)")
@@ -270,6 +273,31 @@ def test_a_norm_stands_on_the_residual_stream_with_post_norm_only():
     told = str(block_diagram())
     assert "norm_1(x) -> residual branch: attention: across tokens -> attention(norm_1(x))" in told
     assert "x + attention(x) -> residual stream: norm_1 -> x (B, T, C)" in told
+
+
+def test_the_shapes_of_encoder_and_decoder_are_those_of_the_model():
+    model, ids, letters = Sorter(), fill(["cat", "background"]), fill(["^a", "^a"])
+    told, sizes = str(encoder_decoder_diagram()), {"B": 2, "T_k": 10, "T_q": 2, "C": 32}
+    memory = model.read(ids, padding_mask(ids != PAD))
+    made = {
+        "what is read": ids,
+        "memory": memory,
+        "what is written so far": letters,
+        "what comes next": model.write(memory, letters),
+    }
+    for name, tensor in made.items():
+        (letters,) = {*re.findall(rf"{name} (\(B, [^)]*\))", told)}
+        in_numbers = re.sub(r"[A-Z]\w*", lambda letter: str(sizes[letter[0]]), letters)
+        assert in_numbers == str(tuple(tensor.shape))
+
+
+def test_only_the_memory_gives_the_cross_attention_keys_and_values():
+    (ax,) = encoder_decoder_diagram().figure().axes
+    arrows = [p for p in ax.patches if type(p) is Polygon]
+    marked = [p.get_gid() for p in arrows if to_hex(p.get_facecolor()) == ORANGE]
+    assert marked == ["arrow memory cross"]
+    told = str(encoder_decoder_diagram())
+    assert "keys, values, queries -> decoder: cross-attention mask: padding of what is read" in told
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,14 @@ def test_statements_stand_in_place_of_the_numbers():
     assert len(panels(shown)[0].lines) == 2  # drawn all the same
 
 
+def test_statements_stand_for_numbers_on_the_edge_of_two_roundings(monkeypatch):
+    monkeypatch.setenv("ATTENTION_STRICT", "1")
+    edge = {"loss": {"a": [1.0499999672, 1.0]}}
+    with pytest.raises(ValueError, match="may differ on another machine"):
+        curves([1, 2], edge, xlabel="x")
+    curves([1, 2], edge, xlabel="x", statements=["The loss is about 1."])
+
+
 def test_decades_hold_all_values_and_two_ticks():
     powers, (low, high) = decades(0.02, 0.03)
     assert powers == [-2, -1]
