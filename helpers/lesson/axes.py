@@ -16,7 +16,14 @@ from torch import Tensor
 
 # How one place along an axis is called.
 NOUNS = {"B": "sequence", "T": "token", "C": "channel", "d": "channel", "d_v": "channel"}
-NOUNS |= {"R": "row", "S": "column", "n_head": "head", "n_head·head_size": "channel"}
+NOUNS |= {
+    "T_q": "token",
+    "T_k": "token",
+    "R": "row",
+    "S": "column",
+    "n_head": "head",
+    "n_head·head_size": "channel",
+}
 
 
 def letters(spec: str) -> list[str]:

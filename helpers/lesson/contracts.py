@@ -95,7 +95,7 @@ def contract_inputs(
         value = torch.as_tensor(expected.value)
         if not value.isfinite().all():
             continue
-        size = value.abs().max().item() if value.numel() else 0.0
+        size = value.double().abs().max().item() if value.numel() else 0.0
         allowed = atol * (size or 1.0)
         kept = ContractInput(told, kind, arguments, expected, allowed)
         others = [run(form, arguments) for form in right[1:]]

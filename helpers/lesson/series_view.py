@@ -7,7 +7,7 @@ from helpers.lesson.exercises import SERIES
 from helpers.pictures import Picture
 from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
 
-IN_A_ROW = 9  # boxes; the next row runs back below
+IN_A_ROW = 8  # boxes; the next ones stand in a row below
 
 
 def series_map(current: str) -> Picture:
@@ -33,11 +33,11 @@ def series_map(current: str) -> Picture:
     boxes[here] = replace(boxes[here], look="accent", note="you are here")
     ahead = _box(len(boxes), "ahead", "ahead:\na language\nmodel (GPT)")
     boxes.append(replace(ahead, look="pale"))
-    arrows = [Arrow(start.name, end.name) for start, end in pairwise(boxes)]
+    arrows = [Arrow(a.name, b.name) for a, b in pairwise(boxes) if a.row == b.row]
     told = [f"{number}, {idea}".replace("\n", " ") for number, idea in SERIES.items()]
     return diagram(
         "Map of the series",
-        [Panel(boxes, arrows, row_height=70, gap=18)],
+        [Panel(boxes, arrows, row_height=35, gap=18)],
         alt=(
             f"The notebooks in a row, from {told[0]}, to {told[-1]}, and ahead of them a "
             f"language model. You are in notebook {told[here]}."
@@ -49,6 +49,6 @@ def series_map(current: str) -> Picture:
 
 
 def _box(place: int, name: str, text: str) -> Box:
-    """Make the box of a place: rows run to the right and back, so that arrows are straight."""
+    """Make the box of a place: rows run to the right, as lines of a text do."""
     row, column = divmod(place, IN_A_ROW)
-    return Box(name, text, IN_A_ROW - 1 - column if row % 2 else column, row)
+    return Box(name, text, column, 2.6 * row + 0.5, rows=2)  # with room below for "you are here"

@@ -73,7 +73,7 @@ def _sources(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> list[i
     """For each place along an axis, where in the right result its numbers stand; None: nowhere."""
     if not value.isfinite().all():
         return []
-    mine, right = value.movedim(axis, 0).flatten(1), expected.movedim(axis, 0).flatten(1)
+    mine, right = (z.movedim(axis, 0).reshape(z.shape[axis], -1) for z in (value, expected))
     if right.shape[1] < 2 or right.shape[0] > 12:
         return []
     found = []
