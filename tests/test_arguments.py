@@ -16,6 +16,7 @@ from helpers import clinic, explorers, lesson, pictures
 from helpers.attention import Head, causal_mask
 from helpers.numbers import number
 from helpers.pictures import diagrams
+from helpers.positions import rotary, sinusoidal
 from helpers.show import show
 from helpers.stack import signal_by_depth
 from helpers.toy import numbers, readable
@@ -42,11 +43,17 @@ CALLS = [
     (number, {"value": 1.5, "decimals": 2}),
     (numbers, {"C": 2, "seed": 1}),
     (readable, {"B": 2, "T": 3, "C": 2}),
+    (rotary, {"x": x[0, :, :2], "positions": torch.arange(4), "base": 100.0}),
+    (sinusoidal, {"T": 4, "C": 2}),
     (signal_by_depth, {"way": "plain", "depth": 2, "init": "default"}),
     (clinic.finite, {"values": weights}),
     (clinic.rows_sum_to_one, {"weights": weights, "atol": 1e-5}),
     (clinic.no_weight_on_future, {"weights": weights}),
     (clinic.no_leak, probe),
+    (
+        clinic.same_for_prefix,
+        {"module_or_function": probe["function"], "x": x, "atol": 1e-6},
+    ),
     (clinic.reach, probe | {"causal": True}),
     (clinic.sequences_stay_apart, probe),
     (clinic.gradients_reach, {"out": leaf * 2, "tensors": {"leaf": leaf}}),
@@ -68,6 +75,7 @@ CALLS = [
     (pictures.ribbon, {"T": 2, "n_head": 2, "head_size": 2, "title": ""}),
     (pictures.staircase, {"T": 4, "title": ""}),
     (pictures.score_arrows, {"query": [1.0, 2.0], "keys": {"a": [1.0, 0.0]}, "title": ""}),
+    (pictures.turned_arrows, {"pairs": [(4, 1), (5, 2)], "degrees": 30, "title": ""}),
     (
         pictures.softmax_steps,
         {"scores": [1.0, 2.0], "allowed": [True, True], "labels": ["a", "b"], "title": ""},

@@ -458,6 +458,155 @@ def in_a_loop_of_parts(x, attention, feed_forward, norm_1, norm_2):
     return x
 
 
+@right("08.1")
+def shuffle_error_as_a_float(layer, x, order):
+    shuffled = torch.stack([x[:, t] for t in order], dim=1)
+    after, before = layer(shuffled), layer(x).index_select(1, order)
+    return float(torch.max(torch.abs(after - before)))
+
+
+@right("08.1")
+def undone_first(layer, x, order):
+    back = torch.argsort(order)
+    return (layer(x[:, order, :])[:, back, :] - layer(x)).abs().amax()
+
+
+@right("08.2")
+def turned_into_zeros(x, angles):
+    out = torch.zeros_like(x)
+    c, s = torch.cos(angles), torch.sin(angles)
+    out[..., ::2] = x[..., ::2] * c - x[..., 1::2] * s
+    out[..., 1::2] = x[..., ::2] * s + x[..., 1::2] * c
+    return out
+
+
+@right("08.2")
+def turned_by_matrices(x, angles):
+    c, s = angles.cos(), angles.sin()
+    matrices = torch.stack([torch.stack([c, -s], -1), torch.stack([s, c], -1)], -2)
+    return (matrices @ x.unflatten(-1, (-1, 2))[..., None]).squeeze(-1).flatten(-2)
+
+
+@right("08.2")
+def turned_by_repeated_angles(x, angles):
+    c, s = angles.cos().repeat_interleave(2, -1), angles.sin().repeat_interleave(2, -1)
+    other = torch.stack((-x[..., 1::2], x[..., ::2]), -1).reshape(x.shape)
+    return x * c + other * s
+
+
+@right("08.3")
+def looked_back_by_complex_numbers(k, n, speeds):
+    z = torch.complex(k[:, 0::2], k[:, 1::2]) * torch.exp(-1j * n * speeds)
+    return torch.stack([z.real, z.imag], dim=-1).reshape(k.shape)
+
+
+@right("08.3")
+def looked_back_by_sines(k, n, speeds):
+    c, s = torch.cos(n * speeds), torch.sin(n * speeds)
+    return torch.stack(
+        [k[:, ::2] * c + k[:, 1::2] * s, k[:, 1::2] * c - k[:, ::2] * s], -1
+    ).flatten(1)
+
+
+@right("09.1")
+def mask_in_a_loop(real):
+    B, T = real.shape
+    out = torch.zeros(B, T, T, dtype=torch.bool)
+    for b in range(B):
+        for i in range(T):
+            for j in range(i + 1):
+                out[b, i, j] = real[b, j] or i == j
+    return out
+
+
+@right("09.1")
+def mask_of_places(real):
+    i, j = torch.arange(real.shape[1])[:, None], torch.arange(real.shape[1])
+    return (j == i) | ((j < i) & real[:, None])
+
+
+@right("09.1")
+def mask_with_the_diagonal_filled(real):
+    mask = torch.logical_and(causal_mask(real.size(1)), real.unsqueeze(-2))
+    mask.diagonal(dim1=-2, dim2=-1).fill_(True)
+    return mask
+
+
+@right("09.1")
+def only_empty_rows_mended(real):
+    mask = torch.tril(real[:, None, :].repeat(1, real.shape[1], 1))
+    for one in mask:
+        for i in range(len(one)):
+            if not one[i].any():
+                one[i, i] = True
+    return mask
+
+
+@right("09.1")
+def padding_keeps_to_itself(real):
+    pairs = real[:, :, None] & real[:, None, :]
+    return torch.tril(pairs) | torch.eye(real.shape[1], dtype=torch.bool)
+
+
+@right("09.2")
+def cross_by_sdpa(x, memory, real, W_q, W_k, W_v):
+    q, k, v = x @ W_q, memory @ W_k, memory @ W_v
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=real[:, None, :])
+
+
+@right("09.2")
+def cross_by_helper(x, memory, real, W_q, W_k, W_v):
+    return attention(x @ W_q, memory @ W_k, memory @ W_v, real[:, None])[0]
+
+
+@right("09.2")
+def cross_with_einsum(x, memory, real, W_q, W_k, W_v):
+    scores = torch.einsum("btc,cd,bse,ed->bts", x, W_q, memory, W_k) / math.sqrt(W_q.shape[1])
+    scores = scores + torch.where(real, 0.0, -torch.inf)[:, None]
+    return torch.einsum("bts,bsc,cd->btd", F.softmax(scores, -1), memory, W_v)
+
+
+@right("09.2")
+def cross_for_each_sequence(x, memory, real, W_q, W_k, W_v):
+    out = []
+    for a, b, keep in zip(x, memory, real, strict=True):
+        b = b[keep]
+        out.append(torch.softmax((a @ W_q) @ (b @ W_k).T / W_k.shape[1] ** 0.5, dim=1) @ b @ W_v)
+    return torch.stack(out)
+
+
+@right("09.2")
+def cross_with_a_large_number(x, memory, real, W_q, W_k, W_v):
+    scores = (x @ W_q / W_q.shape[1] ** 0.5) @ (memory @ W_k).transpose(1, 2)
+    return scores.masked_fill(real[:, None] == 0, -1e9).softmax(dim=-1) @ (memory @ W_v)
+
+
+@right("09.3")
+def change_as_a_tensor(f, x):
+    whole = f(x)
+    prefixes = [f(x[:, :n])[:, -1] for n in range(1, x.shape[1] + 1)]
+    return (torch.stack(prefixes, dim=1) - whole).abs().amax()
+
+
+@right("09.3")
+def change_of_all_outputs_so_far(f, x):
+    whole, largest = f(x), 0.0
+    for n in range(1, x.shape[1] + 1):
+        largest = max(largest, float((f(x[:, :n]) - whole[:, :n]).abs().max()))
+    return largest
+
+
+@right("09.3")
+def change_without_the_last(f, x):
+    return max(
+        (
+            (f(x[:, : t + 1]) - f(x)[:, : t + 1])[:, t].abs().max().item()
+            for t in range(len(x[0]) - 1)
+        ),
+        default=0.0,
+    )
+
+
 # ---------------------------------------------------------------- right, and fragile
 
 

@@ -27,9 +27,11 @@ class Mutation:
         return source.replace(self.old, self.new)
 
 
-FORMULA, MODULES, CHECKS = (
-    f"helpers/attention/{name}.py" for name in ("formula", "modules", "checks")
+FORMULA, MASKS, MODULES, CHECKS = (
+    f"helpers/attention/{name}.py" for name in ("formula", "masks", "modules", "checks")
 )
+ROTARY = "helpers/positions.py"
+SORTER = "helpers/sorter.py"
 PROBES = "helpers/clinic/probes.py"
 PICTURE_CHECKS, LESSON, TOY = (
     "helpers/pictures/checks.py",
@@ -50,8 +52,8 @@ MUTATIONS = (
     Mutation("divided by √T", FORMULA, " / math.sqrt(q.shape[-1])", " / math.sqrt(q.shape[-2])"),
     Mutation("divided by d, not √d", FORMULA, " / math.sqrt(q.shape[-1])", " / q.shape[-1]"),
     Mutation("weights transposed", FORMULA, "return weights @ v,", "return weights.mT @ v,"),
-    Mutation("causal mask transposed", FORMULA, ".tril(T_k - T_q)", ".triu(T_k - T_q)"),
-    Mutation("diagonal masked", FORMULA, ".tril(T_k - T_q)", ".tril(T_k - T_q - 1)"),
+    Mutation("causal mask transposed", MASKS, ".tril(T_k - T_q)", ".triu(T_k - T_q)"),
+    Mutation("diagonal masked", MASKS, ".tril(T_k - T_q)", ".tril(T_k - T_q - 1)"),
     Mutation(
         "head: keys for queries",
         MODULES,
@@ -125,8 +127,8 @@ MUTATIONS = (
     Mutation(
         "no residual, attention",
         MODULES,
-        "        x = x + self.attention(self.norm_1(x))",
-        "        x = self.attention(self.norm_1(x))",
+        "        x = x + self.attention(self.norm_1(x), mask=mask)",
+        "        x = self.attention(self.norm_1(x), mask=mask)",
         "07",
     ),
     Mutation(
@@ -136,12 +138,12 @@ MUTATIONS = (
         "return self.feed_forward(self.norm_2(x))",
         "07",
     ),
-    Mutation("norm left out", MODULES, "self.attention(self.norm_1(x))", "self.attention(x)", "07"),
+    Mutation("norm left out", MODULES, "self.attention(self.norm_1(x),", "self.attention(x,", "07"),
     Mutation(
         "norm over time",
         MODULES,
-        "self.attention(self.norm_1(x))",
-        "self.attention(F.layer_norm(x.mT, x.shape[1:2]).mT)",
+        "self.attention(self.norm_1(x),",
+        "self.attention(F.layer_norm(x.mT, x.shape[1:2]).mT,",
         "07",
     ),
     Mutation(
@@ -151,6 +153,12 @@ MUTATIONS = (
         "x + self.feed_forward(self.norm_1(x))\n",
         "07",
     ),
+    Mutation("turned the other way round", ROTARY, "a * cos - b * sin", "a * cos + b * sin", "08"),
+    Mutation("arrows of one speed", ROTARY, "torch.arange(0, d, 2,", "torch.zeros(d // 2,", "08"),
+    Mutation(
+        "mask of a block ignored", MODULES, "(self.norm_1(x), mask=mask)", "(self.norm_1(x))", "08"
+    ),
+    Mutation("window one too wide", MASKS, ".triu(1 - window)", ".triu(-window)", "09"),
     Mutation(
         "heatmap transposed",
         PICTURE_CHECKS,
@@ -181,4 +189,25 @@ MUTATIONS = (
     ),
     Mutation("no stand-in for a stub", LESSON, "return exercise.reference", "return candidate"),
     Mutation("other random numbers", TOY, "manual_seed(123)", "manual_seed(124)"),
+    Mutation(
+        "padding on the rows", MASKS, "return real[:, None, :]", "return real[:, :, None]", "09"
+    ),
+    Mutation("first query with first key", MASKS, ".tril(T_k - T_q)", ".tril()", "09"),
+    Mutation(
+        "decoder sees what it has to write",
+        SORTER,
+        "self.attention(self.norm_1(y))",
+        "self.attention(self.norm_1(y), mask=None)",
+        "09",
+    ),
+    Mutation(
+        "encoder reads the padding",
+        SORTER,
+        "(self.letters(ids), mask=mask)",
+        "(self.letters(ids), mask=None)",
+        "09",
+    ),
+    Mutation(
+        "cross-attention reads the decoder", SORTER, "context=memory, mask=mask", "context=y", "09"
+    ),
 )

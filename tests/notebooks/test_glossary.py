@@ -84,7 +84,7 @@ def test_a_term_can_be_asked_for_by_its_synonym(capsys):
     some = next(term for term in TERMS.values() if term.also)
     glossary(some.also[0].upper())
     assert " ".join(capsys.readouterr().out.split()).startswith(some.name)
-    for plural, name in {"tokens": "token", "Axes": "axis", "logits": "score"}.items():
+    for plural, name in {"tokens": "token", "Axes": "axis", "Masks": "mask"}.items():
         glossary(plural)
         assert capsys.readouterr().out.startswith(name)
     glossary()

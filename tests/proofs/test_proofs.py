@@ -8,7 +8,7 @@ import pytest
 
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS
 from helpers.lesson.question import Choice, Prediction
-from tests.proofs import PROOFS, Text, load, nb07, prove
+from tests.proofs import PROOFS, Text, load, prove
 from tests.proofs.reading import items, same, together
 from tools.notebooks import SOURCE as NOTEBOOKS
 from tools.prose_numbers import numbers
@@ -42,12 +42,6 @@ def test_the_notebook_shows_the_numbers_of_the_right_choice(id_):
 
 def test_no_proof_is_left_of_a_text_that_is_gone():
     assert PROOFS.keys() == EXERCISES.keys() | PREDICTIONS.keys()
-
-
-@pytest.mark.slow
-def test_with_two_blocks_the_loss_falls_without_residual_connections():  # 07.p5, why a
-    two, four = (nb07.train_reverser(n, residual=False, n_step=100)[-1] for n in (2, 4))
-    assert two < nb07.GUESSING - 0.3 < four
 
 
 # ---------------------------------------------------------------- proofs see what is wrong

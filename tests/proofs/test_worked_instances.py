@@ -14,7 +14,13 @@ from tools.prose_numbers import NO_TEXT
 
 COUNT = torch.arange(5.0)[:, None].expand(1, 5, 2)  # tokens 0 1 2 3 4, in two channels
 ROWS = torch.tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])
+FOUR = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
 PAIR = torch.stack([torch.zeros(4), torch.ones(4)])[None]  # a key of zeros, and one of ones
+
+
+def _mean_of_all(x):
+    return x.mean(dim=1, keepdim=True).expand(x.shape)
+
 
 # What the text gives the solution and what comes back, in the order of the text.
 INSTANCES = {
@@ -29,10 +35,13 @@ INSTANCES = {
     "03.1": lambda f: (0, 3, f(torch.zeros(1, 3, 3))),
     "03.2": lambda f: (0, 1, f(torch.tensor([[[0.0], [1.0]]]))),
     "03.3": lambda f: (1000, 1001, f(torch.tensor([[1000.0, 1001.0]])), 0, 1),
+    "09.1": lambda f: f(torch.tensor([[False, True, True, False]])),
+    "09.3": lambda f: (1, 3, 2, 2, 1, 1, f(_mean_of_all, torch.tensor([[[1.0], [3.0]]]))),
     "05.2": lambda f: (1, f(torch.ones(1, 2, 4), PAIR.flip(1))[0, 1]),
+    "08.2": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
 }
 # Their numbers are printed by cells beside them, or are shapes and sizes.
-NO_INSTANCE = {"04.1", "05.1", "07.2"}
+NO_INSTANCE = {"04.1", "05.1", "07.2", "08.3"}
 
 
 def text_of(id_):

@@ -1,0 +1,121 @@
+"""Tasks on random letters: words backwards, the letter three back; and the training of 08."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from helpers.same import one_thread
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz^"  # “^” marks the start of a word in 08
+N_LETTER = 26
+IGNORE = -100  # as a target: F.cross_entropy leaves this place out
+
+
+def encode(word: str) -> torch.Tensor:
+    """A word of lowercase letters -> (1, T) ids.
+
+    Raises
+    ------
+    ValueError
+        When there is another sign in the word.
+    """
+    if unknown := set(word) - set(ALPHABET):
+        raise ValueError(f"Words have only the letters a to z; got {min(unknown)!r} in {word!r}.")
+    return torch.tensor([[ALPHABET.index(letter) for letter in word]], dtype=torch.long)
+
+
+def decode(ids: torch.Tensor) -> str:
+    """(T,) ids -> a word."""
+    return "".join(ALPHABET[i] for i in ids)
+
+
+def backwards(
+    B: int, generator: torch.Generator, *, start: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ten random letters, and the same ten backwards: what to read, and what comes next.
+
+    Parameters
+    ----------
+    B
+        Number of texts.
+    generator
+        Where the random letters come from.
+    start
+        Whether each text begins with “^”, and so has one token more.
+
+    Returns
+    -------
+    ids : torch.Tensor
+        (B, 19), all letters but the last.
+    targets : torch.Tensor
+        (B, 19), the letter after each of them; `IGNORE` where it is random.
+    """
+    word = torch.randint(N_LETTER, (B, 10), generator=generator)
+    sign = encode("^" * start).expand(B, -1)
+    ids = torch.cat([sign, word, word.flip(1)], dim=1)
+    targets = ids[:, 1:].clone()
+    targets[:, :-10] = IGNORE
+    return ids[:, :-1], targets
+
+
+def three_back(
+    B: int, generator: torch.Generator, T: int = 20
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """T random letters, (B, T), and for each the one three back; `IGNORE` for the first three."""
+    ids = torch.randint(N_LETTER, (B, T), generator=generator)
+    targets = ids.roll(3, dims=1)
+    targets[:, :3] = IGNORE
+    return ids, targets
+
+
+def train(
+    model: nn.Module,
+    task: Callable,
+    n_step: int,
+    learning_rate: float = 0.005,
+    *,
+    decay: bool = False,
+) -> float:
+    """Train with Adam as notebook 08 writes it, on 32 new sequences a step.
+
+    Parameters
+    ----------
+    model
+        Takes what the task gives before the targets, returns logits (B, T, n_letter).
+    task
+        Takes B and a generator, returns tensors of ids and, last, targets (B, T).
+    n_step
+        Number of steps.
+    learning_rate
+        About the largest change of a weight in a step.
+    decay
+        Whether the learning rate falls, step by step, towards 0.
+
+    Returns
+    -------
+    float
+        The loss of the last step.
+    """
+    generator = torch.Generator().manual_seed(0)
+    adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    with one_thread():  # these tensors are small: several threads only wait for each other
+        for step in range(n_step):
+            if decay:
+                adam.param_groups[0]["lr"] = learning_rate * (1 - step / n_step)
+            *inputs, targets = task(32, generator)
+            loss = F.cross_entropy(model(*inputs).flatten(0, 1), targets.flatten())
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+    return loss.item()
+
+
+def right_at(
+    model: nn.Module, task: Callable, mask: torch.Tensor | str | None = "causal"
+) -> torch.Tensor:
+    """The share of right predictions at each position, (T,), in 200 new texts of a task."""
+    ids, targets = task(200, torch.Generator().manual_seed(1))
+    with one_thread(), torch.no_grad():
+        return (model(ids, mask=mask).argmax(dim=-1) == targets).float().mean(dim=0)
