@@ -109,7 +109,7 @@ def by_mouse(page, control, role):
 def answers(page, explorer, before):
     """Wait until an explorer shows something else than before, and no fault."""
     page.wait_for_function("([box, before]) => box.innerHTML !== before", arg=[explorer, before])
-    assert page.locator(".attention-explorer .error").count() == 0
+    assert page.locator('.attention-explorer [role="alert"]').count() == 0
 
 
 def switch_theme(page, name):
