@@ -232,7 +232,8 @@ def same_for_prefix(
     Parameters
     ----------
     module_or_function, x
-        As `function` and `x` for `no_leak`.
+        As `function` and `x` for `no_leak`. Where the function takes ids, x holds ids: whole
+        numbers, (B, T) or (T,).
     atol
         How far an output may lie from the other. Left out: as far as rounding may take outputs of
         this size, 1e-5 for numbers of about 1. Where x, the outputs or the parameters of the module
@@ -261,11 +262,18 @@ def same_for_prefix(
       prefixes tried differ.
     """
     atol = None if atol is None else _as_tolerance(atol)
-    _check_call(module_or_function, x, "same_for_prefix")
+    function = module_or_function
+    _check_call(function, x, "same_for_prefix")
+    module = function if isinstance(function, torch.nn.Module) else None
+    if not x.is_floating_point():  # ids: an axis of one channel, which the function does not see
+        x = x[..., None]
+
+        def function(tokens: torch.Tensor) -> torch.Tensor:
+            return module_or_function(tokens[..., 0])
+
     _check_tokens(x)
-    module = module_or_function if isinstance(module_or_function, torch.nn.Module) else None
     with evaluation_mode(module):
-        return judge_prefixes(module_or_function, x.detach(), atol, module)[0]
+        return judge_prefixes(function, x.detach(), atol, module)[0]
 
 
 def judge_prefixes(
@@ -361,8 +369,13 @@ class _Prefixes:
         t, T = max(changes, key=changes.get), self.x.shape[-2]
         others = self.x.clone()
         later = others[..., t + 1 :, :]
-        noise = torch.randn(later.shape, generator=torch.Generator().manual_seed(0))
-        later.copy_(noise * (float(self.x.std()) or 1.0))
+        generator = torch.Generator().manual_seed(0)
+        if self.x.is_floating_point():
+            noise = torch.randn(later.shape, generator=generator)
+            later.copy_(noise * (float(self.x.std()) or 1.0))
+        else:  # other ids
+            chosen = torch.randint(self.x.numel(), later.shape, generator=generator)
+            later.copy_(self.x.flatten()[chosen])
         unchanged = _called(self.function, others)
         by_number = self.same(unchanged[..., t, :], self.whole[..., t, :])
         first = "token" if t == 0 else f"{t + 1} tokens"
@@ -618,14 +631,20 @@ def output_changes(
     return changes
 
 
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # of ids
+
+
 def _check_call(function: Callable, x: torch.Tensor, name: str) -> None:
     """Refuse what cannot be called with x alone, and x that has no floats to replace."""
     probe = name.replace(" ", "_")
-    does = "cuts tokens off" if probe == "same_for_prefix" else "replaces tokens by random floats"
-    if not isinstance(x, torch.Tensor) or not has_plain_floats(x):
+    prefix = probe == "same_for_prefix"
+    does = "cuts tokens off" if prefix else "replaces tokens by random floats"
+    ids = prefix and isinstance(x, torch.Tensor) and x.dtype in _WHOLE
+    if not ids and (not isinstance(x, torch.Tensor) or not has_plain_floats(x)):
+        wanted = "floats, or ids," if prefix else "floats"
+        remedy = "" if prefix else " For ids, give what their embedding makes of them."
         raise TypeError(
-            f"{probe} {does}: x must be floats in a plain tensor, got {described(x)}. For ids, "
-            "give what their embedding makes of them."
+            f"{probe} {does}: x must be {wanted} in a plain tensor, got {described(x)}.{remedy}"
         )
     if not callable(function):
         raise TypeError(f"{probe} calls a function with x, got {described(function)} for it.")

@@ -339,6 +339,21 @@ def test_where_nothing_can_be_told_a_prefix_neither_passes_nor_fails():
     )
 
 
+def test_ids_may_stand_in_the_place_of_tokens():
+    embedding = torch.nn.Embedding(9, 3)
+    ids = torch.tensor([[0, 3, 1, 8, 5], [2, 2, 7, 4, 6]])
+    assert same_for_prefix(lambda ids: embedding(ids).cumsum(1), ids).ok
+    assert same_for_prefix(lambda ids: embedding(ids).cumsum(0), ids[0]).ok
+    assert "depends on tokens after it" in words(
+        same_for_prefix(lambda ids: embedding(ids) + embedding(ids.max(1).values)[:, None], ids)
+    )
+    assert "how many tokens there are" in words(
+        same_for_prefix(lambda ids: embedding(ids) * ids.shape[1], ids)
+    )
+    with pytest.raises(TypeError, match=r"floats, or ids, in a plain .*torch.bool"):
+        same_for_prefix(lambda x: x, ids > 3)
+
+
 def test_the_tolerance_of_a_prefix_may_be_given():
     def nearly(x):
         return x + 1e-4 / x.shape[1]
