@@ -160,6 +160,10 @@ def every_control_follows_keyboard_and_mouse(page):
                     move(page, control, role)
                     answers(page, explorer.element_handle(), before)
                     moved += 1
+        for box in explorer.get_by_role("textbox").all():
+            before = explorer.inner_html()
+            box.press("e")
+            answers(page, explorer.element_handle(), before)
         for slider in explorer.locator(".widget-slider").all():
             assert told(slider) == readout(slider)
     assert moved >= 2
@@ -276,3 +280,46 @@ def test_after_a_restart_a_prediction_shows_the_earlier_answer(lab, page):
     choices.nth(1).click()
     page.wait_for_selector('.jp-Notebook [role="alert"]')
     assert page.get_by_text("Your answer on an earlier run").count() == 0
+
+
+TRAINING = (
+    "from tests.training.small import trainer\nmade = trainer(200_000)",
+    "made.run('the for ')",
+    "print(0 < made.step < 200_000)",
+    "made.n_step = made.step + 50\nmade.run()",
+    "print(made.step == made.n_step)",
+)
+
+
+def test_training_is_seen_live_and_stopped_by_its_button_or_an_interrupt(lab, page):
+    cells = [nbformat.v4.new_code_cell(source) for source in TRAINING]
+    nb = nbformat.v4.new_notebook(cells=cells, metadata=notebooks.METADATA)
+    nbformat.write(nb, lab.root / "training.ipynb")
+    browser.open_notebook(page, f"{lab.url}/lab/tree/training.ipynb?token={browser.TOKEN}&reset")
+    page.click("li.lm-MenuBar-item:has-text('Run')")
+    page.click("li.lm-Menu-item:has-text('Run All Cells') >> nth=0")
+    first, result, _, finished = page.locator(".jp-Notebook .jp-Cell").all()[1:]
+
+    step = first.get_by_text("s left")
+    step.wait_for(timeout=60_000)
+    seen = {step.inner_text() for _ in range(20) if not page.wait_for_timeout(100)}
+    assert len(seen) > 3, "it is drawn again and again"
+    assert first.get_by_role("img", name="Loss by step").is_visible()
+    first.get_by_role("button", name="Stop").click()
+    first.get_by_text("Stopped after").wait_for(timeout=5_000)
+    assert "of 200,000 steps; run() goes on from there." in first.inner_text()
+    assert "Step 0: the for " in first.inner_text()
+    assert first.get_by_role("button", name="Stop").count() == 0
+    result.get_by_text("True", exact=True).wait_for()
+    finished.get_by_text("True", exact=True).wait_for()
+
+    write(page, first, "made.n_step = 200_000\nmade.run()")
+    step.wait_for()
+    page.click("li.lm-MenuBar-item:has-text('Kernel')")
+    page.click("li.lm-Menu-item:has-text('Interrupt Kernel')")
+    first.get_by_text("Stopped after").wait_for(timeout=5_000)
+    assert page.locator(STDERR).count() == 0
+    page.keyboard.press("Control+s")  # what stays is read without a kernel
+    page.wait_for_selector(".lm-DockPanel-tabBar .lm-mod-current:not(.jp-mod-dirty)")
+    (output,) = nbformat.read(lab.root / "training.ipynb", as_version=4).cells[1].outputs
+    assert set(output.data) == {"text/plain", "text/html"} and "<svg" in output.data["text/html"]

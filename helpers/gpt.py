@@ -1,0 +1,270 @@
+"""A tiny GPT: the blocks of 07 with the rotary positions of 08, and how it writes.
+
+The model is that of Radford et al. (2018), "Improving Language Understanding by Generative
+Pre-Training", section 3.1, with rotary positions in the place of learned ones. Top-k is from Fan et
+al. (2018), "Hierarchical Neural Story Generation", https://arxiv.org/abs/1805.04833, section 5.4.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from helpers.attention import Block
+from helpers.attention.checks import refuse_bad_sizes
+from helpers.numbers import as_real, as_whole
+
+
+class TinyGPT(nn.Module):
+    """Ids of tokens -> logits of the token after each of them.
+
+    Parameters
+    ----------
+    vocab_size
+        V, the number of different tokens.
+    context_length
+        The most tokens that it reads at once.
+    C
+        Channels of a token; must be divisible by n_head.
+    n_head
+        Heads in each block.
+    n_layer
+        Blocks.
+    rotary
+        Whether order comes from rotary positions. If not, a learned vector for each position is
+        added to the tokens.
+
+    Attributes
+    ----------
+    config : dict
+        The arguments: ``TinyGPT(**model.config)`` has the same sizes.
+
+    Raises
+    ------
+    ValueError
+        When a size is not a whole number of at least 1, or as for `helpers.attention.Block`.
+
+    Examples
+    --------
+    >>> model = TinyGPT(vocab_size=100, context_length=64)
+    >>> model(torch.zeros(2, 10, dtype=torch.long)).shape
+    torch.Size([2, 10, 100])
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        context_length: int,
+        C: int = 64,
+        n_head: int = 4,
+        n_layer: int = 2,
+        *,
+        rotary: bool = True,
+    ) -> None:
+        super().__init__()
+        sizes = {"vocab_size": vocab_size, "context_length": context_length}
+        sizes |= {"C": C, "n_head": n_head, "n_layer": n_layer}
+        refuse_bad_sizes(**sizes)
+        self.config = {**sizes, "rotary": rotary}
+        self.vocab_size, self.context_length = vocab_size, context_length
+        self.embedding = nn.Embedding(vocab_size, C)
+        self.positions = None if rotary else nn.Embedding(context_length, C)
+        self.blocks = nn.ModuleList(Block(C, n_head, rotary=rotary) for _ in range(n_layer))
+        self.norm, self.to_logits = nn.LayerNorm(C), nn.Linear(C, vocab_size)
+
+    def forward(self, ids: Tensor, *, mask: Tensor | str | None = "causal") -> Tensor:
+        """(B, T) ids -> (B, T, V) logits; the mask as for `helpers.attention.Head`.
+
+        Raises
+        ------
+        TypeError
+            When ids are not whole numbers in a tensor.
+        ValueError
+            When they are not (B, T), more than context_length, or not from 0 to V - 1.
+        """
+        x = self._embed(ids)
+        for block in self.blocks:
+            x = block(x, mask=mask)
+        return self.to_logits(self.norm(x))
+
+    @torch.no_grad()
+    def attention_weights(self, ids: Tensor, *, mask: Tensor | str | None = "causal") -> Tensor:
+        """(B, T) ids -> (n_layer, B, n_head, T, T), the weights of each head of each block."""
+        x, found = self._embed(ids), []
+        for block in self.blocks:
+            found.append(block.attention(block.norm_1(x), mask=mask, return_weights=True)[1])
+            x = block(x, mask=mask)
+        return torch.stack(found)
+
+    @torch.no_grad()
+    def generate(
+        self,
+        ids: Tensor,
+        n: int,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Append n tokens, one after the other, each drawn from the model's own distribution.
+
+        The model reads at most its last context_length tokens; all of them are returned.
+
+        Parameters
+        ----------
+        ids
+            (B, T), the tokens to go on from, at least one.
+        n
+            How many to append.
+        temperature, top_k
+            As for `next_token_probabilities`.
+        generator
+            Where the random numbers come from; without one, from PyTorch's own.
+
+        Returns
+        -------
+        torch.Tensor
+            (B, T + n)
+
+        Raises
+        ------
+        TypeError, ValueError
+            As for `forward` and `next_token_probabilities`, and when there is no token or n is
+            not a whole number of at least 1.
+        """
+        refuse_bad_sizes(n=n)
+        self._refuse_bad_ids(ids)
+        for _ in range(n):
+            logits = self(ids[:, -self.context_length :])[:, -1]  # (B, V)
+            probabilities = next_token_probabilities(logits, temperature, top_k)
+            drawn = torch.multinomial(probabilities, 1, generator=generator)
+            ids = torch.cat([ids, drawn], dim=1)
+        return ids
+
+    def _embed(self, ids: Tensor) -> Tensor:
+        """(B, T) ids -> (B, T, C)."""
+        self._refuse_bad_ids(ids)
+        if ids.shape[1] > self.context_length:
+            raise ValueError(
+                f"T must be at most context_length: got T={ids.shape[1]}, "
+                f"context_length={self.context_length}. Take the last ones, "
+                f"ids[:, -{self.context_length}:]."
+            )
+        x = self.embedding(ids)
+        if self.positions is not None:
+            x = x + self.positions.weight[: ids.shape[1]]
+        return x
+
+    def _refuse_bad_ids(self, ids: Tensor) -> None:
+        """Refuse what are no ids of tokens of the vocabulary, (B, T)."""
+        if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32):
+            kind = ids.dtype if isinstance(ids, Tensor) else type(ids).__name__
+            raise TypeError(f"ids must be whole numbers in a tensor, torch.int64, got {kind}.")
+        if ids.dim() != 2 or 0 in ids.shape:
+            raise ValueError(
+                "ids must have the shape (B, T) with at least one token, "
+                f"got {tuple(ids.shape)}. For a single text use ids[None]."
+            )
+        low, high = ids.min().item(), ids.max().item()
+        if low < 0 or high >= self.vocab_size:
+            wrong = low if low < 0 else high
+            raise ValueError(f"ids must be from 0 to V - 1 = {self.vocab_size - 1}, got {wrong}.")
+
+
+def next_token_probabilities(
+    logits: Tensor, temperature: float = 1.0, top_k: int | None = None
+) -> Tensor:
+    """Turn logits into the probabilities that a token is drawn with.
+
+    Parameters
+    ----------
+    logits
+        (..., V)
+    temperature
+        The logits are divided by it. Below 1, likely tokens get likelier; above 1, the others.
+    top_k
+        How many of the likeliest tokens are kept; the others get a probability of 0. Of equal
+        logits at the edge, the first tokens are kept.
+
+    Returns
+    -------
+    torch.Tensor
+        (..., V); each row sums to 1.
+
+    Raises
+    ------
+    TypeError
+        When temperature is not a number, or top_k not a whole number.
+    ValueError
+        When temperature is not above 0, top_k not from 1 to V, or the logits hold nan or inf.
+    """
+    temperature = as_real(temperature, "temperature")
+    if temperature < torch.finfo(logits.dtype).tiny:  # what is smaller may be rounded to 0
+        raise ValueError(
+            f"temperature must be above 0, got {temperature}. "
+            "For the likeliest token every time use top_k=1."
+        )
+    largest = logits.max(dim=-1, keepdim=True).values
+    if not largest.isfinite().all():  # a nan is the largest of its row
+        raise ValueError(
+            "The logits hold nan or inf, so no token can be drawn: the model's parameters do, or "
+            "are too large. Train a new model with a smaller learning rate, or load a checkpoint."
+        )
+    scaled = (logits - largest) / temperature  # at most 0, so that the softmax cannot overflow
+    if top_k is not None:
+        top_k = as_whole(top_k, "top_k", 1, logits.shape[-1])
+        order = logits.argsort(dim=-1, descending=True, stable=True)
+        scaled = scaled.scatter(-1, order[..., top_k:], float("-inf"))
+    return scaled.softmax(dim=-1)
+
+
+def encode(text: str, letters: str) -> Tensor:
+    """A text -> (T,) ids, the place of each letter in the vocabulary `letters`.
+
+    Raises
+    ------
+    ValueError
+        When a letter is not in the vocabulary.
+    """
+    number = {letter: i for i, letter in enumerate(letters)}
+    if unknown := sorted(set(text) - set(letters)):
+        raise ValueError(
+            f"The model has never seen {', '.join(map(repr, unknown[:5]))}; leave such letters "
+            f"out. It knows these {len(letters)}: {''.join(filter(str.isprintable, letters))}"
+        )
+    return torch.tensor([number[letter] for letter in text], dtype=torch.long)
+
+
+def decode(ids: Tensor, letters: str) -> str:
+    """(T,) ids -> a text.
+
+    Raises
+    ------
+    ValueError
+        When there are several texts.
+    """
+    if ids.dim() != 1:
+        raise ValueError(
+            f"decode takes the ids of one text, (T,), got the shape {tuple(ids.shape)}. "
+            "For the first of several use ids[0]."
+        )
+    return "".join(letters[i] for i in ids.tolist())
+
+
+def next_token_loss(model: nn.Module, windows: Tensor) -> Tensor:
+    """The mean cross-entropy of all guesses in windows (B, T + 1): T of them in each.
+
+    The model reads all tokens but the last; the targets are all tokens but the first.
+    """
+    logits, targets = model(windows[:, :-1]), windows[:, 1:]
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def parameter_table(model: TinyGPT) -> str:
+    """Which parts of a model have how many parameters, as lines of text."""
+    rows = [("embedding", model.embedding)]
+    if model.positions is not None:
+        rows.append(("positions", model.positions))
+    for i, block in enumerate(model.blocks):
+        rows += [(f"block {i}, {name}", part) for name, part in block.named_children()]
+    rows += [("norm", model.norm), ("to_logits", model.to_logits), ("all", model)]
+    counts = [(name, sum(p.numel() for p in part.parameters())) for name, part in rows]
+    return "\n".join(f"{name:22}{count:>9,}" for name, count in counts)

@@ -1,0 +1,35 @@
+"""Training a tiny GPT.
+
+- text: `python_help`, `read_text`, `drop_repeats`; `Corpus`, which splits a text; `share_seen`,
+  `counting_losses`
+- trainer: `Trainer`, `validation_loss`; what it shows meanwhile: live
+- checkpoint: `load_model`, `save_model`; what a file of a `Trainer` looks like
+- shipped: `shipped_model`, which has been trained; `about_shipped_model`
+"""
+
+from helpers.training.checkpoint import load_model, save_model
+from helpers.training.shipped import about_shipped_model, shipped_model
+from helpers.training.text import (
+    Corpus,
+    counting_losses,
+    drop_repeats,
+    python_help,
+    read_text,
+    share_seen,
+)
+from helpers.training.trainer import Trainer, validation_loss
+
+__all__ = [
+    "Corpus",
+    "Trainer",
+    "about_shipped_model",
+    "counting_losses",
+    "drop_repeats",
+    "load_model",
+    "python_help",
+    "read_text",
+    "save_model",
+    "share_seen",
+    "shipped_model",
+    "validation_loss",
+]
