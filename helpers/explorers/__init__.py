@@ -2,7 +2,7 @@
 
 `explorer` holds what all of them share. One file each, by the notebook that shows it: `context`
 (00), `prefix` (01), `weights` (02), `softmax` (03), `query` (04), `scaling` (05), `heads` (06),
-`depth` (07), `rotary` (08), `attends` (09).
+`depth` (07), `rotary` (08), `attends` (09), `sampling` (10).
 """
 
 from helpers.explorers.attends import explore_attends
@@ -13,6 +13,7 @@ from helpers.explorers.heads import explore_heads
 from helpers.explorers.prefix import explore_prefix
 from helpers.explorers.query import explore_query
 from helpers.explorers.rotary import explore_rotary
+from helpers.explorers.sampling import explore_sampling
 from helpers.explorers.scaling import explore_scaling
 from helpers.explorers.softmax import explore_softmax
 from helpers.explorers.weights import explore_weights
@@ -26,6 +27,7 @@ __all__ = [
     "explore_prefix",
     "explore_query",
     "explore_rotary",
+    "explore_sampling",
     "explore_scaling",
     "explore_softmax",
     "explore_weights",

@@ -5,6 +5,7 @@
 - tokens: `staircase`, `guessed_next`
 - weights: `score_arrows`, `turned_arrows`, `weighted_sum`, `softmax_steps`, `why_this_weight`
 - lines: `curves`
+- charts: `scatter`, `bars`
 - diagrams: `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`,
   `encoder_decoder_diagram`
 - for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
@@ -12,6 +13,7 @@
 """
 
 from helpers.pictures.base import Picture, tables
+from helpers.pictures.charts import bars, scatter
 from helpers.pictures.diagrams import (
     block_diagram,
     encoder_decoder_diagram,
@@ -33,6 +35,7 @@ from helpers.pictures.weights import (
 
 __all__ = [
     "Picture",
+    "bars",
     "block_diagram",
     "curves",
     "encoder_decoder_diagram",
@@ -44,6 +47,7 @@ __all__ = [
     "multi_head_diagram",
     "ribbon",
     "row_times_column",
+    "scatter",
     "score_arrows",
     "sheets",
     "softmax_steps",

@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import EDGE, as_array, as_whole, briefs, described, powers
+from helpers.numbers import EDGE, as_array, as_real, as_whole, briefs, described, number, powers
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_list, as_switch, as_text
 from helpers.pictures.colours import CURVES, INK, LINE, PALE, QUIET
-from helpers.pictures.table import Table, plain_cells, side_by_side, text_html
+from helpers.pictures.table import Cell, Table, plain_cells, side_by_side, text_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def curves(
     x: Sequence[float],
-    panels: Mapping[str, Mapping[str, Sequence[float]]],
+    panels: Mapping[str, Mapping[str, Sequence[float] | float]],
     *,
     xlabel: str,
     logx: bool = False,
@@ -42,7 +42,8 @@ def curves(
         Shared by all panels, increasing.
     panels : dict of panel name -> dict of line name -> (n,) numbers
         A line of the same name looks the same in every panel; up to six names. nan and inf leave
-        a gap.
+        a gap. One number in place of n is a level to compare with: a thin horizontal line, with
+        its name at the right end.
     xlabel : str
         What x is.
     logx : bool
@@ -85,7 +86,10 @@ def curves(
     statements = [as_text(one, "a statement") for one in as_list(statements, "statements")]
     if unknown := [panel for panel in logy if panel not in data]:
         raise ValueError(f"logy names {unknown[0]!r}, but the panels are {list(data)}")
-    names = list(dict.fromkeys(name for lines in data.values() for name in lines))
+    names, levels = (
+        list(dict.fromkeys(n for lines in data.values() for n, y in lines.items() if y.ndim == d))
+        for d in (1, 0)
+    )
     if len(names) > len(CURVES):
         raise ValueError(f"curves tells {len(CURVES)} lines apart, got {len(names)}: {names}")
     for panel in logy:
@@ -102,13 +106,19 @@ def curves(
     if statements:  # in the place of numbers, which may stand on the edge between two roundings
         tables, text_lines = [], [*text_lines, "", *statements]
     else:
-        tables = [_table(panel, y, across, panel in logy, xlabel) for panel, y in data.items()]
+        tables = [
+            table
+            for panel, y in data.items()
+            for table in _tables(panel, y, across, panel in logy, xlabel)
+        ]
         text_lines += [f"\n{table.caption}\n{table.text()}" for table in tables]
     first, *_, last = briefs(across)
+    told = f"the line{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
+    if levels:
+        told += f"{' and ' * bool(names)}horizontal lines at {', '.join(levels)}"
     return Picture(
         alt=f"{titled('Curves', title)}: {len(data)} panel{'s' * (len(data) > 1)} "
-        f"({'; '.join(data)}) over {xlabel} ({first} to {last}), with the "
-        f"line{'s' * (len(names) > 1)} {', '.join(names)}.",
+        f"({'; '.join(data)}) over {xlabel} ({first} to {last}), with {told}.",
         text="\n".join(text_lines),
         draw=lambda: _draw_curves(across, data, names, xlabel, logx, logy, columns, title),
         html=lambda: side_by_side(
@@ -122,6 +132,8 @@ def curves(
 
 def _as_line(y: Any, what: str, across: np.ndarray) -> np.ndarray:
     values = as_array(y, what).astype(float)
+    if values.shape == ():
+        return np.array(as_real(y, what))
     if values.shape != across.shape:
         raise ValueError(
             f"{what} needs one number for each of the {len(across)} x, got shape {values.shape}"
@@ -129,15 +141,21 @@ def _as_line(y: Any, what: str, across: np.ndarray) -> np.ndarray:
     return values
 
 
-def _table(
+def _tables(
     panel: str, lines: dict[str, np.ndarray], across: np.ndarray, log: bool, xlabel: str
-) -> Table:
-    rows = []
+) -> Iterator[Table]:
+    rows, levels = [], []
     for name, y in lines.items():
+        if y.ndim == 0:
+            levels.append((name, [Cell(number(float(y)), "plain")]))
+            continue
         if not log:  # what is too small to be seen is written as 0
             y = np.where(np.abs(y) < EDGE, 0, y)
         rows.append((name, *plain_cells([briefs(y)])))
-    return Table(briefs(across), rows, _panel_name(panel, log), over=xlabel)
+    if rows:
+        yield Table(briefs(across), rows, _panel_name(panel, log), over=xlabel)
+    if levels:
+        yield Table(["level"], levels, f"{_panel_name(panel, log)}, horizontal lines")
 
 
 def _panel_name(panel: str, log: bool) -> str:
@@ -155,9 +173,12 @@ def _draw_curves(
     title: str,
 ) -> Figure:
     """Draw a title, a legend that all panels share, and the panels line by line."""
-    left, tall, gutter = 46, 140, 26  # room for y labels; height of an axes; between panels
-    wide = min((base.WIDEST - 2 * base.PAD + gutter) / columns - gutter, 422) - left
-    width = 2 * base.PAD + columns * (left + wide + gutter) - gutter
+    levels = [name for lines in data.values() for name, y in lines.items() if y.ndim == 0]
+    left, gutter = 46, 26  # room for y labels; between panels
+    tall = 220 if levels else 140  # of an axes; levels lie close together
+    right = max([14 + base.text_width(name) for name in levels], default=0)
+    wide = min((base.WIDEST - 2 * base.PAD + gutter) / columns - gutter - right, 422) - left
+    width = 2 * base.PAD + columns * (left + wide + right + gutter) - gutter
     names_of_panels = [_panel_name(panel, panel in logy) for panel in data]
     titles = [base.heading(name, left + wide, 11.5) for name in names_of_panels]
     over = max(high for _, high in titles)
@@ -174,19 +195,21 @@ def _draw_curves(
         name: {
             "label": name, "color": colour, "marker": marker, "linestyle": dashes, "linewidth": 2,
             "markersize": 6.5, "markeredgecolor": "white", "zorder": 3 + order,
+            "markevery": -(-len(across) // 40),  # more would hide the line
         }
         for order, (name, (colour, marker, dashes)) in enumerate(zip(names, CURVES, strict=False))
     }  # fmt: skip
     for i, (panel, lines) in enumerate(data.items()):
         line, place = divmod(i, columns)
-        x = base.PAD + place * (left + wide + gutter) + left
+        x = base.PAD + place * (left + wide + right + gutter) + left
         ax = base.axes_at(figure, x, top + line * high + over, wide, tall)
         ax.set_xscale("log" if logx else "linear")
-        for name, y in lines.items():
-            y = np.where(np.isfinite(y), y, np.nan)
+        for name in [name for name in names if name in lines and lines[name].ndim]:
+            y = np.where(np.isfinite(lines[name]), lines[name], np.nan)
             ax.plot(across, y, **styles[name], antialiased=False, clip_on=False)
-        _set_y_axis(ax, np.concatenate(list(lines.values())), panel in logy)
+        _set_y_axis(ax, np.hstack(list(lines.values())), panel in logy)
         _set_x_axis(ax, across, wide)
+        _draw_levels(ax, {name: float(y) for name, y in lines.items() if y.ndim == 0})
         ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=INK, labelfontfamily=base.FONT)
         ax.spines[["top", "right"]].set_visible(False)
         ax.spines[["left", "bottom"]].set_color(LINE)
@@ -206,9 +229,25 @@ def _draw_curves(
     return figure
 
 
+def _draw_levels(ax: Axes, levels: dict[str, float]) -> None:
+    """Draw thin horizontal lines; where their names would overlap, one moves down."""
+    free = math.inf
+    for name, y in sorted(levels.items(), key=lambda item: -item[1]):
+        ax.axhline(y, color=QUIET, linewidth=1.2, linestyle=(0, (5, 3)), zorder=2.5)
+        place = float(ax.transData.transform((0, y))[1]) / 2  # CSS pixels, upwards
+        moved = min(place, free) - place
+        free = place + moved - 14
+        ax.annotate(
+            name, (1, y), (12, moved), xycoords=("axes fraction", "data"),
+            textcoords="offset points", va="center", annotation_clip=False, **base.TEXT_STYLE,
+            arrowprops={"arrowstyle": "-", "color": QUIET, "linewidth": 1.2, "relpos": (0, 0.5)}
+            | {"shrinkA": 0, "shrinkB": 0},
+        )  # fmt: skip
+
+
 def _set_y_axis(ax: Axes, values: np.ndarray, log: bool) -> None:
     """Give the y axis few ticks with pale lines, and limits with a little room."""
-    from matplotlib.ticker import MaxNLocator, NullLocator
+    from matplotlib.ticker import NullLocator
 
     values = values[np.isfinite(values)]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
@@ -219,14 +258,9 @@ def _set_y_axis(ax: Axes, values: np.ndarray, log: bool) -> None:
         ax.yaxis.set_minor_locator(NullLocator())
         ax.set_ylim(*limits)
     else:
-        low, high = min(low, 0.0), max(high, 0.0)
-        if high - low < EDGE:
-            high = low + 1
-        # The outer ticks lie around all values, so that each can be read between two of them.
-        ticks = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
-        room = 0.04 * (ticks[-1] - ticks[0])
+        ticks, limits = ticks_around(low, high)
         ax.set_yticks(ticks)
-        ax.set_ylim(ticks[0] - room, ticks[-1] + room)
+        ax.set_ylim(*limits)
         ax.yaxis.set_major_formatter("{x:g}")
     ax.grid(axis="y", color=PALE, linewidth=1)
     ax.set_axisbelow(True)
@@ -254,6 +288,21 @@ def _set_x_axis(ax: Axes, across: np.ndarray, wide: float) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
         ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_locator(NullLocator())
+
+
+def ticks_around(low: float, high: float) -> tuple[np.ndarray, tuple[float, float]]:
+    """Choose few round ticks, and the limits with a little room, for 0 and values to both sides.
+
+    The outer ticks lie around all values, so that each can be read between two of them.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = min(low, 0.0), max(high, 0.0)
+    if high - low < EDGE:
+        high = low + 1
+    ticks = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+    room = 0.04 * (ticks[-1] - ticks[0])
+    return ticks, (ticks[0] - room, ticks[-1] + room)
 
 
 def decades(low: float, high: float) -> tuple[list[int], tuple[float, float]]:

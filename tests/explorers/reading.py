@@ -36,8 +36,8 @@ def shown(widget):
 
 
 def controls(explorer):
-    """The sliders, lists and boxes to tick that are shown, by the words beside them."""
-    kinds = *SLIDERS, widgets.SelectionSlider, widgets.Dropdown, widgets.Checkbox
+    """The sliders, lists and boxes that are shown, by the words beside them."""
+    kinds = *SLIDERS, widgets.SelectionSlider, widgets.Dropdown, widgets.Checkbox, widgets.Textarea
     found = [w for w in shown(explorer.box) if isinstance(w, kinds) and not w.disabled]
     return {w.description: w for w in found}
 

@@ -4,11 +4,13 @@ import numpy as np
 import torch
 
 from helpers.pictures import (
+    bars,
     curves,
     heatmap,
     heatmaps,
     ribbon,
     row_times_column,
+    scatter,
     score_arrows,
     sheets,
     softmax_steps,
@@ -98,6 +100,27 @@ OTHERS = {
     ),
     "six panels": lambda: curves(STEPS, MANY_LINES, xlabel="steps", logy=[[*MANY_LINES][-1]]),
     "one curve": lambda: curves([0.5, 1.5], {"loss": {"a": [-1e-9, 0.0]}}, xlabel="x"),
+    "levels": lambda: curves(
+        range(20), {"loss": {"model": np.geomspace(5, 1.85, 20), "die": 4.63, "two letters": 1.95,
+        "three letters": 1.8}}, xlabel="step", title=LONG_TITLE,
+    ),
+    "levels in panels": lambda: curves(
+        [1, 10], {"a": {"x": [1, 2], "far": 90}, "b": {"x": [3, 4], "y": [1, 2]}, "c": {"far": 50}},
+        xlabel="x", logx=True, logy=["a"], columns=2,
+    ),
+    "points": lambda: scatter(
+        {"right": (1.81, 1.81), "learned positions": (1.84, 1.84), "window of 16": (1.7, 1.7),
+         "untrained": (4.78, 4.78), "strict mask, targets shifted twice": (0.16, 3.7),
+         "softmax over axis 1": (0.18, 3.06), "no mask": (0.09, 6.3), "batch norm": (1.62, 1.75)},
+        xlabel="parallel loss", ylabel="left-to-right loss", diagonal="equal", title=LONG_TITLE,
+    ),
+    "points on one spot": lambda: scatter(
+        {f"model {i}": (-1.7, 1.7) for i in range(12)}, xlabel="x", ylabel="y"
+    ),
+    "bars": lambda: bars({"a": 62, "the other one": 5}, xlabel="seconds", title=LONG_TITLE),
+    "bars with spans": lambda: bars(
+        {"a": (62.31, 58, 70), "b": 5.2, "c": (0, 0, 1)}, xlabel="seconds", reference="b",
+    ),
 }  # fmt: skip
 
 EXAMPLES = HEATMAPS | OTHERS

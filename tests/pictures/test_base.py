@@ -186,7 +186,8 @@ REFERENCES = {
     "lookup": lookup_diagram,
     "block": block_diagram,
 } | {name: EXAMPLES[name] for name in (
-    "row times column", "staircase", "arrows", "weighted sum", "softmax", "why"
+    "row times column", "staircase", "arrows", "weighted sum", "softmax", "why", "levels", "points",
+    "bars with spans",
 )}  # fmt: skip
 
 

@@ -4,6 +4,7 @@ import torch
 from matplotlib.colors import same_color
 
 from helpers.pictures import curves
+from helpers.pictures.base import png_of
 from helpers.pictures.colours import CURVES
 from helpers.pictures.lines import decades
 from tests.pictures import reading
@@ -171,6 +172,56 @@ def test_statements_stand_for_numbers_on_the_edge_of_two_roundings(monkeypatch):
     curves([1, 2], edge, xlabel="x", statements=["The loss is about 1."])
 
 
+LEVELS = {"die": 4.63, "three letters": 1.95, "four letters": 1.8}
+
+
+def test_a_single_number_is_a_level_with_its_name_at_the_right_end():
+    shown = curves([0, 10, 20], {"loss": {"model": [4.7, 2, 1.9], **LEVELS}}, xlabel="step")
+    (ax,) = panels(shown)
+    png_of(ax.figure)
+    _, *levels = ax.lines
+    assert [line.get_ydata() for line in levels] == [[y, y] for y in LEVELS.values()]
+    assert all(line.get_marker() == "None" and line.is_dashed() for line in levels)
+    right = ax.get_window_extent().x1
+    heights = []
+    for text, y in zip(ax.texts, LEVELS.values(), strict=True):
+        box = text.get_window_extent()
+        assert text.xy == (1, y) and right <= box.x0 < right + 30
+        heights.append(ax.transAxes.inverted().transform((0, box.y0))[1])
+    assert heights == sorted(heights, reverse=True)
+    assert [text.get_text() for text in ax.texts] == [*LEVELS]
+    assert ax.figure.axes[0].get_legend() is None, "one line, which the panel names"
+    assert str(shown).splitlines()[3:] == [
+        "loss",
+        "         0   10   20",
+        "model  4.7  2.0  1.9",
+        "",
+        "loss, horizontal lines",
+        "               level",
+        "die             4.63",
+        "three letters   1.95",
+        "four letters    1.80",
+    ]
+    lines, horizontal = reading.read_html(shown.html())
+    assert (lines.names, horizontal.names) == (["model"], [*LEVELS])
+    assert "with the line model and horizontal lines at die, three letters, four" in shown.alt
+
+
+def test_a_level_counts_for_the_limits_and_takes_no_colour_of_a_line():
+    shown = curves(X, {"p": {"far": 500, "a": X, "b": X}, "q": {"near": 0.5}}, xlabel="x")
+    p, q = panels(shown)
+    assert p.get_ylim()[1] > 500 and q.get_ylim()[1] > 0.5
+    assert [line.get_color() for line in p.lines[:2]] == [colour for colour, *_ in CURVES[:2]]
+    legend = shown.figure().axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+
+
+def test_of_many_points_only_some_have_a_marker():
+    for n, every in (40, 1), (41, 2), (400, 10):
+        (ax,) = panels(curves(range(n), {"p": {"a": range(n)}}, xlabel="x"))
+        assert ax.lines[0].get_markevery() == every
+
+
 def test_decades_hold_all_values_and_two_ticks():
     powers, (low, high) = decades(0.02, 0.03)
     assert powers == [-2, -1]
@@ -199,6 +250,11 @@ def test_a_gap_is_left_where_there_is_no_number():
         (lambda: curves([2, 1], PANELS, xlabel="x"), "increasing"),
         (lambda: curves([0, 1], {"p": {"a": [1, 2]}}, xlabel="x", logx=True), "above 0, got 0"),
         (lambda: curves([1, 2], {}, xlabel="x"), "at least one panel"),
+        (
+            lambda: curves([1, 2], {"p": {"a": torch.nan}}, xlabel="x"),
+            "'a' in 'p' must be a finite",
+        ),
+        (lambda: curves(X, {"p": {"a": 0}}, xlabel="x", logy=["p"]), "no place for 0, in 'a'"),
         (lambda: curves([1, 2], {"p": {"a": [1]}}, xlabel="x"), r"'a' in 'p'.*2 x, got .*\(1,\)"),
         (lambda: curves(X, PANELS, xlabel="x", logy=["q"]), r"'q'.*\['size', 'share'\]"),
         (lambda: curves(X, PANELS, xlabel="x", logy=["share"]), "no place for 0, in 'raw'"),
