@@ -43,7 +43,7 @@ def main() -> None:
     os.environ["ATTENTION_PROGRESS"] = "0"  # no learner runs these cells
     floor, above = [], []
     print("MB of memory at the end    kernel   above the floor")
-    for path in [FOLDER / name for name in sys.argv[1:]] or sorted(FOLDER.glob("0*.ipynb")):
+    for path in [FOLDER / name for name in sys.argv[1:]] or sorted(FOLDER.glob("[01]*.ipynb")):
         floor.append(megabytes(v4.new_notebook(cells=[v4.new_code_cell(FLOOR)])))
         taken = megabytes(nbformat.read(path, as_version=4))
         above.append(taken - floor[-1])

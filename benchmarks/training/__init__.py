@@ -1,0 +1,1 @@
+"""What benchmarks/ablations.py and benchmarks/train.py share."""

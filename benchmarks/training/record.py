@@ -1,0 +1,48 @@
+"""Measurements as JSON, with the machine and the versions that they were made with."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+
+
+def conditions() -> dict[str, Any]:
+    """The machine, the date, the load average of now, and the versions."""
+    return {
+        "machine": f"{processor()}, {os.cpu_count()} cores, {platform.system()}",
+        "date": date.today().isoformat(),
+        "load_average": [round(load, 2) for load in os.getloadavg()],
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
+def processor() -> str:
+    """The name of the processor."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists() and (found := re.search(r"model name\s*: (.+)", cpuinfo.read_text())):
+        return found[1]
+    return platform.processor() or platform.machine()
+
+
+def write(name: str, measured: dict[str, Any]) -> Path:
+    """Write benchmarks/results/<name>.json: one line for each name, and for each run in a list."""
+    parts = [f'"{key}": {_lines(value)}' for key, value in measured.items()]
+    path = RESULTS / f"{name}.json"
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+    return path
+
+
+def _lines(value: Any) -> str:
+    if not (isinstance(value, list) and value and isinstance(value[0], dict)):
+        return json.dumps(value)
+    return "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n]"
