@@ -36,7 +36,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report pages cheatsheet slides slides-html site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides slides-html model site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -79,6 +79,9 @@ collect: ## copy each student's progress from the hub into a folder, with a repo
 
 publish: $(if $(OUT),$(READY)) ## send changed notebooks to the hub (as root), or write them for another one (OUT=folder)
 	@$(if $(OUT),$(RUN) -m classroom.publish "$$OUT",$(WITH_HUB) classroom.publish)
+
+model: $(READY) ## train the model that ships with the project, about two minutes; run it alone
+	@$(RUN) -m tools.train_model
 
 site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
 	@$(RUN) -m tools.site

@@ -4,7 +4,10 @@ import re
 
 import nbformat
 import pytest
+import torch
 
+from helpers.gpt import encode, next_token_probabilities
+from helpers.training import Corpus, drop_repeats, python_help, shipped_model
 from tests.browser import axe
 from tests.site_links import dead_links, parsed
 from tools import browser, notebooks
@@ -256,3 +259,258 @@ def test_headings_have_the_anchors_that_jupyterlab_gives_them(chromium, folder):
             )  # fmt: skip
             assert page.eval_on_selector_all(selector, ids) == headings
             page.close()
+
+
+# --- The model on the start page ----------------------------------------------------------------
+
+PROMPTS = ["T", "The cat was warm, so it ", "  * 'x' -> \"y\";\n\n   [0]\n"]
+READ = """ids => {
+  const gpt = window.gpt ??= new TinyGPT(window.MODEL);
+  const logits = [...gpt.read(ids)];
+  // (n_layer, T, n_head, up to T)
+  return [logits, gpt.cache.map(({weights}) => weights.map(heads => heads.map(row => [...row])))];
+}"""
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return shipped_model()
+
+
+@pytest.fixture
+def start(opened):
+    """The start page with its model: start(width=360)."""
+
+    def open_start(**settings):
+        page = opened("index", **settings)
+        page.wait_for_selector(".model[data-ready]")
+        return page
+
+    return open_start
+
+
+def write_letters(page, n):
+    """Let the model write at least n letters, then stop it; returns the whole text."""
+    length = len(page.input_value("#prompt"))
+    page.click("#write")
+    page.wait_for_function(
+        "n => document.querySelector('#prompt').value.length >= n", arg=length + n
+    )
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Write on").wait_for()
+    return page.input_value("#prompt")
+
+
+def test_the_model_computes_in_the_page_what_torch_computes(start, shipped):
+    model, letters = shipped
+    page = start()
+    long = "".join(c for c in Corpus(drop_repeats(python_help())).validation if c in letters)
+    for text in (*PROMPTS, long[:256], long[:100] + long[300:456], long[:90]):
+        ids = encode(text, letters)[None]
+        logits, weights = page.evaluate(READ, ids[0].tolist())
+        with torch.no_grad():
+            expected = model(ids)[0, -1]
+        assert torch.tensor(logits) == pytest.approx(expected, abs=1e-4)
+        for mine, right in zip(weights, model.attention_weights(ids)[:, 0], strict=True):
+            for t, heads in enumerate(mine):
+                assert torch.tensor(heads) == pytest.approx(right[:, t, : t + 1], abs=1e-4)
+
+
+def test_letters_have_the_probabilities_that_python_gives_them(start):
+    page = start()
+    logits = torch.randn(103, generator=torch.Generator().manual_seed(0)) * 3
+    logits[50] = logits[60]  # the first of two equal ones is kept
+    place = int((logits > logits[50]).sum()) + 1
+    of_page = "a => [...nextLetterProbabilities(new Float32Array(a[0]), a[1], a[2])]"
+    for temperature, top_k in ((1.0, 103), (0.1, 103), (2.0, 5), (0.8, 1), (1.0, place)):
+        mine = page.evaluate(of_page, [logits.tolist(), temperature, top_k])
+        right = next_token_probabilities(logits, temperature, top_k)
+        assert mine == pytest.approx(right.tolist(), abs=1e-6)
+        assert sum(p > 0 for p in mine) == int((right > 0).sum()) <= top_k
+    assert mine[50] > 0 == mine[60]
+
+
+def test_a_random_number_falls_on_a_letter_as_often_as_its_probability_says(start):
+    page = start()
+    draw = "random => draw(new Float32Array([0, .25, .5, 0, .25, 0]), random)"
+    drawn = [page.evaluate(draw, random) for random in (0, 0.24, 0.26, 0.74, 0.76, 0.9999999)]
+    assert drawn == [1, 1, 2, 2, 4, 4]
+    assert page.evaluate(draw, 1) == 4  # rounding left a rest
+
+
+def test_the_bars_show_the_next_letters_and_follow_the_sliders(start, shipped):
+    model, letters = shipped
+    page = start()
+    ids = encode(page.input_value("#prompt"), letters)[None]
+    logits = model(ids)[0, -1].detach()
+
+    def shown():
+        rows = page.locator(".next button:visible").all_inner_texts()
+        return [row.split("\n") for row in rows]
+
+    def expected(temperature, top_k):
+        p, order = next_token_probabilities(logits, temperature, top_k).sort(descending=True)
+        likely = zip(p[:8].tolist(), order.tolist(), strict=False)
+        return [
+            [{" ": "space", "\n": "new line"}.get(letters[i], letters[i]), f"{100 * p:.0f} %"]
+            for p, i in likely
+            if p >= 0.01
+        ]
+
+    def compare(temperature, top_k):
+        right = expected(temperature, top_k)
+        assert shown()[: len(right)] == right
+        assert all(percent == "< 1 %" for _, percent in shown()[len(right) :])
+
+    compare(0.8, len(letters))
+    temperature, top_k = (page.get_by_role("slider", name=n) for n in ("temperature", "top-k"))
+    temperature.focus()
+    page.keyboard.press("End")
+    assert temperature.get_attribute("aria-valuetext") == "2.0"
+    compare(2.0, len(letters))
+    top_k.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowUp")
+    assert top_k.get_attribute("aria-valuetext") == "2"
+    compare(2.0, 2)
+    assert len(shown()) == 2
+    temperature.focus()
+    page.keyboard.press("Home")
+    assert temperature.get_attribute("aria-valuetext") == "0.1"  # 0 cannot be chosen
+    compare(0.1, 2)
+
+
+def test_the_model_writes_until_it_is_stopped_and_what_it_wrote_can_be_taken_back(start, shipped):
+    page = start()
+    first = page.input_value("#prompt")
+    assert page.text_content("#said") == ""
+    written = write_letters(page, 20)
+    assert written.startswith(first) and set(written) <= set(shipped[1])
+    assert page.text_content("#said") == f"The model wrote: {written[len(first) :]}"
+    assert page.evaluate("document.activeElement.id") == "write"
+    page.wait_for_timeout(200)
+    assert page.input_value("#prompt") == written
+    page.evaluate("for (const _ of [1, 2, 3]) document.querySelector('#write').click()")
+    page.get_by_role("button", name="Write on").wait_for()
+    page.wait_for_timeout(200)
+    assert page.input_value("#prompt") == written  # the third click did not start it again
+    further = write_letters(page, 5)
+    assert further.startswith(written)
+    page.get_by_role("button", name="Take back").click()
+    assert page.input_value("#prompt") == first
+    assert page.get_by_role("button", name="Take back").is_hidden()
+    assert page.evaluate("document.activeElement.id") == "prompt"
+
+
+def test_it_ends_by_itself_and_then_has_read_less_than_its_context(start):
+    page = start()
+    page.fill("#prompt", "The " * 50)
+    page.click("#write")
+    page.get_by_role("button", name="Write on").wait_for(timeout=60_000)
+    assert len(page.input_value("#prompt")) == 500
+    # It goes on with the last 192 letters each time when 256 have been read: at 257, 322, 387, 452.
+    assert page.inner_text("#unread") == "It reads the last 240 letters of your text."
+    assert page.locator(".letters span").count() == 240
+    assert axe.violations(page) == []
+
+
+def test_a_letter_can_be_chosen_by_hand(start):
+    page = start()
+    page.fill("#prompt", "a is not Non")
+    first = page.locator(".next button").first
+    assert first.inner_text().startswith("e")
+    first.focus()
+    page.keyboard.press("Enter")
+    assert page.input_value("#prompt") == "a is not None"
+    assert page.text_content("#said") == "“e” added."
+    assert page.text_content("#weights").startswith("Block 0, head 0: the “e” attends to ")
+
+
+def test_letters_that_the_model_has_never_seen_stay_in_the_text_and_are_named(start):
+    page = start()
+    text = "Der Bär 🐻 schläft"
+    page.fill("#prompt", text)
+    assert page.input_value("#prompt") == text
+    said = page.inner_text("#unread")
+    assert said == "The model has never seen “ä”, “🐻”, and reads your text without them."
+    assert "".join(page.locator(".letters span").all_text_contents()) == "Der Br  schlft"
+    assert write_letters(page, 3).startswith(text)
+    page.fill("#prompt", "äöüéèê")
+    assert "“ä”, “ö”, “ü”, “é”, “è” and others" in page.inner_text("#unread")
+    assert "needs at least one letter" in page.inner_text("#unread")
+    assert page.locator("#write").is_disabled() and page.locator(".maps").first.is_hidden()
+    page.fill("#prompt", "a")
+    assert page.inner_text("#unread") == "" and page.locator("#write").is_enabled()
+
+
+def test_of_a_long_text_the_last_256_letters_are_read(start, shipped):
+    model, letters = shipped
+    page = start()
+    text = "".join(c for c in python_help() if c in letters)[:700]
+    page.fill("#prompt", text)
+    assert page.inner_text("#unread") == "It reads the last 256 letters of your text."
+    likeliest = model(encode(text[-256:], letters)[None])[0, -1].argmax()
+    name = page.locator(".next button span").first.inner_text()
+    assert name == {" ": "space", "\n": "new line"}.get(letters[likeliest], letters[likeliest])
+
+
+def test_a_letter_shows_what_each_head_attends_to(start, shipped):
+    model, letters = shipped
+    page = start()
+    text = page.input_value("#prompt")
+    weights = model.attention_weights(encode(text, letters)[None])[:, 0].flatten(0, 1)
+
+    def compare(t, head):
+        for map, found in zip(page.locator(".maps button").all(), weights[:, t], strict=True):
+            s = int(found.argmax())
+            name = "space" if text[s] == " " else f"“{text[s]}”"
+            assert map.locator(".top").inner_text().startswith(f"{name} {found[s]:.2f}")
+        largest = weights[head, t].max()
+        sentence = page.inner_text("#weights")
+        layer, number = divmod(head, 4)
+        assert sentence.startswith(f"Block {layer}, head {number}: the ")
+        assert f"{largest:.2f}" in sentence
+        assert page.locator(".letters .query").text_content() == text[t]
+
+    compare(len(text) - 1, 0)
+    slider = page.get_by_role("slider", name="letter", exact=True)
+    slider.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert slider.get_attribute("aria-valuetext") == f"“{text[-3]}”, position 21"
+    compare(len(text) - 3, 0)
+    assert page.text_content("#said") == page.inner_text("#weights")
+    page.locator(".letters span").nth(5).hover()
+    compare(5, 0)
+    button = page.get_by_role("button", name="Block 1, head 2")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.get_attribute("aria-pressed") == "true"
+    compare(5, 6)
+    canvas = button.locator("canvas")
+    box = canvas.bounding_box()
+    canvas.hover(position={"x": 3, "y": box["height"] * 10.5 / len(text)})
+    compare(10, 6)
+    alpha = """canvas => [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+      .data].filter((_, i) => i % 4 === 3)"""
+    drawn = torch.tensor(canvas.evaluate(alpha)).view(len(text), len(text)) / 255
+    assert torch.allclose(drawn, weights[6].sqrt(), atol=1 / 255)
+
+
+def test_the_maps_take_the_colours_of_the_page(start):
+    page = start(color_scheme="light")
+    colour = """() => { const canvas = document.querySelector('.map canvas');
+      return [...canvas.getContext('2d').getImageData(0, 0, 1, 1).data].join(); }"""
+    light = page.evaluate(colour)
+    page.get_by_role("button", name="Dark page").click()
+    page.wait_for_function(f"before => ({colour})() !== before", arg=light)
+    page.get_by_role("button", name="Light page").click()
+    page.wait_for_function(f"before => ({colour})() === before", arg=light)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_without_javascript_the_start_page_says_what_the_model_would_do(opened, scheme):
+    page = opened("index", java_script_enabled=False, color_scheme=scheme)
+    assert page.locator(".model .sample").is_visible()
+    assert page.locator("text=With JavaScript, this model would write here").is_visible()
+    assert page.locator("#prompt").is_hidden() and page.locator(".maps").first.is_hidden()

@@ -4,18 +4,23 @@ import base64
 import errno
 import itertools
 import json
+import math
 import re
 import zlib
 
 import nbformat
+import numpy as np
 import pytest
 
+from helpers.explorers import explore_sampling
+from helpers.gpt import TinyGPT
 from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
 from helpers.pictures.base import darkened
+from helpers.training import about_shipped_model, shipped_model
 from tests.site_links import dead_links, parsed
 from tools import notebooks, npm
 from tools.site import __main__ as site
-from tools.site import formulas, live, pages
+from tools.site import formulas, live, model, pages
 
 BUILT = ("01_bag_of_words", "03_softmax_masking")
 
@@ -173,6 +178,35 @@ def test_the_start_page_names_each_notebook_with_question_and_minutes(soups):
     assert "make lab" in soups["index.html"].text
 
 
+# --- The model on the start page ----------------------------------------------------------------
+
+
+def test_the_page_has_the_shipped_model_in_float16(folder):
+    script = (folder / "model-weights.js").read_text("utf-8")
+    assert len(script) <= 320_000
+    data = json.loads(script.removeprefix("window.MODEL = ").removesuffix(";\n"))
+    gpt, letters = shipped_model()
+    assert (data["letters"], data["config"]) == (letters, gpt.config)
+    halves = np.frombuffer(base64.b64decode(data["weights"]), dtype="<f2")
+    for name, shape in data["shapes"].items():
+        here, halves = np.split(halves, [math.prod(shape)])
+        assert np.array_equal(here.reshape(shape), gpt.get_parameter(name).detach().numpy())
+    assert not len(halves) and len(data["shapes"]) == len(list(gpt.parameters()))
+
+
+def test_the_start_page_says_how_long_the_model_was_trained_and_where_to_build_it(soups):
+    lead = soups["index.html"].select_one(".lead")
+    assert f"trained in {about_shipped_model()['seconds']:.0f} seconds" in lead.text
+    assert lead.a["href"] == "01_bag_of_words.html"  # there is no 10 here
+
+
+def test_without_javascript_the_start_page_has_a_text_that_the_model_wrote(soups):
+    said = soups["index.html"].select_one(".model .no-script .sample")
+    assert said.b.text == model.PROMPT and len(said.text) == len(model.PROMPT) + 200
+    assert said.text == model.PROMPT + model.shipped().written  # each time the same
+    assert set(said.text) <= set(shipped_model()[1])
+
+
 def unpack(script):
     """What site.js makes of a script: the tree of settings and all states."""
     packed = base64.b64decode(re.search(r'"(.*)"', script)[1])
@@ -207,6 +241,15 @@ def test_every_stored_state_is_what_python_draws_and_says(number):
         return count
 
     assert compare(tree, list(shown.values)) == len(states) == {"00": 18, "03": 100}[number]
+
+
+def test_a_box_to_write_in_is_left_out_and_the_page_says_so():
+    explorer = explore_sampling(TinyGPT(3, 4, C=4, n_head=1), "abc", "ab")
+    shown = live.Live("explore_sampling(model, letters, prompt)", explorer)
+    assert [control["name"] for control in shown.controls] == ["temperature", "top-k"]
+    tree, states = unpack(shown.script)
+    assert len(states) == 20 * 4 and states[tree[9][3]] == (shown.html, shown.words)
+    assert "prompt" in shown.note and "prompt" not in shown.about
 
 
 def test_states_with_other_words_between_their_numbers_are_kept_apart():
@@ -270,6 +313,13 @@ def test_a_new_site_takes_the_place_of_the_old_one(project, pretended):
     assert (project / "site/01_bag.html").exists() and (project / "site" / site.MARK).exists()
     assert not (project / "site/leftover.html").exists()
     assert list((project / "build").iterdir()) == []
+
+
+def test_the_start_page_leads_to_the_notebook_that_builds_its_model(project, pretended):
+    there = project / "notebooks"
+    (there / "10_gpt.ipynb").write_bytes((there / "01_bag.ipynb").read_bytes())
+    site.main()
+    assert parsed(project / "site")["index.html"].select_one(".lead a")["href"] == "10_gpt.html"
 
 
 def test_the_first_site_needs_no_old_one(project, pretended):

@@ -27,7 +27,7 @@ def build(paths: Iterable[Path], folder: Path) -> None:
     """
     # Here, because they take seconds: what stops a build is said before.
     from helpers.explorers.explorer import RULES
-    from tools.site import formulas, live, pages
+    from tools.site import formulas, live, model, pages
 
     paths = list(paths)
     read = {path.stem: _read(path) for path in paths}
@@ -47,7 +47,10 @@ def build(paths: Iterable[Path], folder: Path) -> None:
         html = text.render(site=NAME, pages=made, here=file, **values)
         _write(folder / file, maker.formulas.put_in(html, rendered))
 
-    write("index.html", "index.html", intro=intro, run=run)
+    shown = model.shipped()
+    built_in = next((page for page in made if page.number == "10"), made[0] if made else None)
+    write("index.html", "index.html", intro=intro, run=run, model=shown, built_in=built_in)
+    _write(folder / "model-weights.js", shown.script)
     for before, page, after in zip([None, *made], made, [*made[1:], None], strict=False):
         write(page.file, "notebook.html", page=page, before=before, after=after)
         if page.live:
@@ -66,7 +69,8 @@ def build(paths: Iterable[Path], folder: Path) -> None:
     _write(folder / "search.js", f"window.SECTIONS = {json.dumps(found, ensure_ascii=False)};\n")
     static = Path(__file__).parent / "static"
     _write(folder / "site.css", (static / "site.css").read_text("utf-8") + RULES)
-    shutil.copy(static / "site.js", folder)
+    for script in static.glob("*.js"):
+        shutil.copy(script, folder)
     formulas.copy_katex(folder / "katex")
     _write(folder / MARK, "make site replaces this folder.\n")
 

@@ -63,6 +63,12 @@ PARTS = {
         {"length": [n / 2 for n in range(9)]},
         "On this page the length moves in steps of 0.5. In JupyterLab it moves in steps of 0.1.",
     ),
+    "explore_sampling": Part(
+        {},
+        "On this page the prompt stays as it is. In JupyterLab you can write your own.",
+        about="move temperature and top-k; see the probabilities that the next letter is drawn "
+        "with.",
+    ),
 }
 
 

@@ -1,0 +1,77 @@
+"""Train the model that ships with the project: ``python -m tools.train_model``, about two minutes.
+
+The start page of the site says how many seconds it took: run it on a quiet machine.
+"""
+
+import json
+import os
+import platform
+import re
+import time
+from datetime import date
+from pathlib import Path
+
+import torch
+
+from helpers.gpt import TinyGPT
+from helpers.same import seed_all
+from helpers.training import (
+    Corpus,
+    Trainer,
+    drop_repeats,
+    load_model,
+    python_help,
+    save_model,
+    validation_loss,
+)
+from helpers.training.shipped import PATH
+from tools import notebooks
+
+CONTEXT_LENGTH = 256
+SETTING = {"n_step": 2600, "B": 4, "learning_rate": 0.01, "seed": 0}
+
+
+def train(corpus: Corpus) -> tuple[TinyGPT, float]:
+    """Train a model; also say how many seconds that took."""
+    seed_all(SETTING["seed"])
+    model = TinyGPT(len(corpus.letters), CONTEXT_LENGTH)
+    trainer = Trainer(model, corpus, **SETTING)
+    start = time.perf_counter()
+    trainer.run()
+    return model, time.perf_counter() - start
+
+
+def processor() -> str:
+    """The name of this machine's processor."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists() and (found := re.search(r"model name\s*: (.+)", cpuinfo.read_text())):
+        return found[1]
+    return platform.processor() or platform.machine()
+
+
+def main() -> None:
+    """Train, save, and print how it went."""
+    corpus = Corpus(drop_repeats(python_help()))
+    model, seconds = train(corpus)
+    try:
+        save_model(PATH, model, corpus.letters, half=True)
+    except OSError as error:
+        notebooks.stop(str(error))
+    rounded, _ = load_model(PATH)
+    about = {
+        "seconds": round(seconds, 1),
+        "validation_loss": round(validation_loss(rounded, corpus), 4),
+        **SETTING,
+        "date": date.today().isoformat(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "processor": f"{processor()}, one of {os.cpu_count()} cores",
+    }
+    text = json.dumps(about, indent=1)
+    notebooks.write_whole(PATH.with_suffix(".json"), f"{text}\n")
+    print(text)
+    print(f"Written to {notebooks.shown(PATH)}, {PATH.stat().st_size / 1000:.0f} KB.")
+
+
+if __name__ == "__main__":
+    main()
