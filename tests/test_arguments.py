@@ -14,6 +14,7 @@ import torch
 
 from helpers import clinic, explorers, lesson, pictures
 from helpers.attention import Head, causal_mask
+from helpers.gpt import TinyGPT
 from helpers.numbers import number
 from helpers.pictures import diagrams
 from helpers.positions import rotary, sinusoidal
@@ -89,6 +90,16 @@ CALLS = [
         {"x": [1, 2], "panels": {"p": {"l": [1.0, 2.0]}}, "xlabel": "x", "logx": False}
         | {"logy": ["p"], "columns": 1, "statements": ["It rises."], "title": ""},
     ),
+    (
+        pictures.scatter,
+        {"points": {"a": (1.0, 2.0)}, "xlabel": "x", "ylabel": "y", "diagonal": "equal"}
+        | {"statements": ["It is high."], "title": ""},
+    ),
+    (
+        pictures.bars,
+        {"values": {"a": 1.5}, "xlabel": "x", "decimals": 2, "reference": "a"}
+        | {"statements": ["It is long."], "title": ""},
+    ),
     (lesson.series_map, {"current": "03"}),
     (explorers.explore_heads, {"x": torch.randn(4, 8), "n_head": 4}),
     (explorers.explore_prefix, {"x": x[0, :, :2]}),
@@ -96,6 +107,10 @@ CALLS = [
         explorers.explore_query,
         {"query": x[0, 0, :2], "keys": x[0, :, :2], "values": x[0, :, :2], "x": x[0]}
         | {"words": ["a", "b", "c", "d"]},
+    ),
+    (
+        explorers.explore_sampling,
+        {"model": TinyGPT(3, 4, C=4, n_head=1), "letters": "abc", "prompt": "ab"},
     ),
     (explorers.explore_weights, {"x": x[0], "words": ["a", "b", "c", "d"]}),
     (pictures.tables, {"on": False}),

@@ -13,6 +13,7 @@ import pytest
 
 from helpers import clinic
 from helpers.lesson import EXERCISES, PREDICTIONS
+from helpers.measured import measured
 from tools import notebooks
 from tools.lint_notebooks import Book
 
@@ -21,7 +22,8 @@ TEACHING, CHEATSHEET = (
 )
 DOCUMENTS = pytest.mark.parametrize("text", [TEACHING, CHEATSHEET], ids=["TEACHING", "CHEATSHEET"])
 EVERY_NOTEBOOK = pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
-ID = re.compile(r"\b0\d\.p?\d+\b")
+NUMBERS = "|".join(path.name[:2] for path in notebooks.names())
+ID = re.compile(rf"\b(?:{NUMBERS})\.p?\d+\b")
 
 
 @cache
@@ -138,7 +140,7 @@ def check_follow(blocks, start, end, read):
 
 
 def test_the_minutes_of_each_session_add_up():
-    number_and_length, sessions = plan("Five weeks")
+    number_and_length, sessions = plan("Six weeks")
     number, length = map(int, re.findall(r"\d+", number_and_length))
     assert [cells[0] for cells in sessions] == [str(i + 1) for i in range(number)]
     assert [cells[1] for cells in sessions] == [path.name[:2] for path in notebooks.names()]
@@ -178,3 +180,13 @@ def test_the_cheat_sheet_lists_the_probes_that_the_notebooks_import():
     }
     listed = {m[1] for cells in rows(CHEATSHEET) if (m := re.match(r"`(\w+)\(", cells[0]))}
     assert imported == listed & set(clinic.__all__)
+
+
+@pytest.mark.parametrize("page", ["notebooks/10_tiny_gpt.ipynb", "benchmarks/README.md"])
+def test_the_speed_story_says_what_was_measured(page):
+    text = (notebooks.ROOT / page).read_text(encoding="utf-8")
+    for row in measured("train")["summary"]:
+        if page.endswith(".md") or row["text"] == "help":
+            seconds, times = f"{row['seconds']:.1f}", f"{row['times_faster']:.1f}"
+            between = r"[ s|]+" if page.endswith(".md") else r" s +"
+            assert re.search(rf"{row['recipe']}.*\b{seconds}{between}{times}\b", text), row

@@ -27,17 +27,22 @@ class IgnoredCell:
     share
         The largest difference between two machines, as a share of the larger number; None where
         any number is right.
+    words
+        Whether the words are the same everywhere; they are not where a model writes.
     """
 
     notebook: str
     first_line: str
     why: str
     share: float | None
+    words: bool = True
 
 
 VERSIONS = "the versions that are installed"
 
-TRAINED = "500 steps of training, in which processors round differently"
+TRAINED = "hundreds of steps of training, in which processors round differently"
+WRITTEN = "what a model writes after training, in which processors round differently"
+HELP = "the texts of Python's help, which differ from version to version"
 
 IGNORED_CELLS = (
     IgnoredCell("00", "# which versions ran: this output differs between machines", VERSIONS, None),
@@ -48,6 +53,54 @@ IGNORED_CELLS = (
         0.1,
     ),
     IgnoredCell("09", 'word = "background"', TRAINED, 0.1),
+    IgnoredCell(
+        "10",
+        "torch.set_num_threads(1)  # small tensors: several threads would only wait for each other",
+        HELP,
+        None,
+        words=False,
+    ),
+    IgnoredCell(
+        "10",
+        "torch.manual_seed(0)  # so that a model with the same beginning can be made again",
+        HELP,
+        0.1,
+    ),
+    IgnoredCell(
+        "10",
+        "def write(model, start, n=200, letters=letters, temperature=0.8):",
+        WRITTEN,
+        None,
+        words=False,
+    ),
+    IgnoredCell(
+        "10",
+        "held_out = corpus.windows(64)  # (N, 65): the validation text, cut into windows",
+        HELP,
+        0.05,
+    ),
+    IgnoredCell(
+        "10",
+        "torch.manual_seed(0)  # the same parameters as those of `new`",
+        WRITTEN,
+        None,
+        words=False,
+    ),
+    IgnoredCell("10", "write(gpt, prompt)", WRITTEN, None, words=False),
+    IgnoredCell("10", "start = encode(prompt, letters)[None]", WRITTEN, None, words=False),
+    IgnoredCell("10", "explore_sampling(gpt, letters, prompt)", WRITTEN, None, words=False),
+    IgnoredCell("10", "for k in range(1, 7):", HELP, 0.1),
+    IgnoredCell("10", "def by_distance(model):", TRAINED, None),
+    IgnoredCell("10", "def near(model, size):", TRAINED, 0.2),
+    IgnoredCell("10", "torch.manual_seed(0)  # the same parameters once more", TRAINED, 0.2),
+    IgnoredCell("10", "broken = softmax_first()", TRAINED, 0.5),
+    IgnoredCell("10", "write(broken, prompt, 150)", WRITTEN, None, words=False),
+    IgnoredCell("10", "as_they_come = Corpus(python_help())", HELP, 0.3),
+    IgnoredCell("10", "some = held_out[::5]  # every fifth window, to save time", TRAINED, 0.3),
+    IgnoredCell("10", "beginning = prompt[:14]", TRAINED, None),
+    IgnoredCell("10", "sums = []", TRAINED, None),
+    IgnoredCell("10", "repaired = TinyGPT(vocab_size=V, context_length=64)", TRAINED, 0.3),
+    IgnoredCell("10", "shipped, its_letters = shipped_model()", WRITTEN, None, words=False),
 )
 
 

@@ -11,7 +11,7 @@ IN_A_ROW = 8  # boxes; the next ones stand in a row below
 
 
 def series_map(current: str) -> Picture:
-    """Draw the way of the series, from tensors to a language model, and where you are.
+    """Draw the way of the series, from tensors to a model that writes, and where you are.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def series_map(current: str) -> Picture:
         for place, (number, idea) in enumerate(SERIES.items())
     ]
     boxes[here] = replace(boxes[here], look="accent", note="you are here")
-    ahead = _box(len(boxes), "ahead", "ahead:\na language\nmodel (GPT)")
+    ahead = _box(len(boxes), "ahead", "ahead:\ninside a\ntrained model")
     boxes.append(replace(ahead, look="pale"))
     arrows = [Arrow(a.name, b.name) for a, b in pairwise(boxes) if a.row == b.row]
     told = [f"{number}, {idea}".replace("\n", " ") for number, idea in SERIES.items()]
@@ -40,7 +40,7 @@ def series_map(current: str) -> Picture:
         [Panel(boxes, arrows, row_height=35, gap=18)],
         alt=(
             f"The notebooks in a row, from {told[0]}, to {told[-1]}, and ahead of them a "
-            f"language model. You are in notebook {told[here]}."
+            f"look inside a trained model. You are in notebook {told[here]}."
         ),
         kind="notebook",
         about="place",

@@ -728,3 +728,102 @@ SOME_ARRAY = np.arange(4.0)  # a global beside the answer, which is compared wit
 def product_with_an_array_beside_it(x):
     ones = torch.ones(x.shape[1], x.shape[1]).tril() + 0 * SOME_ARRAY.sum()
     return (ones / ones.sum(dim=1, keepdim=True)).float() @ x
+
+
+@right("10.1")
+def loss_without_flatten(model, windows):
+    return F.cross_entropy(model(windows[:, :-1]).mT, windows[:, 1:])
+
+
+@right("10.1")
+def loss_by_log_softmax(model, windows):
+    logarithms = torch.log_softmax(model(windows[:, : windows.shape[1] - 1]), dim=-1)
+    return -torch.gather(logarithms, 2, windows[:, 1:].unsqueeze(-1)).mean()
+
+
+@right("10.1")
+def loss_window_by_window(model, windows):
+    losses = []
+    for window in windows:
+        logits = model(window[None, :-1])[0]
+        losses.append(F.cross_entropy(logits, window[1:]))
+    return sum(losses) / len(losses)
+
+
+@right("10.1")
+def loss_by_one_hot(model, windows):
+    logits = model(windows[:, :-1])
+    B, T, V = logits.shape
+    hot = F.one_hot(windows[:, 1:], V).float()
+    return F.cross_entropy(logits.reshape(B * T, V), hot.reshape(B * T, V))
+
+
+@right("10.1")
+def loss_by_logsumexp(model, windows):
+    logits = model(windows[:, :-1])
+    right = logits.gather(-1, windows[:, 1:, None])[..., 0]
+    return (logits.logsumexp(-1) - right).mean()
+
+
+@right("10.2")
+def written_with_a_list(model, ids, n, temperature, draw):
+    letters = [ids]
+    for _ in range(n):
+        read = torch.cat(letters, dim=1)[:, -model.context_length :]
+        letters.append(draw(F.softmax(model(read)[:, -1, :] / temperature, dim=-1)))
+    return torch.cat(letters, dim=1)
+
+
+@right("10.2")
+def written_into_a_tensor(model, ids, n, temperature, draw):
+    B, T = ids.shape
+    out = torch.zeros(B, T + n, dtype=ids.dtype)
+    out[:, :T] = ids
+    for t in range(T, T + n):
+        first = max(0, t - model.context_length)
+        logits = model(out[:, first:t])[:, -1] / temperature
+        out[:, t] = draw(logits.softmax(-1))[:, 0]
+    return out
+
+
+@right("10.2")
+def written_by_recursion(model, ids, n, temperature, draw):
+    if n == 0:
+        return ids
+    logits = model(ids[:, -model.context_length :])
+    p = torch.exp(torch.log_softmax(logits[:, -1] / temperature, dim=-1))
+    longer = torch.cat((ids, draw(p)), 1)
+    return written_by_recursion(model, longer, n - 1, temperature, draw)
+
+
+@right("10.2")
+def written_while_counting(model, ids, n, temperature, draw):
+    wanted = ids.shape[1] + n
+    while ids.shape[1] < wanted:
+        read = ids if ids.shape[1] < model.context_length else ids[:, -model.context_length :]
+        ids = torch.cat([ids, draw((model(read)[:, -1] / temperature).softmax(1))], dim=-1)
+    return ids
+
+
+@right("10.3")
+def left_to_right_by_sum(model, windows):
+    total, T = 0.0, windows.shape[1] - 1
+    for t in range(1, T + 1):
+        total = total + F.cross_entropy(model(windows[:, :t])[:, -1, :], windows[:, t])
+    return total / T
+
+
+@right("10.3")
+def left_to_right_with_all_logits(model, windows):
+    last = [model(windows[:, : t + 1])[:, t] for t in range(windows.shape[1] - 1)]
+    return F.cross_entropy(torch.stack(last, dim=2), windows[:, 1:])
+
+
+@right("10.3")
+def left_to_right_by_windows(model, windows):
+    losses = []
+    for window in windows:
+        for t in range(len(window) - 1):
+            logarithms = model(window[None, : t + 1])[0, -1].log_softmax(-1)
+            losses.append(-logarithms[window[t + 1]])
+    return torch.stack(losses).mean()

@@ -32,6 +32,7 @@ FORMULA, MASKS, MODULES, CHECKS = (
 )
 ROTARY = "helpers/positions.py"
 SORTER = "helpers/sorter.py"
+GPT, TEXT = "helpers/gpt.py", "helpers/training/text.py"
 PROBES = "helpers/clinic/probes.py"
 PICTURE_CHECKS, LESSON, TOY = (
     "helpers/pictures/checks.py",
@@ -210,4 +211,6 @@ MUTATIONS = (
     Mutation(
         "cross-attention reads the decoder", SORTER, "context=memory, mask=mask", "context=y", "09"
     ),
+    Mutation("rotary positions forgotten", GPT, "n_head, rotary=rotary)", "n_head)", "10"),
+    Mutation("learns from the validation text", TEXT, "if i % 10 != 9", "", "10"),
 )
