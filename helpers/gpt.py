@@ -145,8 +145,8 @@ class TinyGPT(nn.Module):
         if ids.shape[1] > self.context_length:
             raise ValueError(
                 f"T must be at most context_length: got T={ids.shape[1]}, "
-                f"context_length={self.context_length}. Take the last ones, "
-                f"ids[:, -{self.context_length}:]."
+                f"context_length={self.context_length}. To write, take the last "
+                f"ones, ids[:, -{self.context_length}:]; to train, windows[:, :-1]."
             )
         x = self.embedding(ids)
         if self.positions is not None:

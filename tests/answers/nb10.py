@@ -62,6 +62,12 @@ def nll_of_logits(model, windows):
     return F.nll_loss(model(windows[:, :-1]).mT, windows[:, 1:])
 
 
+@wrong("10.1", named="not flattened")
+def straight_in(model, windows):
+    x, y = windows[:, :-1], windows[:, 1:]
+    return F.cross_entropy(model(x), y)
+
+
 @wrong("10.1", named="logits in another order than the targets")
 def time_first(model, windows):
     logits = model(windows[:, :-1]).permute(1, 0, 2)

@@ -85,7 +85,7 @@ NEXT_TOKEN_LOSS = Exercise(
     "10.1",
     next_token_loss,
     _windows,
-    axes={"windows": "B T"},
+    axes={"windows": "B n_letters"},
     intermediates=(
         ("the loss of each question, not yet averaged", _per_question),
         ("the logits", lambda model, windows: model(windows[:, :-1])),
@@ -138,6 +138,9 @@ class _Draw:
 
     def __init__(self, place):
         self.place = place
+
+    def __repr__(self):
+        return "draw"
 
     def __call__(self, probabilities):
         if probabilities.dim() != 2:
@@ -223,7 +226,7 @@ LEFT_TO_RIGHT_LOSS = Exercise(
     "10.3",
     left_to_right_loss,
     _peeking,
-    axes={"windows": "B T"},
+    axes={"windows": "B n_letters"},
 )
 
 
