@@ -278,13 +278,21 @@ def own_calls(function: Callable, arguments: tuple) -> list[str]:
     return list(called)
 
 
+def trainable(argument: Any) -> list[Tensor]:
+    """What training could change of an argument: a float tensor, or the parameters of a module."""
+    if isinstance(argument, nn.Module):
+        return list(argument.parameters())
+    is_float = isinstance(argument, Tensor) and argument.is_floating_point()
+    return [argument] if is_float else []
+
+
 def gradients(function: Callable, arguments: tuple, several: bool = False) -> list[Tensor | None]:
-    """The gradients of a weighted sum of the result, for each argument that is a float tensor.
+    """The gradients of a weighted sum of the result, for all that training could change.
 
     None where no gradient arrives. The weights of the sum are the same random numbers each time.
     """
     given = [copied(argument) for argument in arguments]
-    floats = [g for g in given if isinstance(g, Tensor) and g.is_floating_point()]
+    floats = [tensor for argument in given for tensor in trainable(argument)]
     for tensor in floats:
         tensor.requires_grad_(True)
     with same_conditions(), torch.enable_grad():

@@ -34,6 +34,7 @@ from helpers.lesson.calls import (
     own_calls,
     steps,
     time_limit,
+    trainable,
 )
 from helpers.lesson.contracts import ContractInput, Kind, contract_inputs, fits, why_fragile
 from helpers.lesson.observations import observe
@@ -153,7 +154,7 @@ class Exercise:
     # Pairs of words, such as "softmax", and names of functions, one of which has to be called.
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     no_loop_over: str = ""  # axes, such as "B T", over which an answer may not loop in Python
-    trained: bool = False  # whether gradients have to reach all arguments that are float tensors
+    trained: bool = False  # whether gradients have to reach all float tensors and parameters
     # Inputs beyond the check inputs that the task names, as `ContractInput.told` has them: for
     # these, an answer that fails is not only fragile.
     named: tuple[str, ...] = ()
@@ -443,7 +444,7 @@ class Exercise:
         """What is wrong with the gradients, or why it is only fragile."""
         arguments = self._full_inputs[0]
         pairs = zip(self._argument_names(), arguments, strict=True)
-        floats = [n for n, a in pairs if isinstance(a, Tensor) and a.is_floating_point()]
+        floats = [name for name, argument in pairs for _ in trainable(argument)]
         try:
             mine = gradients(candidate, arguments, self.several)
         except Exception as error:

@@ -194,9 +194,12 @@ def _write_whole(path: Path, data: bytes) -> None:
         os.replace(partial, path)
     except OSError as error:
         kept = "The file that was there is untouched" if path.exists() else "Nothing was written"
+        remedy = (
+            "Free some disk space" if path.parent.is_dir() else f"Make the folder {path.parent}"
+        )
         raise OSError(
-            f"{path} could not be written: {error.strerror}. {kept}. Free some disk space, or "
-            "choose another folder, then save again."
+            f"{path} could not be written: {error.strerror}. {kept}. {remedy}, or choose another "
+            "folder, then save again."
         ) from None
     finally:
         with suppress(OSError):

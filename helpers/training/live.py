@@ -186,7 +186,10 @@ def state_and_loss(run: Run, running: bool = False) -> list[str]:
         return [state]
     last = min(n, AVERAGED)
     steps = f"{last} steps" if last > 1 else "step"
-    return [state, f"Mean loss of the last {steps}: {mean_loss(run):.2f}."]
+    told = [state, f"Mean loss of the last {steps}: {mean_loss(run):.2f}."]
+    if mean_loss(run) > run.losses[0]:
+        told.append("This is more than at the start: a smaller learning rate may help.")
+    return told
 
 
 def summary(run: Run, running: bool = False) -> str:

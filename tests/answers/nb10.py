@@ -166,6 +166,16 @@ def flattered(model, windows):
     return scored(logits, logits.max(dim=-1).indices).mean()
 
 
+@wrong("10.1", "no gradient: a Python number")
+def as_a_number(model, windows):
+    return scored(model(windows[:, :-1]), windows[:, 1:]).mean().item()
+
+
+@wrong("10.1", "no gradient: cut off")
+def cut_off(model, windows):
+    return scored(model(windows[:, :-1]).detach(), windows[:, 1:]).mean()
+
+
 @wrong("10.1", named="minus the probability")
 def nll_of_probabilities(model, windows):
     return F.nll_loss(F.softmax(model(windows[:, :-1]), dim=2).mT, windows[:, 1:])

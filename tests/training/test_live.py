@@ -39,6 +39,15 @@ def test_in_a_file_there_is_a_line_for_each_tenth(capsys):
     assert re.fullmatch(r"Mean loss of the last 20 steps: \d\.\d\d\.", loss)
 
 
+def test_a_loss_that_has_grown_is_remarked(capsys):
+    made = trainer(6)
+    made.run(PROMPT)
+    assert "smaller learning rate" not in out(capsys)
+    made.losses[:] = [1.0, 50.0, 50.0]
+    told = live.state_and_loss(made)
+    assert told[-1] == "This is more than at the start: a smaller learning rate may help."
+
+
 class Terminal(io.StringIO):
     """A terminal, which shows the last thing that was written at each place of a line."""
 

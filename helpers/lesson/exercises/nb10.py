@@ -13,7 +13,7 @@ class _Table(torch.nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(V)
         self.context_length, self.peek = context_length, peek
-        self.logits = torch.randn(V, V, generator=generator) * 2
+        self.logits = torch.nn.Parameter(torch.randn(V, V, generator=generator) * 2)
 
     def forward(self, ids):
         if ids.shape[1] > self.context_length:
@@ -90,6 +90,7 @@ NEXT_TOKEN_LOSS = Exercise(
         ("the loss of each question, not yet averaged", _per_question),
         ("the logits", lambda model, windows: model(windows[:, :-1])),
     ),
+    trained=True,
 )
 
 
