@@ -41,6 +41,8 @@ class Outcome:
     error: Exception | None = None
     changed_input: str | None = None  # the name of the argument that was written into
     called: frozenset[str] = frozenset()  # functions of torch, where they were watched
+    effect: Tensor | None = None  # what is judged in the place of the value, if anything is
+    failure: str = ""  # what is wrong with the effect, or why there is none
 
 
 def call(

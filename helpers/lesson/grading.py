@@ -40,11 +40,12 @@ from helpers.lesson.contracts import ContractInput, Kind, contract_inputs, fits,
 from helpers.lesson.observations import observe
 from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import Observation, Trial
-from helpers.same import ATOL, RTOL, close, same_conditions
+from helpers.same import ATOL, RTOL, close, same, same_conditions
 
 SECONDS = 2  # that a check may take: it tries fewer inputs with an answer that is slow
 FEW = 24  # tokens, and whatever else an axis counts, for such an answer
 MOST_NOTES = 2  # about a right answer
+EFFECT = 0.01  # how far the effects of two answers lie apart if they make the same mistake
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,10 @@ class Exercise:
     # Pairs of a name, such as "rows sum to 1", and a function of the output and the arguments that
     # says whether it holds. Told to a learner whose answer is wrong.
     properties: tuple[tuple[str, Callable], ...] = ()
+    # What a result does is judged, not its numbers: a function of the result and the arguments that
+    # returns the effect and what is wrong with it, in words ("" for nothing). It may raise
+    # TypeError or ValueError, in words, for what has no effect.
+    effect: Callable | None = None
     # How far a number may lie from the reference's, plus one part in 100 000 of it.
     atol: float = ATOL
     # The answer is several tensors of one shape, as a tuple, a list or one by one from a generator;
@@ -266,7 +271,10 @@ class Exercise:
             told = (forbidden, *filter(None, [also.split("\n")[0]]))
             return Verdict("failed", None, _lines(forbidden, also), observations=told)
         pairs = self._two_mistakes(outcomes)
-        observations = observe(self._trial(candidate, outcomes), pairs)
+        if self.effect:
+            observations = tuple(one.text for one in pairs)
+        else:
+            observations = observe(self._trial(candidate, outcomes), pairs)
         told = " ".join(observations)
         if got.error or got.changed_input:  # what was observed may only follow from this
             remedy = messages.remedy(got.error) if got.error and told else ""
@@ -308,7 +316,7 @@ class Exercise:
                         continue
                     if function := program(right, *pair) or program(right, *pair[::-1]):
                         first = call_again(function, self.inputs[0], names, self.several)
-                        found[told] = function, first
+                        found[told] = function, self._with_effect(first, self.inputs[0])
         return found
 
     def _trial(self, candidate: Callable, outcomes: list[Outcome]) -> Trial:
@@ -380,6 +388,8 @@ class Exercise:
     @cached_property
     def contract(self) -> list[ContractInput]:
         """Inputs that the contract allows beside the plain cases, with the right results."""
+        if self.effect:  # the task names all that a result has to do
+            return []
         right = (self.reference, *self.accepted)
         names = self._argument_names()
         with same_conditions():
@@ -471,8 +481,18 @@ class Exercise:
                 outcome = replace(outcome, called=frozenset(watch.names))
             else:
                 outcome = call(function, arguments, names, self.several)
-            outcomes.append(outcome)
+            outcomes.append(self._with_effect(outcome, arguments))
         return outcomes
+
+    def _with_effect(self, outcome: Outcome, arguments: tuple) -> Outcome:
+        """The same outcome, and beside it what its value does, if this is what is judged."""
+        if not self.effect or outcome.error or outcome.value is None:
+            return outcome
+        try:
+            effect, failure = self.effect(outcome.value, *arguments)
+        except (TypeError, ValueError) as error:
+            effect, failure = None, str(error)
+        return replace(outcome, effect=effect, failure=failure)
 
     def _forbidden(self, outcome: Outcome) -> bool:
         return bool(self.without) and any(self.without in name for name in outcome.called)
@@ -496,6 +516,10 @@ class Exercise:
             return False
         if a.error or b.error:
             return type(a.error) is type(b.error) and str(a.error) == str(b.error)
+        if a.effect is not None and b.effect is not None:
+            return same(a.effect, b.effect, EFFECT)
+        if a.failure or b.failure:
+            return a.failure == b.failure
         if not (is_number(a.value) and is_number(b.value)):
             return type(a.value) is type(b.value) and not isinstance(a.value, Tensor)
         a, b = torch.as_tensor(a.value), torch.as_tensor(b.value)
@@ -524,6 +548,8 @@ class Exercise:
         value = got.value
         if value is None:
             return messages.nothing_returned()
+        if self.effect:
+            return got.failure
         expected = torch.as_tensor(expected)
         if not isinstance(value, Tensor) and (expected.dim() or not is_number(value)):
             return messages.not_a_tensor(value, expected, self.several)
@@ -548,6 +574,8 @@ class Exercise:
 
     def _what_holds(self, case: int, value: Any, expected: Any) -> str:
         """Say what is right about a wrong answer of the right shape."""
+        if self.effect:
+            return ""
         if not (isinstance(value, Tensor) and isinstance(expected, Tensor)):
             return ""
         if value.is_complex() or value.shape != expected.shape or not value.dim():

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from helpers.attention import causal_mask
+from helpers.circuits import RULES, score_from_blocks
 from helpers.known import Known
 from helpers.lesson.exercises import EXERCISES
 from helpers.lesson.grading import Exercise, Mistake
@@ -94,6 +95,57 @@ def test_a_pair_has_to_give_every_number_and_what_says_more_is_told_before():
     for id, answer in (("04.3", nearly), ("03.1", lambda scores: scores)):
         assert "Two mistakes" not in EXERCISES[id].check(answer).message
     assert EXERCISES["04.3"]._pairs is EXERCISES["04.3"]._pairs, "they are made once"
+
+
+# ---------------------------------------------------------------- what a result does
+
+
+def one_back(letters, T):
+    return score_from_blocks(letters, T, {("position", "position"): torch.eye(T).roll(-1, 1)})
+
+
+def weights_and_failure(M, letters, T):
+    rule = RULES["one back"]
+    failure = rule.first_failure(M, letters, T)
+    return rule.found(M, letters, T), failure
+
+
+def itself(letters, T):
+    return score_from_blocks(letters, T, {("position", "position"): torch.eye(T)})
+
+
+BY_EFFECT = Exercise(
+    "99.9",
+    one_back,
+    lambda: [("abc-", 6), ("-cba", 5)],
+    effect=weights_and_failure,
+    mistakes=(Mistake(Known("itself", (), "Each token finds itself."), function=itself),),
+)
+
+
+@pytest.mark.parametrize("factor", [1, 7, 0.5])
+def test_of_scores_only_the_weights_are_judged(factor):
+    assert BY_EFFECT.check(lambda letters, T: factor * one_back(letters, T)).status == "passed"
+    verdict = BY_EFFECT.check(lambda letters, T: factor * itself(letters, T))
+    assert verdict.mistake == "itself"
+    assert "position 1 (“a”) should attend to position 0 (“b”)" in verdict.place
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda letters, T: one_back(letters, T) * 0, "as much as on position 0"),
+        (lambda letters, T: one_back(letters, T) / 100, "larger, but not by enough"),
+        (lambda letters, T: torch.eye(T), r"M must be (10, 10), got (6, 6)."),
+        (lambda letters, T: torch.full((10, 10), -torch.inf), "M holds -inf in row 0, column 0"),
+        (lambda letters, T: {}, "M must be a tensor (10, 10), got dict."),
+        (lambda letters, T: None, "Your function returned None"),
+    ],
+)
+def test_of_scores_that_do_something_else_it_is_told_where(answer, told):
+    verdict = BY_EFFECT.check(answer)
+    assert verdict.status == "failed" and not verdict.mistake
+    assert told in verdict.message
 
 
 @pytest.mark.parametrize(
