@@ -1,6 +1,8 @@
 """Heads whose rules are known: written by hand, and found in trained models.
 
 - by_hand: `score_from_blocks`, `one_hot_tokens`, `written_weights`, `second_layer_tokens`
+- interventions: `ablate` a head, `patch` a pattern, `attention_layers`; `previous_token_score`,
+  `induction_score`
 - rules: the `RULES` of notebook 11, with what checks them, and `certificate`
 """
 
@@ -10,14 +12,26 @@ from helpers.circuits.by_hand import (
     second_layer_tokens,
     written_weights,
 )
+from helpers.circuits.interventions import (
+    ablate,
+    attention_layers,
+    induction_score,
+    patch,
+    previous_token_score,
+)
 from helpers.circuits.rules import RULES, Certificate, Rule, certificate
 
 __all__ = [
     "RULES",
     "Certificate",
     "Rule",
+    "ablate",
+    "attention_layers",
     "certificate",
+    "induction_score",
     "one_hot_tokens",
+    "patch",
+    "previous_token_score",
     "score_from_blocks",
     "second_layer_tokens",
     "written_weights",
