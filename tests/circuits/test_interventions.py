@@ -204,7 +204,7 @@ def no_weights(place, value):
     [
         (no_weights((3, 1), 0.5), ValueError, "layer 1 must .* row 3 sums to 1.5."),
         (no_weights((2, 1), torch.nan), ValueError, "row 2 sums to nan."),
-        (no_weights((4, 0), -1.0), ValueError, "row 4 holds -1."),
+        (no_weights(4, torch.tensor([-1.0, 1, 0, 1, 0])), ValueError, "row 4 holds -1."),
         (no_weights((4, 3), 0.0)[None, None], ValueError, r"row 4 of \[0, 0\] sums to 0."),
         (torch.eye(T + 1), ValueError, r"\(B, n_head, T_q, T_k\) = \(2, 3, 5, 5\), got \(6, 6\)"),
         (torch.eye(T).bool(), TypeError, "layer 1 must be a float tensor, got torch.bool"),
