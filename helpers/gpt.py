@@ -131,7 +131,7 @@ class TinyGPT(nn.Module):
             not a whole number of at least 1.
         """
         refuse_bad_sizes(n=n)
-        self._refuse_bad_ids(ids)
+        refuse_bad_ids(ids, self.vocab_size)
         for _ in range(n):
             logits = self(ids[:, -self.context_length :])[:, -1]  # (B, V)
             probabilities = next_token_probabilities(logits, temperature, top_k)
@@ -141,7 +141,7 @@ class TinyGPT(nn.Module):
 
     def _embed(self, ids: Tensor) -> Tensor:
         """(B, T) ids -> (B, T, C)."""
-        self._refuse_bad_ids(ids)
+        refuse_bad_ids(ids, self.vocab_size)
         if ids.shape[1] > self.context_length:
             raise ValueError(
                 f"T must be at most context_length: got T={ids.shape[1]}, "
@@ -152,21 +152,6 @@ class TinyGPT(nn.Module):
         if self.positions is not None:
             x = x + self.positions.weight[: ids.shape[1]]
         return x
-
-    def _refuse_bad_ids(self, ids: Tensor) -> None:
-        """Refuse what are no ids of tokens of the vocabulary, (B, T)."""
-        if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32):
-            kind = ids.dtype if isinstance(ids, Tensor) else type(ids).__name__
-            raise TypeError(f"ids must be whole numbers in a tensor, torch.int64, got {kind}.")
-        if ids.dim() != 2 or 0 in ids.shape:
-            raise ValueError(
-                "ids must have the shape (B, T) with at least one token, "
-                f"got {tuple(ids.shape)}. For a single text use ids[None]."
-            )
-        low, high = ids.min().item(), ids.max().item()
-        if low < 0 or high >= self.vocab_size:
-            wrong = low if low < 0 else high
-            raise ValueError(f"ids must be from 0 to V - 1 = {self.vocab_size - 1}, got {wrong}.")
 
 
 def next_token_probabilities(
@@ -214,6 +199,22 @@ def next_token_probabilities(
         order = logits.argsort(dim=-1, descending=True, stable=True)
         scaled = scaled.scatter(-1, order[..., top_k:], float("-inf"))
     return scaled.softmax(dim=-1)
+
+
+def refuse_bad_ids(ids: Tensor, vocab_size: int) -> None:
+    """Refuse what are no ids of tokens of the vocabulary, (B, T)."""
+    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32):
+        kind = ids.dtype if isinstance(ids, Tensor) else type(ids).__name__
+        raise TypeError(f"ids must be whole numbers in a tensor, torch.int64, got {kind}.")
+    if ids.dim() != 2 or 0 in ids.shape:
+        raise ValueError(
+            "ids must have the shape (B, T) with at least one token, "
+            f"got {tuple(ids.shape)}. For a single text use ids[None]."
+        )
+    low, high = ids.min().item(), ids.max().item()
+    if low < 0 or high >= vocab_size:
+        wrong = low if low < 0 else high
+        raise ValueError(f"ids must be from 0 to V - 1 = {vocab_size - 1}, got {wrong}.")
 
 
 def encode(text: str, letters: str) -> Tensor:

@@ -3,6 +3,7 @@
 - by_hand: `score_from_blocks`, `one_hot_tokens`, `written_weights`, `second_layer_tokens`
 - interventions: `ablate` a head, `patch` a pattern, `attention_layers`; `previous_token_score`,
   `induction_score`
+- repeats: the task `repeated`, the model `AttentionOnly`, `train_on_repeats`, `on_known_letters`
 - rules: the `RULES` of notebook 11, with what checks them, and `certificate`
 """
 
@@ -19,20 +20,30 @@ from helpers.circuits.interventions import (
     patch,
     previous_token_score,
 )
+from helpers.circuits.repeats import (
+    AttentionOnly,
+    on_known_letters,
+    repeated,
+    train_on_repeats,
+)
 from helpers.circuits.rules import RULES, Certificate, Rule, certificate
 
 __all__ = [
     "RULES",
+    "AttentionOnly",
     "Certificate",
     "Rule",
     "ablate",
     "attention_layers",
     "certificate",
     "induction_score",
+    "on_known_letters",
     "one_hot_tokens",
     "patch",
     "previous_token_score",
+    "repeated",
     "score_from_blocks",
     "second_layer_tokens",
+    "train_on_repeats",
     "written_weights",
 ]

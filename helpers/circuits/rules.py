@@ -268,12 +268,9 @@ def one_back_matrix(letters: str, T: int) -> Tensor:
 def last_separator_matrix(letters: str, T: int) -> Tensor:
     """M of the rule "last separator"."""
     separator = torch.zeros(T, len(letters))
-    separator[:, letters.index("-")] = 2 * T  # more than a token itself and the ramp together
-    blocks = {
-        ("position", "letter"): separator,
-        ("letter", "position"): torch.arange(float(T)).expand(len(letters), T),  # later is more
-        ("position", "position"): T * torch.eye(T),
-    }
+    separator[:, letters.index("-")] = T  # more than any position counts
+    later = torch.arange(float(T)).expand(len(letters), T)  # the latest one is the token itself
+    blocks = {("position", "letter"): separator, ("letter", "position"): later}
     return score_from_blocks(letters, T, blocks)
 
 

@@ -1,0 +1,137 @@
+"""Letters that repeat themselves, and what training finds in two layers of attention."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from helpers.circuits import (
+    AttentionOnly,
+    attention_layers,
+    induction_score,
+    on_known_letters,
+    patch,
+    previous_token_score,
+    repeated,
+    train_on_repeats,
+)
+from helpers.same import one_thread
+
+
+def texts(B=200, n_letter=26):
+    return repeated(B, torch.Generator().manual_seed(1), n_letter)
+
+
+def test_each_text_repeats_itself_after_its_own_period():
+    ids, period = texts()
+    assert ids.shape == (200, 49) and period.shape == (200, 1)
+    assert set(period.flatten().tolist()) == set(range(12, 25))
+    assert ids.min() == 0 and ids.max() == 25 and texts(n_letter=3)[0].max() == 2
+    for text, p in zip(ids, period.flatten().tolist(), strict=True):
+        assert torch.equal(text[p:], text[:-p])
+        assert (text[:12] != text[12:24]).any() or p == 12
+    distinct = [len(set(text[:12].tolist())) for text in ids]
+    assert min(distinct) < 12, "letters may repeat within a period"
+
+
+def test_known_letters_are_those_after_the_first_period():
+    class Copies(AttentionOnly):
+        """Knows each letter one period back; before, it guesses the letter 0."""
+
+        def forward(self, ids):
+            texts, period = repeated(200, torch.Generator().manual_seed(1))
+            answer = torch.where(torch.arange(48) >= period, texts[:, 1:], 0)
+            return 50.0 * F.one_hot(answer, 26)
+
+    loss, right = on_known_letters(Copies(1))
+    assert right == 1 and loss < 1e-6
+    loss, right = on_known_letters(AttentionOnly(1))
+    assert right < 0.15 and loss > 3
+
+
+def test_the_weights_are_those_of_the_forward_pass():
+    torch.manual_seed(0)
+    model, (ids, _) = AttentionOnly(2, n_head=2), texts(3)
+    logits, weights = model(ids[:, :-1]), model.attention_weights(ids[:, :-1])
+    assert weights.shape == (2, 3, 2, 48, 48) and len(attention_layers(model)) == 2
+    with patch(model, 0, weights[0]), patch(model, 1, weights[1]):
+        assert torch.allclose(model(ids[:, :-1]), logits, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        (torch.tensor([[0, 26]]), ValueError, "from 0 to V - 1 = 25, got 26"),
+        (torch.tensor([0, 1]), ValueError, r"\(B, T\) with at least one token, got \(2,\)"),
+        (torch.zeros(1, 2), TypeError, "whole numbers"),
+    ],
+)
+def test_what_are_no_ids(ids, error, message):
+    for read in (AttentionOnly(1), AttentionOnly(1).attention_weights):
+        with pytest.raises(error, match=message):
+            read(ids)
+
+
+def test_training_is_measured_every_tenth_step_and_is_the_same_each_time():
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        model, watched = AttentionOnly(2, C=16), []
+        before = on_known_letters(model)
+        runs.append(train_on_repeats(model, n_step=20, watch=watched.append))
+        assert watched == [moment.step for moment in runs[-1]] == [0, 10, 20]
+        assert runs[-1][0][1:] == before
+    assert runs[0] == runs[1] and runs[0][-1].loss < runs[0][0].loss
+
+
+# ---------------------------------------------------------------- what notebook 12 says
+
+
+def back(shares):
+    """A pattern for T letters: the share of the weight at each distance."""
+
+    def pattern(T):
+        rows = sum(share * torch.diag(torch.ones(T - d), -d) for d, share in shares.items())
+        rows[0, 0] = 1  # the first letter has only itself
+        return rows / rows.sum(dim=1, keepdim=True)
+
+    return pattern
+
+
+def equal(T):
+    return torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_what_two_layers_learn_and_what_patches_do(seed):
+    torch.manual_seed(seed)
+    one = AttentionOnly(n_layer=1)
+    assert train_on_repeats(one)[-1].right < 0.3
+    torch.manual_seed(seed)
+    two = AttentionOnly(n_layer=2)
+    moments = train_on_repeats(two)
+    assert moments[-1].right >= 0.95
+    assert moments[5].right < 0.3 and moments[10].right > 0.75, "the cliff"
+    ids, period = texts()
+    with one_thread():
+        weights = two.attention_weights(ids[:, :-1])
+    assert 0.35 < previous_token_score(weights[0]).mean() < 0.6
+    assert 0.65 < induction_score(weights[1], period).mean() < 0.85
+    found = {d: weights[0, :, 0].diagonal(-d, 1, 2)[:, 8:].mean().item() for d in range(4)}
+    assert found[1] > 0.35 and 0.15 < found[2] < 0.25 and found[3] < 0.05
+
+    def right_with(layer, pattern):
+        with patch(two, layer, pattern):
+            return on_known_letters(two)[1]
+
+    def followers(T):
+        place = (torch.arange(T) - period + 1).clamp(min=0)
+        return F.one_hot(place, T).float()[:, None]  # (B, 1, T, T)
+
+    exact = right_with(0, back({1: 1.0}))
+    assert right_with(1, followers) > 0.99
+    assert exact < 0.2 < right_with(0, equal) < 0.35, "exact is worse than no pattern"
+    assert right_with(1, equal) < 0.2
+    assert right_with(0, back({d: found[d] for d in (0, 1)})) < 0.5
+    assert right_with(0, back({d: found[d] for d in (1, 2)})) > 0.8
+    assert right_with(0, back({d: found[d] for d in (0, 1, 2)})) > 0.93
