@@ -28,6 +28,16 @@ class Chart(NamedTuple):
     lines: list[tuple]  # colour, width, places across, places up
 
 
+class Quilt(NamedTuple):
+    """A drawing of a matrix in blocks, without numbers; those show where the mouse rests."""
+
+    label: str  # for those who do not see it
+    names: list[str]  # of the parts of columns and rows
+    columns: list[str]
+    rows: list[str]
+    cells: dict[tuple[int, int], tuple[str, str]]  # (row, column) -> colour, number
+
+
 def shown(widget):
     """All that a notebook displays of a widget such as an explorer's `box`, from top to bottom."""
     if "none" in (widget.layout.display, widget.layout.visibility):
@@ -37,7 +47,8 @@ def shown(widget):
 
 def controls(explorer):
     """The sliders, lists and boxes that are shown, by the words beside them."""
-    kinds = *SLIDERS, widgets.SelectionSlider, widgets.Dropdown, widgets.Checkbox, widgets.Textarea
+    kinds = *SLIDERS, widgets.SelectionSlider, widgets.Dropdown, widgets.Checkbox
+    kinds += widgets.Textarea, widgets.Text
     found = [w for w in shown(explorer.box) if isinstance(w, kinds) and not w.disabled]
     return {w.description: w for w in found}
 
@@ -80,7 +91,7 @@ def _parts(element):
         yield _table(element)
     elif element.tag == "svg":
         assert_dots_and_words_have_room(element)
-        yield chart(element)
+        yield chart(element) if element.find("g[@shape-rendering]") is None else quilt(element)
     elif element.text:
         yield words(element)
     else:
@@ -148,6 +159,32 @@ def chart(svg):
     assert upright == [near(x) for x, _ in below] or not upright
     assert all(ends[0] <= y <= ends[1] for y in heights), "lines stay in the chart"
     return Chart(svg.get("aria-label"), [words(e) for e in svg.iter("text")], marks, lines)
+
+
+def quilt(svg):
+    """Read a matrix by the names in whose row and column the middle of a cell lies."""
+    texts = [(x, y, look, words(e)) for e, look, x, y in _drawn(svg) if e.tag == "text"]
+    names = [text for *_, look, text in texts if "font-size" not in look]
+    texts = [text for text in texts if "font-size" in text[2]]
+    across = [(x, text) for x, _, look, text in texts if look["text-anchor"] == "middle"]
+    down = [(y - 3, text) for _, y, look, text in texts if look["text-anchor"] == "end"]
+    grounds = [[float(r.get(at)) for at in ("x", "y", "width", "height")] for r in svg.iter("rect")]
+    cells = {}
+    for path in svg.iter("path"):
+        fill = re.fullmatch(r"fill:light-dark\((#\w{6}),#\w{6}\)", path.get("style"))[1]
+        number = words(path.find("title"))
+        for part in path.get("d").removeprefix("M").split("M"):
+            x, y, right, below, back = floats(part)
+            assert right == below == -back
+            assert any(
+                0 <= x - a <= w - right and 0 <= y - b <= h - right for a, b, w, h in grounds
+            )
+            (column,) = [j for j, (at, _) in enumerate(across) if abs(at - x - right / 2) < 1]
+            (row,) = [i for i, (at, _) in enumerate(down) if abs(at - y - right / 2) < 1]
+            assert (row, column) not in cells
+            cells[row, column] = fill, number
+    columns, rows = [text for _, text in across], [text for _, text in down]
+    return Quilt(svg.get("aria-label"), names, columns, rows, cells)
 
 
 def tick(text):

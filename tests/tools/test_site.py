@@ -12,7 +12,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from helpers.explorers import explore_sampling
+from helpers.explorers import explore_painter, explore_sampling
 from helpers.gpt import TinyGPT
 from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
 from helpers.pictures.base import darkened
@@ -250,6 +250,18 @@ def test_a_box_to_write_in_is_left_out_and_the_page_says_so():
     tree, states = unpack(shown.script)
     assert len(states) == 20 * 4 and states[tree[9][3]] == (shown.html, shown.words)
     assert "prompt" in shown.note and "prompt" not in shown.about
+
+
+def test_the_painter_has_few_enough_states_and_its_first_one_is_among_them():
+    explorer = explore_painter()
+    shown = live.Live("explore_painter()", explorer)
+    tree, states = unpack(shown.script)
+    place = tree
+    for control in shown.controls:
+        place = place[control["at"]]
+    assert states[place] == (shown.html, shown.words) == live.state(explorer)
+    assert len(states) <= 700 and len(shown.script) < 300_000
+    assert "word" not in shown.values and "word" in shown.note
 
 
 def test_states_with_other_words_between_their_numbers_are_kept_apart():

@@ -63,6 +63,25 @@ PARTS = {
         {"length": [n / 2 for n in range(9)]},
         "On this page the length moves in steps of 0.5. In JupyterLab it moves in steps of 0.1.",
     ),
+    "explore_painter": Part(
+        {
+            "rule": ["no rule", "one back", "same letter", "earlier same letter", "largest letter"],
+            "sharpness": [4, 20],
+            "letter × letter": ["nothing", "same letter", "larger letter is more"],
+            "strength of letter × letter": [1, 2],
+            "letter × position": [],
+            "strength of letter × position": [],
+            "position × letter": [],
+            "strength of position × letter": [],
+            "position × position": ["nothing", "itself", "one back", "one ahead", "column 0"],
+            "strength of position × position": [-1, 1],
+        },
+        "On this page the word stays as it is, and you choose among a few rules and strokes, in "
+        "two of the four blocks. In JupyterLab you can write your own word, paint all four, and "
+        "aim at more rules.",
+        about="choose what stands in two blocks of M; see the scores of a word, its weights, and "
+        "whether the rule holds.",
+    ),
     "explore_sampling": Part(
         {},
         "On this page the prompt stays as it is. In JupyterLab you can write your own.",
