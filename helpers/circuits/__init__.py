@@ -3,6 +3,7 @@
 - by_hand: `score_from_blocks`, `one_hot_tokens`, `written_weights`, `second_layer_tokens`
 - interventions: `ablate` a head, `patch` a pattern, `attention_layers`; `previous_token_score`,
   `induction_score`
+- learned: `learn_rule`, the same rules by gradient descent
 - repeats: the task `repeated`, the model `AttentionOnly`, `train_on_repeats`, `on_known_letters`
 - rules: the `RULES` of notebook 11, with what checks them, and `certificate`
 """
@@ -20,6 +21,7 @@ from helpers.circuits.interventions import (
     patch,
     previous_token_score,
 )
+from helpers.circuits.learned import learn_rule
 from helpers.circuits.repeats import (
     AttentionOnly,
     on_known_letters,
@@ -37,6 +39,7 @@ __all__ = [
     "attention_layers",
     "certificate",
     "induction_score",
+    "learn_rule",
     "on_known_letters",
     "one_hot_tokens",
     "patch",

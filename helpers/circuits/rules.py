@@ -78,12 +78,12 @@ class Rule:
         TypeError, ValueError
             As for `written_weights`.
         """
-        x, inside, _ = _prepared(self, letters or self.letters, T)
+        x, inside, _ = examples(self, letters or self.letters, T)
         return written_weights(x, M) * inside
 
     def wanted(self, letters: str = "", T: int = LONGEST) -> Tensor:
         """The weights (1000, T, T) that the rule asks for on the same words."""
-        return _prepared(self, letters or self.letters, T)[2]
+        return examples(self, letters or self.letters, T)[2]
 
     def first_failure(self, M: Tensor, letters: str = "", T: int = LONGEST) -> str:
         """Say in which of 1,000 random words, and where, M first breaks the rule; "" for never.
@@ -118,7 +118,7 @@ class Rule:
     def share_right(self, M: Tensor, letters: str = "", T: int = LONGEST) -> float:
         """The share of all rows of the 1,000 words that have the weights of the rule."""
         letters = letters or self.letters
-        inside = _prepared(self, letters, T)[1][..., 0] > 0
+        inside = examples(self, letters, T)[1][..., 0] > 0
         wrong = (self.found(M, letters, T) - self.wanted(letters, T)).abs().amax(dim=-1) > EXACT
         return (~wrong)[inside].double().mean().item()
 
@@ -202,7 +202,7 @@ def _words(rule: Rule, letters: str, T: int) -> list[str]:
 
 
 @cache
-def _prepared(rule: Rule, letters: str, T: int) -> tuple[Tensor, Tensor, Tensor]:
+def examples(rule: Rule, letters: str, T: int) -> tuple[Tensor, Tensor, Tensor]:
     """Tokens (1000, T, C), where a word has a row (1000, T, 1), wanted weights (1000, T, T)."""
     words = _words(rule, letters, T)
     C = rule.tokens(words[0], letters, T).shape[1]

@@ -285,6 +285,8 @@ class Exercise:
             message, place, details = told, _lines(problem, forbidden), _lines(shown_input, holds)
         else:
             message, place, details = _lines(problem, forbidden, holds), "", shown_input
+        if self.effect:
+            observations = observations or (problem,)
         return Verdict("failed", None, message, place, details, observations)
 
     def _two_mistakes(self, outcomes: list[Outcome]) -> Iterator[Observation]:

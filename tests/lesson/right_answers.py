@@ -827,3 +827,96 @@ def left_to_right_by_windows(model, windows):
             logarithms = model(window[None, : t + 1])[0, -1].log_softmax(-1)
             losses.append(-logarithms[window[t + 1]])
     return torch.stack(losses).mean()
+
+
+# ---------------------------------------------------------------- 11, matrices of scores
+
+
+@right("11.1")
+def by_distance(letters, T):
+    V = len(letters)
+    place = torch.arange(T, dtype=torch.float32)
+    M = torch.zeros(V + T, V + T)
+    M[V:, V:] = -10 * (place[:, None] - 1 - place).square()
+    return M
+
+
+@right("11.1")
+def by_a_loop(letters, T):
+    V = len(letters)
+    M = torch.full((V + T, V + T), 0.5)
+    for t in range(1, T):
+        M[V + t, V + t - 1] += 100
+    return M
+
+
+@right("11.1")
+def in_double(letters, T):
+    V = len(letters)
+    M = torch.zeros(V + T, V + T, dtype=torch.float64)
+    M[V:, V:] = torch.eye(T, dtype=torch.float64).roll(-1, dims=1)
+    return M.tril(-1)
+
+
+@right("11.2")
+def all_others_low(letters, T):
+    V = len(letters)
+    M = torch.zeros(V + T, V + T)
+    M[:V, :V] = -4 * (1 - torch.eye(V))
+    M[V:, V:] = -2 * torch.eye(T)
+    return M
+
+
+@right("11.2")
+def by_two_matrices(letters, T):
+    V = len(letters)
+    scale = torch.cat([torch.full((V,), 3.0), torch.full((T,), -1.0)])
+    return torch.eye(V + T) @ torch.diag(scale)
+
+
+@right("11.3")
+def ramp_by_position(letters, T):
+    V = len(letters)
+    M = torch.zeros(V + T, V + T)
+    M[V:, letters.index("-")] = 100.0
+    M[V:, V:] = torch.arange(T)
+    return M
+
+
+@right("11.3")
+def ramp_and_letters(letters, T):
+    V = len(letters)
+    M = torch.zeros(V + T, V + T)
+    M[:V, letters.index("-")] = 2 * T
+    M[:V, V:] = torch.arange(T)
+    return M
+
+
+@right("11.3")
+def distance_costs(letters, T):
+    V = len(letters)
+    place = torch.arange(T, dtype=torch.float32)
+    M = torch.zeros(V + T, V + T)
+    M[V:, letters.index("-")] = 3.0 * T
+    M[V:, V:] = place - place[:, None]
+    return M
+
+
+@right("11.4")
+def start_by_its_copied_position(letters, T):
+    V = len(letters)
+    M = torch.zeros(2 * (V + T), 2 * (V + T))
+    M[:V, V + T : 2 * V + T] = 10 * torch.eye(V)
+    M[V : V + T, V : V + T] = 5 * torch.eye(T)
+    M[:V, V] = -10
+    return M
+
+
+@right("11.4")
+def twice(letters, T):
+    V, start = len(letters), torch.zeros(T, T)
+    start[:, 0] = 5
+    M = torch.zeros(2 * (V + T), 2 * (V + T))
+    M[:V, V + T : 2 * V + T] = 4 * torch.eye(V)
+    M[V : V + T, V : V + T] = 2 * torch.eye(T) - start
+    return M

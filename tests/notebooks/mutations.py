@@ -33,6 +33,7 @@ FORMULA, MASKS, MODULES, CHECKS = (
 ROTARY = "helpers/positions.py"
 SORTER = "helpers/sorter.py"
 GPT, TEXT = "helpers/gpt.py", "helpers/training/text.py"
+BY_HAND, RULES = "helpers/circuits/by_hand.py", "helpers/circuits/rules.py"
 PROBES = "helpers/clinic/probes.py"
 PICTURE_CHECKS, LESSON, TOY = (
     "helpers/pictures/checks.py",
@@ -213,4 +214,20 @@ MUTATIONS = (
     ),
     Mutation("rotary positions forgotten", GPT, "n_head, rotary=rotary)", "n_head)", "10"),
     Mutation("learns from the validation text", TEXT, "if i % 10 != 9", "", "10"),
+    Mutation(
+        "blocks of key and query exchanged",
+        BY_HAND,
+        "top, left = start[pair[0]], start[pair[1]]",
+        "left, top = start[pair[0]], start[pair[1]]",
+        "11",
+    ),
+    Mutation(
+        "scores without sharpness",
+        BY_HAND,
+        "sharpness * (x @ M.to(x.dtype) @ x.mT)",
+        "x @ M.to(x.dtype) @ x.mT",
+        "11",
+    ),
+    Mutation("the first layer reads itself", BY_HAND, "weights @ x], dim", "x], dim", "11"),
+    Mutation("every matrix follows a rule", RULES, "if not wrong.any():", "if True:", "11"),
 )
