@@ -36,7 +36,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report pages cheatsheet slides slides-html model site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides slides-html model circuits site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -82,6 +82,9 @@ publish: $(if $(OUT),$(READY)) ## send changed notebooks to the hub (as root), o
 
 model: $(READY) ## train the model that ships with the project, about two minutes; run it alone
 	@$(RUN) -m tools.train_model
+
+circuits: $(READY) ## train the two layers of notebook 12 and store their moments, about half a minute
+	@$(RUN) -m tools.train_circuits
 
 site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
 	@$(RUN) -m tools.site

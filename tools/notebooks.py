@@ -72,7 +72,9 @@ def one_thread_unless_told() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-def write_whole(path: Path, text: str, make_room: Callable[[], object] = lambda: None) -> None:
+def write_whole(
+    path: Path, content: str | bytes, make_room: Callable[[], object] = lambda: None
+) -> None:
     """Write a file whole or not at all: under another name first, then into its place.
 
     ``make_room`` is called between the two, when nothing but the move is left to do.
@@ -85,7 +87,7 @@ def write_whole(path: Path, text: str, make_room: Callable[[], object] = lambda:
     partial = path.with_suffix(".part")
     with writing(path):
         try:
-            partial.write_text(text, encoding="utf-8", newline="\n")
+            partial.write_bytes(content.encode() if isinstance(content, str) else content)
             make_room()
             partial.replace(path)
         finally:

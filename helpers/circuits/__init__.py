@@ -4,7 +4,8 @@
 - interventions: `ablate` a head, `patch` a pattern, `attention_layers`; `previous_token_score`,
   `induction_score`
 - learned: `learn_rule`, the same rules by gradient descent
-- repeats: the task `repeated`, the model `AttentionOnly`, `train_on_repeats`, `on_known_letters`
+- moments: `training_moments`, two layers while they learn, stored by `make circuits`
+- repeats: the task `repeated`, the model `AttentionOnly`, `train_on_repeats`, `on_known_letters`,
 - rules: the `RULES` of notebook 11, with what checks them, and `certificate`
 """
 
@@ -22,6 +23,7 @@ from helpers.circuits.interventions import (
     previous_token_score,
 )
 from helpers.circuits.learned import learn_rule
+from helpers.circuits.moments import TrainingMoments, training_moments
 from helpers.circuits.repeats import (
     AttentionOnly,
     on_known_letters,
@@ -35,6 +37,7 @@ __all__ = [
     "AttentionOnly",
     "Certificate",
     "Rule",
+    "TrainingMoments",
     "ablate",
     "attention_layers",
     "certificate",
@@ -48,5 +51,6 @@ __all__ = [
     "score_from_blocks",
     "second_layer_tokens",
     "train_on_repeats",
+    "training_moments",
     "written_weights",
 ]

@@ -1,0 +1,52 @@
+"""make circuits: what it computes is what is stored."""
+
+import errno
+
+import numpy as np
+import pytest
+
+from helpers.circuits import moments, training_moments
+from tools import notebooks, train_circuits
+
+STORED = training_moments()
+# Another machine rounds otherwise. With older instructions of the processor no number moved by more
+# than 2e-4, and with parameters that differed by 1e-6 from the start, by 5e-4.
+ATOL = 0.01
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """Where the moments go, in the place of the stored ones; there are two of them only."""
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    monkeypatch.setattr(train_circuits, "STEPS", range(0, 11, 10))
+    for module in (train_circuits, moments):
+        monkeypatch.setattr(module, "PATH", tmp_path / "moments.npz")
+    return tmp_path / "moments.npz"
+
+
+def test_it_writes_the_first_moments_as_they_are_stored(path, capsys):
+    train_circuits.main()
+    for name, values in training_moments()._asdict().items():
+        stored = getattr(STORED, name)[:2]
+        assert values.shape == stored.shape, name
+        assert (values - stored).abs().max() < ATOL, name
+    printed = capsys.readouterr().out
+    assert "Layer 1 exact: the share right with layer 2 is 0." in printed
+    assert f"Written to moments.npz, {path.stat().st_size / 1000:.0f} KB." in printed
+
+
+def test_a_full_disk_is_told_and_the_stored_moments_stay(path, disk, refused, monkeypatch):
+    path.write_bytes(b"old")
+    monkeypatch.setattr(train_circuits, "train", lambda: {"right": np.zeros((1, 3, 3))})
+    disk(errno.ENOSPC, "moments.part")
+    assert "moments.npz cannot be written, because the disk is full" in refused(train_circuits.main)
+    assert [file.name for file in path.parent.iterdir()] == ["moments.npz"]
+    assert path.read_bytes() == b"old"
+
+
+@pytest.mark.slow  # half a minute
+def test_the_stored_moments_are_what_the_command_computes():
+    for name, values in train_circuits.train().items():
+        stored = getattr(STORED, name).numpy()
+        assert values.shape == stored.shape, name
+        assert np.abs(values.astype(np.float32) - stored).max() < ATOL, name
