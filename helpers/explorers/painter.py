@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import ipywidgets as widgets
@@ -13,10 +12,11 @@ from torch import Tensor
 from helpers.circuits import RULES, one_hot_tokens, score_from_blocks, written_weights
 from helpers.circuits.by_hand import SHARPNESS
 from helpers.circuits.rules import LETTERS, LONGEST, N_WORD, VOWELS
-from helpers.explorers.explorer import Explorer, dropdown, in_a_row, sentences, slider, svg
+from helpers.explorers.explorer import Explorer, dropdown, in_a_row, sentences, slider
+from helpers.explorers.quilt import Part, quilt
 from helpers.numbers import narrow, texts
 from helpers.pictures.checks import as_text
-from helpers.pictures.colours import CELL, by_theme, fills, paint
+from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import Cell, Table, side_by_side
 
 V = len(LETTERS)
@@ -242,50 +242,15 @@ def _score_colours(values: np.ndarray) -> list:
     return fills(paint(np.sign(values) * np.sqrt(np.abs(values) / most), -1, 1, 0))
 
 
-SIDE, GAP = 13, 10  # of a cell, and between blocks, in CSS pixels
-LEFT, TOP = 36, 32  # of the first cell, below and beside the names
+SIDE = 13  # of a cell of M, in CSS pixels
+PARTS = [
+    Part("key’s letter", "query’s letter", LETTERS),
+    Part("key’s position", "query’s position", [str(t) for t in range(LONGEST)]),
+]
 
 
 def _quilt(M: Tensor) -> str:
     """Draw M: rows are the query's letter, then its position; columns the key's."""
     values = M.numpy()
-    colours = _score_colours(values)
-    starts = [i * SIDE + GAP * (i >= V) for i in range(len(values) + 1)]
-    names = [*LETTERS, *map(str, range(LONGEST))]
-    blocks = list(pairwise((0, V, V + LONGEST)))
-    ground, cells = "", ""
-    for top, bottom in blocks:
-        for left, right in blocks:
-            ground += (
-                f'<rect x="{LEFT + starts[left]}" y="{TOP + starts[top]}" '
-                f'width="{SIDE * (right - left)}" height="{SIDE * (bottom - top)}"/>'
-            )
-    # One path for all cells of a value, since what a step sends has to be short.
-    for value in np.unique(values[values != 0]):
-        places = np.argwhere(values == value)
-        path = "".join(
-            f"M{LEFT + starts[j]},{TOP + starts[i]}h{SIDE - 1}v{SIDE - 1}h{1 - SIDE}z"
-            for i, j in places.tolist()
-        )
-        colour = by_theme(f"fill:{colours[places[0][0]][places[0][1]].code}")
-        cells += f'<path d="{path}" style="{colour}"><title>{value:g}</title></path>'
-    labels = ""
-    for start, name in zip(starts, names, strict=False):
-        middle = start + SIDE / 2
-        labels += f'<text x="{LEFT + middle}" y="{TOP - 5}" text-anchor="middle">{name}</text>'
-        labels += f'<text x="{LEFT - 5}" y="{TOP + middle + 3}" text-anchor="end">{name}</text>'
-    parts = ""
-    for (first, end), part in zip(blocks, ("letter", "position"), strict=True):
-        middle = starts[first] + SIDE * (end - first) / 2
-        x, y = LEFT + middle, TOP + middle
-        parts += f'<text x="{x}" y="12" text-anchor="middle">key’s {part}</text>'
-        parts += (
-            f'<text text-anchor="middle" transform="translate(12,{y}) rotate(-90)">'
-            f"query’s {part}</text>"
-        )
-    content = (
-        f'<g style="{by_theme(f"fill:{CELL}")}">{ground}</g>'
-        f'<g shape-rendering="crispEdges">{cells}</g>{parts}<g font-size="10">{labels}</g>'
-    )
-    size = starts[-1] + 2
-    return svg(content, "M: what each query scores with each key", 0, 0, LEFT + size, TOP + size)
+    label = "M: what each query scores with each key"
+    return quilt(values, _score_colours(values), PARTS, label, SIDE)
