@@ -102,6 +102,7 @@ CALLS = [
     ),
     (lesson.series_map, {"current": "03"}),
     (explorers.explore_heads, {"x": torch.randn(4, 8), "n_head": 4}),
+    (explorers.explore_moments, {"step": 80}),
     (explorers.explore_painter, {"word": "cab", "rule": "one back"}),
     (explorers.explore_prefix, {"x": x[0, :, :2]}),
     (

@@ -2,7 +2,8 @@
 
 `explorer` holds what all of them share. One file each, by the notebook that shows it: `context`
 (00), `prefix` (01), `weights` (02), `softmax` (03), `query` (04), `scaling` (05), `heads` (06),
-`depth` (07), `rotary` (08), `attends` (09), `sampling` (10), `painter` (11).
+`depth` (07), `rotary` (08), `attends` (09), `sampling` (10), `painter` (11), `moments`
+(12). `quilt` draws a matrix of squares for the last two.
 """
 
 from helpers.explorers.attends import explore_attends
@@ -10,6 +11,7 @@ from helpers.explorers.context import explore_context
 from helpers.explorers.depth import explore_depth
 from helpers.explorers.explorer import Explorer
 from helpers.explorers.heads import explore_heads
+from helpers.explorers.moments import explore_moments
 from helpers.explorers.painter import explore_painter
 from helpers.explorers.prefix import explore_prefix
 from helpers.explorers.query import explore_query
@@ -25,6 +27,7 @@ __all__ = [
     "explore_context",
     "explore_depth",
     "explore_heads",
+    "explore_moments",
     "explore_painter",
     "explore_prefix",
     "explore_query",

@@ -12,7 +12,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from helpers.explorers import explore_painter, explore_sampling
+from helpers.explorers import explore_moments, explore_painter, explore_sampling
 from helpers.gpt import TinyGPT
 from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
 from helpers.pictures.base import darkened
@@ -262,6 +262,18 @@ def test_the_painter_has_few_enough_states_and_its_first_one_is_among_them():
     assert states[place] == (shown.html, shown.words) == live.state(explorer)
     assert len(states) <= 700 and len(shown.script) < 300_000
     assert "word" not in shown.values and "word" in shown.note
+
+
+def test_the_moments_of_a_training_are_all_there():
+    explorer = explore_moments()
+    shown = live.Live("explore_moments()", explorer)
+    assert [control["name"] for control in shown.controls] == ["step", "layer 1", "layer 2"]
+    tree, states = unpack(shown.script)
+    assert states[tree[20][0][0]] == (shown.html, shown.words) == live.state(explorer)
+    assert len(states) == 21 * 3 * 3 and len(shown.script) < 250_000 and not shown.note
+    for name, value in (("step", 70), ("layer 1", "exact"), ("layer 2", "equal")):
+        explorer.controls[name].value = value
+    assert states[tree[7][1][2]] == live.state(explorer)
 
 
 def test_states_with_other_words_between_their_numbers_are_kept_apart():
