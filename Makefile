@@ -83,7 +83,7 @@ publish: $(if $(OUT),$(READY)) ## send changed notebooks to the hub (as root), o
 model: $(READY) ## train the model that ships with the project, about two minutes; run it alone
 	@$(RUN) -m tools.train_model
 
-circuits: $(READY) ## train the two layers of notebook 12 and store their moments, about half a minute
+circuits: $(READY) ## train the models of notebook 12, and store them with their moments, about a minute
 	@$(RUN) -m tools.train_circuits
 
 site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)

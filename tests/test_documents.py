@@ -140,7 +140,7 @@ def check_follow(blocks, start, end, read):
 
 
 def test_the_minutes_of_each_session_add_up():
-    number_and_length, sessions = plan("Six weeks")
+    number_and_length, sessions = plan("Seven weeks")
     number, length = map(int, re.findall(r"\d+", number_and_length))
     assert [cells[0] for cells in sessions] == [str(i + 1) for i in range(number)]
     assert [cells[1] for cells in sessions] == [path.name[:2] for path in notebooks.names()]

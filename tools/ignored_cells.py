@@ -109,6 +109,49 @@ IGNORED_CELLS = (
     IgnoredCell("10", "sums = []", TRAINED, None),
     IgnoredCell("10", "repaired = TinyGPT(vocab_size=V, context_length=64)", TRAINED, 0.3),
     IgnoredCell("10", "shipped, its_letters = shipped_model()", WRITTEN, None, words=False),
+    IgnoredCell(
+        "12",
+        "torch.set_num_threads(1)  # small tensors: several threads would only wait for each other",
+        WRITTEN,
+        None,
+        words=False,
+    ),
+    IgnoredCell("12", "torch.manual_seed(0)", WRITTEN, None, words=False),
+    IgnoredCell("12", "steps = [moment.step for moment in two_moments]", TRAINED, 0.1),
+    IgnoredCell(
+        "12",
+        "ids, periods = held_out()  # 200 new texts (200, 49), and their periods (200, 1)",
+        TRAINED,
+        0.1,
+    ),
+    IgnoredCell("12", "def right(model):", TRAINED, 0.1),
+    IgnoredCell(
+        "12",
+        "before = tokens_back({1: 1.0})  # all weight on the letter before",
+        WRITTEN,
+        None,
+        words=False,
+    ),
+    IgnoredCell(
+        "12",
+        "share = {back: first.diagonal(-back, 1, 2)[:, 8:].mean().item() for back in range(6)}",
+        TRAINED,
+        0.2,
+    ),
+    IgnoredCell("12", "kept = {}", TRAINED, 0.3),
+    IgnoredCell("12", "with patch(two, 0, before):", TRAINED, 0.3),
+    IgnoredCell(
+        "12",
+        'by_hand = trained_on_repeats("first layer by hand")  # 200 steps with `before` in layer 1',
+        WRITTEN,
+        None,
+        words=False,
+    ),
+    IgnoredCell("12", "corpus = Corpus(drop_repeats(python_help()))", HELP, 0.1),
+    IgnoredCell("12", "some = windows[:, :64]", HELP, 0.3),
+    IgnoredCell(
+        "12", 'for word in ["watermelonpie", "lemonadestand"]:', WRITTEN, None, words=False
+    ),
 )
 
 

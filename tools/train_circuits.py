@@ -1,6 +1,6 @@
-"""Train two layers of attention on letters that repeat, and store what they were on the way.
+"""Train the models of notebook 12, and store them, one of them at each moment of its training.
 
-``python -m tools.train_circuits``, about half a minute.
+``python -m tools.train_circuits``, about a minute.
 """
 
 import io
@@ -11,62 +11,55 @@ from string import ascii_lowercase
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from helpers.circuits import (
     AttentionOnly,
+    equal_weights,
+    followers,
+    held_out,
     induction_score,
     on_known_letters,
     patch,
     previous_token_score,
-    repeated,
+    tokens_back,
     train_on_repeats,
+    trained,
 )
 from helpers.circuits.moments import PATH, PATTERNS, STEPS, TEXT, WORD, TrainingMoments
+from helpers.circuits.trained import VARIANTS, Variant
 from helpers.gpt import encode
 from helpers.same import seed_all
 from tools import notebooks
 
 
-def fixed(pattern: str, layer: int, T: int, period: Tensor) -> Tensor:
-    """Make the pattern "exact" or "equal" of a layer, from 0, for texts with periods (B, 1)."""
-    t = torch.arange(T)
-    if pattern == "equal":
-        return torch.ones(T, T).tril() / (t + 1)[:, None]
-    if layer == 0:
-        return F.one_hot((t - 1).clamp(min=0), T).float()
-    follower = torch.where(t >= period, t - period + 1, t)  # (B, T)
-    return F.one_hot(follower, T).float()[:, None]  # the same for all heads
-
-
 @contextmanager
-def patched(
-    model: AttentionOnly, patterns: tuple[str, str], T: int, period: Tensor
-) -> Iterator[None]:
-    """Put patterns into both layers; "learned" leaves a layer as it is."""
+def patched(model: AttentionOnly, names: tuple[str, str], period: Tensor) -> Iterator[None]:
+    """Put patterns into both layers, by name; "learned" leaves a layer as it is."""
+    exact = tokens_back({1: 1.0}), followers(period)
     with ExitStack() as stack:
-        for layer, pattern in enumerate(patterns):
-            if pattern != "learned":
-                stack.enter_context(patch(model, layer, fixed(pattern, layer, T, period)))
+        for layer, name in enumerate(names):
+            if name != "learned":
+                pattern = exact[layer] if name == "exact" else equal_weights
+                stack.enter_context(patch(model, layer, pattern))
         yield
 
 
-def train() -> dict[str, np.ndarray]:
-    """Train a model, and measure it at each moment: the arrays of `TrainingMoments`."""
+def moments() -> dict[str, np.ndarray]:
+    """Train two layers, and measure them at each moment: the arrays of `TrainingMoments`."""
     seed_all(0)
     model = AttentionOnly(n_layer=2)
-    ids, period = repeated(200, torch.Generator().manual_seed(1))  # those of on_known_letters
+    ids, period = held_out()
     ids = ids[:, :-1]
-    text, word_period = encode(TEXT, ascii_lowercase)[None], torch.tensor([[len(WORD)]])
+    text = encode(TEXT, ascii_lowercase)[None]
     found: dict[str, list] = {name: [] for name in TrainingMoments._fields}
 
     def watch(step: int) -> None:
-        for patterns in product(PATTERNS, PATTERNS):
-            with patched(model, patterns, ids.shape[1], period):
+        for names in product(PATTERNS, PATTERNS):
+            with patched(model, names, period):
                 loss, right = on_known_letters(model)
                 first, second = model.attention_weights(ids)[:, :, 0]  # (B, T, T)
-            with patched(model, patterns, len(TEXT), word_period):
+            with patched(model, names, torch.tensor([[len(WORD)]])):
                 maps = model.attention_weights(text)[:, 0, 0].half().numpy()  # (2, T, T)
             scores = previous_token_score(first).mean(), induction_score(second, period).mean()
             values = *map(np.float32, (loss, right, *scores)), *maps
@@ -83,9 +76,14 @@ def train() -> dict[str, np.ndarray]:
     return arrays
 
 
+def parameters(variant: Variant) -> dict[str, Tensor]:
+    """Train a model, and round its parameters to float16."""
+    return {name: value.half() for name, value in variant.train().state_dict().items()}
+
+
 def main() -> None:
     """Train, store, and print how it went."""
-    arrays = train()
+    arrays = moments()
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)
     notebooks.write_whole(PATH, file.getvalue())
@@ -94,7 +92,11 @@ def main() -> None:
             f"{share:.3f} {name}" for name, share in zip(PATTERNS, shares, strict=True)
         )
         print(f"Layer 1 {pattern}: the share right with layer 2 is {told}.")
-    print(f"Written to {notebooks.shown(PATH)}, {PATH.stat().st_size / 1000:.0f} KB.")
+    file = io.BytesIO()
+    torch.save({name: parameters(variant) for name, variant in VARIANTS.items()}, file)
+    notebooks.write_whole(trained.PATH, file.getvalue())
+    for path in (PATH, trained.PATH):
+        print(f"Written to {notebooks.shown(path)}, {path.stat().st_size / 1000:.0f} KB.")
 
 
 if __name__ == "__main__":

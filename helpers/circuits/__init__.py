@@ -5,8 +5,11 @@
   `induction_score`
 - learned: `learn_rule`, the same rules by gradient descent
 - moments: `training_moments`, two layers while they learn, stored by `make circuits`
+- patterns: `tokens_back`, `equal_weights`, `followers`, to patch in
 - repeats: the task `repeated`, the model `AttentionOnly`, `train_on_repeats`, `on_known_letters`,
+  `held_out`; `copied_right`, a rule without a model
 - rules: the `RULES` of notebook 11, with what checks them, and `certificate`
+- trained: `trained_on_repeats`, models that `make circuits` has trained
 """
 
 from helpers.circuits.by_hand import (
@@ -24,13 +27,17 @@ from helpers.circuits.interventions import (
 )
 from helpers.circuits.learned import learn_rule
 from helpers.circuits.moments import TrainingMoments, training_moments
+from helpers.circuits.patterns import equal_weights, followers, tokens_back
 from helpers.circuits.repeats import (
     AttentionOnly,
+    copied_right,
+    held_out,
     on_known_letters,
     repeated,
     train_on_repeats,
 )
 from helpers.circuits.rules import RULES, Certificate, Rule, certificate
+from helpers.circuits.trained import trained_on_repeats
 
 __all__ = [
     "RULES",
@@ -41,6 +48,10 @@ __all__ = [
     "ablate",
     "attention_layers",
     "certificate",
+    "copied_right",
+    "equal_weights",
+    "followers",
+    "held_out",
     "induction_score",
     "learn_rule",
     "on_known_letters",
@@ -50,7 +61,9 @@ __all__ = [
     "repeated",
     "score_from_blocks",
     "second_layer_tokens",
+    "tokens_back",
     "train_on_repeats",
+    "trained_on_repeats",
     "training_moments",
     "written_weights",
 ]

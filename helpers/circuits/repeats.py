@@ -157,12 +157,35 @@ def train_on_repeats(
     return moments
 
 
+def held_out(n_letter: int = N_LETTER) -> tuple[Tensor, Tensor]:
+    """200 texts (200, 49) that no training has seen, and their periods (200, 1)."""
+    return repeated(200, torch.Generator().manual_seed(1), n_letter)
+
+
 @torch.no_grad()
 def on_known_letters(model: AttentionOnly) -> tuple[float, float]:
-    """Loss and share of right predictions, for the letters after the first period of 200 texts."""
-    ids, period = repeated(200, torch.Generator().manual_seed(1), model.letters.num_embeddings)
+    """Loss and share of right predictions, for the letters after the first period of `held_out`."""
+    ids, period = held_out(model.letters.num_embeddings)
     with one_thread():
         logits = model(ids[:, :-1])
     known = torch.arange(T) >= period  # the letter after position t is known if t >= period
     right = (logits.argmax(dim=-1) == ids[:, 1:])[known].double().mean().item()
     return F.cross_entropy(logits[known], ids[:, 1:][known]).item(), right
+
+
+def copied_right(n_same: int) -> float:
+    """The share of known letters of `held_out` that a rule without any model gets right.
+
+    The rule looks 12 to 24 letters back for places where the last `n_same` letters stood before,
+    and copies what followed there; if different letters did, the most frequent one.
+    """
+    ids, period = held_out()
+    votes = torch.zeros(len(ids), T, N_LETTER)
+    for distance in range(SHORTEST, LONGEST + 1):
+        same = ids[:, distance:T] == ids[:, : T - distance]  # (B, T - distance)
+        for _ in range(n_same - 1):
+            same = same & F.pad(same, (1, 0))[:, :-1]  # and the letter before it
+        followed = F.one_hot(ids[:, 1 : T - distance + 1], N_LETTER)
+        votes[:, distance:] += same[..., None] * followed
+    right = votes.argmax(dim=-1) == ids[:, 1:]
+    return right[torch.arange(T) >= period].double().mean().item()

@@ -7,11 +7,16 @@ import torch.nn.functional as F
 from helpers.circuits import (
     AttentionOnly,
     attention_layers,
+    copied_right,
+    equal_weights,
+    followers,
+    held_out,
     induction_score,
     on_known_letters,
     patch,
     previous_token_score,
     repeated,
+    tokens_back,
     train_on_repeats,
 )
 from helpers.same import one_thread
@@ -83,22 +88,42 @@ def test_training_is_measured_every_tenth_step_and_is_the_same_each_time():
     assert runs[0] == runs[1] and runs[0][-1].loss < runs[0][0].loss
 
 
+def test_the_held_out_texts_are_those_that_are_measured():
+    ids, period = held_out()
+    assert torch.equal(ids, texts()[0]) and torch.equal(period, texts()[1])
+    assert held_out(150)[0].max() > 100
+
+
+def test_a_rule_that_copies_is_right_where_its_letters_are_unambiguous():
+    one, two, three = map(copied_right, (1, 2, 3))
+    assert 0.82 < one < 0.86 and 0.94 < two < 0.98 and one < two
+    assert three < 1, "after a period has begun anew, three letters are not known yet"
+
+
+def by_hand(n_same):
+    """`copied_right`, text by text and letter by letter."""
+    right = known = 0
+    for text, p in zip(*(one.tolist() for one in held_out()), strict=True):
+        for t in range(p[0], 48):
+            votes = [0] * 26
+            for d in range(12, 25):
+                s = t - d
+                if (
+                    s - n_same + 1 >= 0
+                    and text[s - n_same + 1 : s + 1] == text[t - n_same + 1 : t + 1]
+                ):
+                    votes[text[s + 1]] += 1
+            right += votes.index(max(votes)) == text[t + 1]
+            known += 1
+    return right / known
+
+
+@pytest.mark.parametrize("n_same", [1, 2])
+def test_the_rule_counted_letter_by_letter(n_same):
+    assert copied_right(n_same) == pytest.approx(by_hand(n_same), abs=1e-9)
+
+
 # ---------------------------------------------------------------- what notebook 12 says
-
-
-def back(shares):
-    """A pattern for T letters: the share of the weight at each distance."""
-
-    def pattern(T):
-        rows = sum(share * torch.diag(torch.ones(T - d), -d) for d, share in shares.items())
-        rows[0, 0] = 1  # the first letter has only itself
-        return rows / rows.sum(dim=1, keepdim=True)
-
-    return pattern
-
-
-def equal(T):
-    return torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
 
 
 @pytest.mark.slow
@@ -124,14 +149,10 @@ def test_what_two_layers_learn_and_what_patches_do(seed):
         with patch(two, layer, pattern):
             return on_known_letters(two)[1]
 
-    def followers(T):
-        place = (torch.arange(T) - period + 1).clamp(min=0)
-        return F.one_hot(place, T).float()[:, None]  # (B, 1, T, T)
-
-    exact = right_with(0, back({1: 1.0}))
-    assert right_with(1, followers) > 0.99
-    assert exact < 0.2 < right_with(0, equal) < 0.35, "exact is worse than no pattern"
-    assert right_with(1, equal) < 0.2
-    assert right_with(0, back({d: found[d] for d in (0, 1)})) < 0.5
-    assert right_with(0, back({d: found[d] for d in (1, 2)})) > 0.8
-    assert right_with(0, back({d: found[d] for d in (0, 1, 2)})) > 0.93
+    exact = right_with(0, tokens_back({1: 1.0}))
+    assert right_with(1, followers(period)) > 0.99
+    assert exact < 0.2 < right_with(0, equal_weights) < 0.35, "exact is worse than no pattern"
+    assert right_with(1, equal_weights) < 0.2
+    assert right_with(0, tokens_back({d: found[d] for d in (0, 1)})) < 0.5
+    assert right_with(0, tokens_back({d: found[d] for d in (1, 2)})) > 0.8
+    assert right_with(0, tokens_back({d: found[d] for d in (0, 1, 2)})) > 0.93

@@ -920,3 +920,73 @@ def twice(letters, T):
     M[:V, V + T : 2 * V + T] = 4 * torch.eye(V)
     M[V : V + T, V : V + T] = 2 * torch.eye(T) - start
     return M
+
+
+# ---------------------------------------------------------------- 12, models taken apart
+
+
+@right("12.1")
+def score_by_diagonal(weights, period):
+    return weights.diagonal(1 - period)[1:].mean()
+
+
+@right("12.1")
+def score_by_loop(weights, period):
+    T, total = len(weights), 0.0
+    for t in range(period, T):
+        total += weights[t][t - period + 1].item()
+    return total / (T - period)
+
+
+@right("12.1")
+def score_by_mask(weights, period):
+    t = torch.arange(len(weights))
+    place = (t[:, None] - t == period - 1) & (t[:, None] >= period)
+    return (weights * place).sum() / place.sum()
+
+
+@right("12.2")
+def patched_by_slices(layer, x, pattern):
+    v = layer.value(x)
+    size = v.shape[-1] // layer.n_head
+    out = [pattern @ v[..., h * size : (h + 1) * size] for h in range(layer.n_head)]
+    return layer.proj(torch.cat(out, dim=-1))
+
+
+@right("12.2")
+def patched_at_once(layer, x, pattern):
+    return layer.proj(pattern @ layer.value(x))
+
+
+@right("12.2")
+def patched_by_einsum(layer, x, pattern):
+    B, T, C = x.shape
+    v = layer.value(x).reshape(B, T, layer.n_head, -1)
+    return layer.proj(torch.einsum("qk,bkhd->bqhd", pattern, v).reshape(B, T, C))
+
+
+@right("12.3")
+def without_by_its_columns(layer, x, head):
+    size = x.shape[-1] // layer.n_head
+    _, weights = layer(x, return_weights=True)
+    v = layer.value(x)[..., head * size : (head + 1) * size]
+    part = (weights[:, head] @ v) @ layer.proj.weight[:, head * size : (head + 1) * size].T
+    return layer(x) - part
+
+
+@right("12.3")
+def without_by_weights_of_0(layer, x, head):
+    _, weights = layer(x, return_weights=True)
+    weights = weights.clone()
+    weights[:, head] = 0
+    v = layer.value(x).unflatten(-1, (layer.n_head, -1)).transpose(1, 2)
+    return layer.proj((weights @ v).transpose(1, 2).flatten(2))
+
+
+@right("12.3")
+def without_by_a_list(layer, x, head):
+    _, weights = layer(x, return_weights=True)
+    size = x.shape[-1] // layer.n_head
+    values = layer.value(x).split(size, dim=-1)
+    out = [weights[:, h] @ v * (h != head) for h, v in enumerate(values)]
+    return layer.proj(torch.cat(out, dim=-1))

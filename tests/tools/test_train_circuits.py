@@ -4,8 +4,10 @@ import errno
 
 import numpy as np
 import pytest
+import torch
 
-from helpers.circuits import moments, training_moments
+from helpers.circuits import moments, trained, trained_on_repeats, training_moments
+from helpers.circuits.trained import Variant
 from tools import notebooks, train_circuits
 
 STORED = training_moments()
@@ -19,8 +21,12 @@ def path(tmp_path, monkeypatch):
     """Where the moments go, in the place of the stored ones; there are two of them only."""
     monkeypatch.setattr(notebooks, "ROOT", tmp_path)
     monkeypatch.setattr(train_circuits, "STEPS", range(0, 11, 10))
+    monkeypatch.setattr(trained, "PATH", tmp_path / "trained.pt")
     for module in (train_circuits, moments):
         monkeypatch.setattr(module, "PATH", tmp_path / "moments.npz")
+    few = {"four heads": Variant(n_head=4, n_step=2)}
+    for module in (train_circuits, trained):
+        monkeypatch.setattr(module, "VARIANTS", few)
     return tmp_path / "moments.npz"
 
 
@@ -30,6 +36,9 @@ def test_it_writes_the_first_moments_as_they_are_stored(path, capsys):
         stored = getattr(STORED, name)[:2]
         assert values.shape == stored.shape, name
         assert (values - stored).abs().max() < ATOL, name
+    model, again = trained_on_repeats("four heads"), Variant(n_head=4, n_step=2).train()
+    for stored, value in zip(model.parameters(), again.parameters(), strict=True):
+        assert torch.equal(stored, value.half().float())
     printed = capsys.readouterr().out
     assert "Layer 1 exact: the share right with layer 2 is 0." in printed
     assert f"Written to moments.npz, {path.stat().st_size / 1000:.0f} KB." in printed
@@ -37,7 +46,7 @@ def test_it_writes_the_first_moments_as_they_are_stored(path, capsys):
 
 def test_a_full_disk_is_told_and_the_stored_moments_stay(path, disk, refused, monkeypatch):
     path.write_bytes(b"old")
-    monkeypatch.setattr(train_circuits, "train", lambda: {"right": np.zeros((1, 3, 3))})
+    monkeypatch.setattr(train_circuits, "moments", lambda: {"right": np.zeros((1, 3, 3))})
     disk(errno.ENOSPC, "moments.part")
     assert "moments.npz cannot be written, because the disk is full" in refused(train_circuits.main)
     assert [file.name for file in path.parent.iterdir()] == ["moments.npz"]
@@ -46,7 +55,7 @@ def test_a_full_disk_is_told_and_the_stored_moments_stay(path, disk, refused, mo
 
 @pytest.mark.slow  # half a minute
 def test_the_stored_moments_are_what_the_command_computes():
-    for name, values in train_circuits.train().items():
+    for name, values in train_circuits.moments().items():
         stored = getattr(STORED, name).numpy()
         assert values.shape == stored.shape, name
         assert np.abs(values.astype(np.float32) - stored).max() < ATOL, name

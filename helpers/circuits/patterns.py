@@ -1,0 +1,102 @@
+"""Patterns of attention that are known exactly, to patch into a model.
+
+Each is a function from the number of tokens T to weights, as `helpers.circuits.patch` takes it.
+"""
+
+from collections.abc import Callable, Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Pattern = Callable[[int], Tensor]
+
+
+def tokens_back(shares: Mapping[int, float]) -> Pattern:
+    """The pattern that looks a fixed number of tokens back, the same in each row.
+
+    Parameters
+    ----------
+    shares
+        {tokens back: share of the weight}, such as {1: 1.0} for the token before. They need not
+        sum to 1: each row is divided by the sum of those that it can see. A row that sees none of
+        them attends to its own token.
+
+    Returns
+    -------
+    function
+        T -> weights (T, T).
+
+    Raises
+    ------
+    ValueError
+        When there are no shares, a share is not positive, or a number of tokens is negative.
+
+    Examples
+    --------
+    >>> tokens_back({1: 3.0, 2: 1.0})(3)
+    tensor([[1.0000, 0.0000, 0.0000],
+            [1.0000, 0.0000, 0.0000],
+            [0.2500, 0.7500, 0.0000]])
+    """
+    for distance, share in shares.items():
+        if not isinstance(distance, int) or distance < 0:
+            raise ValueError(f"Tokens back must be whole numbers from 0 on, got {distance!r}.")
+        if not share > 0:
+            raise ValueError(f"A share must be larger than 0; {distance} back has {share!r}.")
+    if not shares:
+        raise ValueError("tokens_back needs at least one {tokens back: share}, got none.")
+
+    def pattern(T: int) -> Tensor:
+        weights = torch.zeros(T, T)
+        for distance, share in shares.items():
+            weights.diagonal(-min(distance, T))[:] = share
+        nothing = weights.sum(dim=1) == 0
+        weights[nothing] = torch.eye(T)[nothing]
+        return weights / weights.sum(dim=1, keepdim=True)
+
+    return pattern
+
+
+def equal_weights(T: int) -> Tensor:
+    """The pattern (T, T) in which each token attends to all that it can see, equally.
+
+    Examples
+    --------
+    >>> equal_weights(2)
+    tensor([[1.0000, 0.0000],
+            [0.5000, 0.5000]])
+    """
+    return torch.ones(T, T).tril() / torch.arange(1.0, T + 1)[:, None]
+
+
+def followers(period: Tensor | int) -> Pattern:
+    """The pattern that finds what came after the same token, one period ago.
+
+    Before that, in the first period, a token attends to itself.
+
+    Parameters
+    ----------
+    period
+        After how many tokens the texts repeat themselves: a number, or (B, 1).
+
+    Returns
+    -------
+    function
+        T -> weights (1, 1, T, T) or (B, 1, T, T).
+
+    Examples
+    --------
+    >>> followers(2)(3)[0, 0]
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 1., 0.]])
+    """
+    period = torch.as_tensor(period).view(-1, 1)
+
+    def pattern(T: int) -> Tensor:
+        t = torch.arange(T)
+        key = torch.where(t >= period, t - period + 1, t)  # (B, T)
+        return F.one_hot(key, T).float()[:, None]
+
+    return pattern

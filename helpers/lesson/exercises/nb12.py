@@ -1,0 +1,188 @@
+"""The exercises of notebook 12: what a trained model's attention looks like, and what it causes."""
+
+import torch
+
+from helpers.attention import MultiHeadAttention, causal_mask
+from helpers.lesson.grading import Exercise
+from helpers.same import seed_all
+
+# ---------------------------------------------------------------- 12.1
+
+
+def induction_score(weights, period):
+    """Weights (T, T), the period -> the mean weight on what followed, one period ago."""
+    rows = torch.arange(period, weights.shape[0])
+    return weights[rows, rows - period + 1].mean()
+
+
+def _by_column(weights, period):
+    return weights[:, period:].max(dim=0).values.mean()
+
+
+def _maps():
+    generator = torch.Generator().manual_seed(0)
+    cases = []
+    for T, period in ((12, 4), (15, 6), (9, 2)):
+        scores = 2 * torch.randn(T, T, generator=generator)
+        cases.append((scores.masked_fill(~causal_mask(T), -torch.inf).softmax(dim=-1), period))
+    return cases
+
+
+INDUCTION_SCORE = Exercise(
+    "12.1",
+    induction_score,
+    _maps,
+    axes={"weights": "T T"},
+    intermediates=(
+        (
+            "the mean over all rows of the largest weight of a row",
+            lambda weights, period: weights.amax(dim=-1).mean(),
+        ),
+        (
+            "the weights on what followed, before their mean",
+            lambda weights, period: weights.diagonal(1 - period)[1:],
+        ),
+    ),
+)
+
+
+# ---------------------------------------------------------------- 12.2
+
+
+def patched(layer, x, pattern):
+    """The output (B, T, C) of a layer for x, with this pattern (T, T) in place of its weights."""
+    B, T, C = x.shape
+    v = layer.value(x).view(B, T, layer.n_head, C // layer.n_head)
+    out = pattern @ v.transpose(1, 2)  # (B, n_head, T, head_size)
+    return layer.proj(out.transpose(1, 2).flatten(2))
+
+
+def _its_own_weights(layer, x):
+    return layer(x, return_weights=True)[1]
+
+
+def _with_weights(layer, x, weights):
+    v = layer.value(x).unflatten(2, (layer.n_head, -1)).transpose(1, 2)
+    return layer.proj((weights @ v).transpose(1, 2).flatten(2))
+
+
+def pattern_as_scores(layer, x, pattern):
+    scores = pattern.masked_fill(~causal_mask(x.shape[1]), -torch.inf)
+    return _with_weights(layer, x, scores.softmax(dim=-1))
+
+
+def pattern_as_a_mask(layer, x, pattern):
+    weights = _its_own_weights(layer, x) * pattern
+    return _with_weights(layer, x, weights)
+
+
+def a_mask_that_sums_to_1(layer, x, pattern):
+    weights = _its_own_weights(layer, x) * pattern
+    return _with_weights(layer, x, weights / weights.sum(dim=-1, keepdim=True))
+
+
+def both_patterns(layer, x, pattern):
+    return layer(x) + _with_weights(layer, x, pattern)
+
+
+def its_output_averaged(layer, x, pattern):
+    return pattern @ layer(x)
+
+
+def _pattern(T, generator):
+    scores = 2 * torch.randn(T, T, generator=generator)
+    return scores.masked_fill(~causal_mask(T), -torch.inf).softmax(dim=-1)
+
+
+def _layers_and_patterns():
+    seed_all(0)
+    generator = torch.Generator().manual_seed(1)
+    cases = []
+    for C, n_head, B, T in ((12, 3, 2, 5), (8, 2, 3, 6), (6, 1, 2, 7)):
+        x = torch.randn(B, T, C, generator=generator)
+        cases.append((MultiHeadAttention(C, n_head), x, _pattern(T, generator)))
+    return cases
+
+
+PATCHED = Exercise(
+    "12.2",
+    patched,
+    _layers_and_patterns,
+    axes={"x": "B T C", "pattern": "T T", "return": "B T C"},
+    intermediates=(
+        ("the output of the unchanged layer", lambda layer, x, pattern: layer(x)),
+        (
+            "the outputs of the heads, before the output projection",
+            lambda layer, x, pattern: pattern @ layer.value(x),
+        ),
+        ("the values of the tokens", lambda layer, x, pattern: layer.value(x)),
+    ),
+    trained=True,
+)
+
+
+# ---------------------------------------------------------------- 12.3
+
+
+def without_head(layer, x, head):
+    """The output (B, T, C) of a layer for x, with the output of one of its heads set to 0."""
+    B, T, C = x.shape
+    _, weights = layer(x, return_weights=True)  # (B, n_head, T, T)
+    v = layer.value(x).view(B, T, layer.n_head, C // layer.n_head)
+    out = weights @ v.transpose(1, 2)  # (B, n_head, T, head_size)
+    out[:, head] = 0
+    return layer.proj(out.transpose(1, 2).flatten(2))
+
+
+def equal_scores_in_its_place(layer, x, head):
+    weights = _its_own_weights(layer, x).clone()
+    seen = causal_mask(x.shape[1])
+    weights[:, head] = seen / seen.sum(dim=1, keepdim=True)
+    return _with_weights(layer, x, weights)
+
+
+def only_that_head(layer, x, head):
+    weights = _its_own_weights(layer, x)
+    kept = torch.zeros_like(weights)
+    kept[:, head] = weights[:, head]
+    return _with_weights(layer, x, kept)
+
+
+def channels_of_the_output(layer, x, head):
+    size = x.shape[-1] // layer.n_head
+    kept = torch.ones(x.shape[-1])
+    kept[head * size : (head + 1) * size] = 0
+    return layer(x) * kept
+
+
+def channels_of_the_input(layer, x, head):
+    size = x.shape[-1] // layer.n_head
+    kept = torch.ones(x.shape[-1])
+    kept[head * size : (head + 1) * size] = 0
+    return layer(x * kept)
+
+
+def _layers_and_heads():
+    seed_all(2)
+    generator = torch.Generator().manual_seed(3)
+    cases = []
+    for C, n_head, B, T, head in ((12, 3, 4, 5, 1), (16, 4, 3, 6, 2), (12, 2, 2, 4, 0)):
+        x = torch.randn(B, T, C, generator=generator)
+        cases.append((MultiHeadAttention(C, n_head), x, head))
+    return cases
+
+
+WITHOUT_HEAD = Exercise(
+    "12.3",
+    without_head,
+    _layers_and_heads,
+    axes={"x": "B T C", "return": "B T C"},
+    intermediates=(
+        ("the output of the unchanged layer", lambda layer, x, head: layer(x)),
+        ("what the head adds to the output of the layer", only_that_head),
+    ),
+    trained=True,
+)
+
+
+EXERCISES = (INDUCTION_SCORE, PATCHED, WITHOUT_HEAD)
