@@ -291,7 +291,7 @@ def grid(students: list[Student], places: Places) -> str:
     for name in (escape(student.name) for student in students):
         html.append(f'<th scope="col" class="student"><span title="{name}">{name}</span></th>')
     html.append("</tr></thead>")
-    ids = sorted([*PREDICTIONS, *EXERCISES], key=lambda id: (id[:2], id in EXERCISES, id))
+    ids = sorted([*PREDICTIONS, *EXERCISES], key=lambda id: id[:2])  # 11.10 stays after 11.9
     for number in sorted(begun):
         title = f"{number} {code_marked(places.titles.get(number, ''))}"
         span = len(heads) + len(students)
@@ -299,6 +299,7 @@ def grid(students: list[Student], places: Places) -> str:
         for id in (id for id in ids if id[:2] == number):
             states = [student.states[id] for student in students]
             label = code_marked(EXERCISES[id].title) if id in EXERCISES else "prediction"
+            label += " (optional)" * (id in EXERCISES and EXERCISES[id].optional)
             html.append(f'<tr><th scope="row">{id} {label}</th>')
             counts = {state: str(states.count(state)) for state in SIGNS}
             if id in EXERCISES:

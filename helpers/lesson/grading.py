@@ -160,6 +160,7 @@ class Exercise:
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     no_loop_over: str = ""  # axes, such as "B T", over which an answer may not loop in Python
     trained: bool = False  # whether gradients have to reach all float tensors and parameters
+    optional: bool = False  # `progress` does not wait for it
     # Inputs beyond the check inputs that the task names, as `ContractInput.told` has them: for
     # these, an answer that fails is not only fragile.
     named: tuple[str, ...] = ()

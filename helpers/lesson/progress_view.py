@@ -62,7 +62,8 @@ def states_of(entries: Iterable[Entry]) -> dict[str, str]:
 def progress() -> Picture:
     """Show what is done, tried and open in each notebook, and which mistakes you have met.
 
-    It is read from `work/progress.jsonl`, where `check` and `predict` keep your answers.
+    It is read from `work/progress.jsonl`, where `check` and `predict` keep your answers. Optional
+    exercises do not count; those that are done are named below the table.
 
     Returns
     -------
@@ -71,7 +72,9 @@ def progress() -> Picture:
     """
     log, notes = _kept()
     entries = [entry for entry in log.entries if is_known(entry)]
-    states = states_of(entries)
+    every = states_of(entries)
+    optional = [id for id, exercise in EXERCISES.items() if exercise.optional]
+    states = {id: what for id, what in every.items() if id not in optional}
     met = Counter((entry.id, entry.mistake) for entry in entries if entry.mistake)
     met = {
         (id, mistake.name): met[id, mistake.name]
@@ -80,7 +83,9 @@ def progress() -> Picture:
         if met[id, mistake.name]
     }
     tables = [_overview(states), *([_mistakes(met, entries)] if met else [])]
-    notes = [*_where_you_were(states, entries), *notes]
+    more = [id for id in optional if every[id] == "done"]
+    also = [f"Optional exercises that are done: {joined(more)}."] if more else []
+    notes = [*_where_you_were(states, entries), *also, *notes]
     told = [f"{table.caption}\n{table.text()}" for table in tables]
     return Picture(
         alt=_alt(states, len(met)),
@@ -161,7 +166,7 @@ def _mistakes(met: dict[tuple[str, str], int], entries: list[Entry]) -> Table:
 
 def _alt(states: dict[str, str], n_met: int) -> str:
     def count(where: dict) -> str:
-        of = Counter(states[id] for id in where)
+        of = Counter(what for id, what in states.items() if id in where)
         signs = [what for what in SIGNS if what != "corrected" or where is PREDICTIONS]
         return ", ".join(f"{of[what]} {what}" for what in signs)
 

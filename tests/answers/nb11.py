@@ -198,3 +198,245 @@ def no_fallback(letters, T):
 @wrong("11.4", "a matrix of one layer")
 def of_one_layer(letters, T):
     return score_from_blocks(letters, T, {("letter", "letter"): torch.eye(len(letters))})
+
+
+# ---------------------------------------------------------------- 11.5 first token
+
+
+@wrong("11.5", named="row for column")
+def row_of_the_first(letters, T):
+    M, _, P = empty(letters, T)
+    M[P.start, P] = 4
+    return M
+
+
+@wrong("11.5", named="counted from 1")
+def second_token(letters, T):
+    M, L, _ = empty(letters, T)
+    M[L, len(letters) + 1] = 1
+    return M
+
+
+@wrong("11.5", named="column 0 of the letters")
+def the_letter_that_is_first(letters, T):
+    M, L, _ = empty(letters, T)
+    M[L, 0] = 2
+    return M
+
+
+@wrong("11.5", "last for first")
+def a_rising_ramp(letters, T):
+    M, _, P = empty(letters, T)
+    M[P, P] = torch.arange(float(T))
+    return M
+
+
+# ---------------------------------------------------------------- 11.6 same letter
+
+
+@wrong("11.6", named="itself left out")
+def only_earlier_ones(letters, T):
+    return earlier(letters, T, 4, -2)
+
+
+@wrong("11.6", named="different letters")
+def the_others(letters, T):
+    M, L, _ = empty(letters, T)
+    M[L, L] = -1 * torch.eye(len(letters))
+    return M
+
+
+@wrong("11.6", named="equal positions")
+def who_stands_where_i_stand(letters, T):
+    return earlier(letters, T, 0, 1)
+
+
+# ---------------------------------------------------------------- 11.7 consonants
+
+
+def pairs(letters, T, queries, keys, itself, score=2.0):
+    """M in which these queries find these keys, beside a score for the token itself."""
+    M, _, P = empty(letters, T)
+    M[P, P] = itself * torch.eye(T)
+    for query in queries:
+        for key in keys:
+            M[letters.index(query), letters.index(key)] = score
+    return M
+
+
+@wrong("11.7", named="query and key exchanged")
+def consonants_look(letters, T):
+    return pairs(letters, T, "bcdf", "ae", 1)
+
+
+@wrong("11.7", named="“-” among the consonants")
+def all_but_vowels(letters, T):
+    return pairs(letters, T, "ae", "bcdf-", 1)
+
+
+@wrong("11.7", named="itself as much as a consonant")
+def as_much(letters, T):
+    return pairs(letters, T, "ae", "bcdf", 2)
+
+
+@wrong("11.7", named="nothing to fall back on")
+def only_consonants(letters, T):
+    return pairs(letters, T, "ae", "bcdf", 0)
+
+
+@wrong("11.7", "vowels look for vowels")
+def vowels_find_vowels(letters, T):
+    return pairs(letters, T, "ae", "ae", 1)
+
+
+# ---------------------------------------------------------------- 11.8 largest letter
+
+
+def ranked(letters, T, scores):
+    M, L, _ = empty(letters, T)
+    M[L, L] = torch.tensor(scores)
+    return M
+
+
+@wrong("11.8", named="the order of the channels")
+def place_among_the_channels(letters, T):
+    return ranked(letters, T, [2.0 * i for i in range(len(letters))])
+
+
+@wrong("11.8", named="the smallest letter")
+def reversed_alphabet(letters, T):
+    return ranked(letters, T, [-float(ord(letter)) for letter in letters])
+
+
+@wrong("11.8", named="rows for columns")
+def scores_of_the_query(letters, T):
+    M, L, _ = empty(letters, T)
+    for i, letter in enumerate(letters):
+        M[i, L] = float(ord(letter))
+    return M
+
+
+@wrong("11.8", named="steps too small")
+def shares(letters, T):
+    return ranked(letters, T, [("-abcdef".index(letter) + 1) / 10 for letter in letters])
+
+
+# ---------------------------------------------------------------- 11.9 number of a's
+
+
+@wrong("11.9", named="without the start")
+def only_a(letters, T):
+    return pairs(letters, T, letters, "a", 0)
+
+
+@wrong("11.9", named="the start counts more")
+def start_first(letters, T):
+    M = pairs(letters, T, letters, "a", 0)
+    M[:, letters.index("^")] = 9
+    return M
+
+
+@wrong("11.9", named="only “^” and “a” look")
+def among_themselves(letters, T):
+    return pairs(letters, T, "^a", "^a", 0)
+
+
+# ---------------------------------------------------------------- 11.10 matching bracket
+
+
+def brackets(letters, T, queries, keys, score, ramp, itself=0.0):
+    """M in which each query of a pair finds its key, with a ramp."""
+    M, _, P = empty(letters, T)
+    M[P, P] = ramp * torch.arange(float(T)) + itself * torch.eye(T)
+    for query, key in zip(queries, keys, strict=True):
+        M[letters.index(query), letters.index(key)] = score
+    return M
+
+
+@wrong("11.10", named="no ramp")
+def all_of_its_kind(letters, T):
+    return brackets(letters, T, ")]}", "([{", 9, 0, 4)
+
+
+@wrong("11.10", named="ramp too strong")
+def two_against_a_ramp(letters, T):
+    return brackets(letters, T, ")]}", "([{", 2, 1)
+
+
+@wrong("11.10", named="opening brackets look")
+def opening_for_closing(letters, T):
+    return brackets(letters, T, "([{", ")]}", 40, 1)
+
+
+@wrong("11.10", named="every token looks")
+def last_opening_one(letters, T):
+    M = brackets(letters, T, "", "", 0, 1)
+    for bracket in "([{":
+        M[: len(letters), letters.index(bracket)] = 50
+    return M
+
+
+@wrong("11.10", "one kind is missing")
+def two_kinds(letters, T):
+    return brackets(letters, T, ")]", "([", T, 1)
+
+
+# ---------------------------------------------------------------- 11.11 my word
+
+
+def equal_parts(letters, T, query, key, n):
+    """M of layer 2 in which a part of the query and one of the key have to be equal."""
+    return score_from_blocks(letters, T, {(query, key): 3 * torch.eye(n)}, layer=2)
+
+
+@wrong("11.11", named="its own position")
+def who_copied_me(letters, T):
+    return equal_parts(letters, T, "position", "copied position", T)
+
+
+@wrong("11.11", named="only the separator")
+def back_to_the_separator(letters, T):
+    return equal_parts(letters, T, "copied position", "position", T)
+
+
+@wrong("11.11", named="the copied letters")
+def who_copied_the_same_letter(letters, T):
+    return equal_parts(letters, T, "copied letter", "copied letter", len(letters))
+
+
+@wrong("11.11", "a matrix of one layer")
+def one_layer_only(letters, T):
+    return score_from_blocks(letters, T, {("position", "position"): torch.eye(T)})
+
+
+# ---------------------------------------------------------------- 11.12 count so far
+
+
+@wrong("11.12", named="the numbers themselves")
+def one_two_three(T):
+    return torch.arange(1.0, T + 1).view(T, 1)
+
+
+@wrong("11.12", named="even numbers")
+def from_zero(T):
+    return torch.tensor([[2.0 * t] for t in range(T)])
+
+
+@wrong("11.12", named="ones only")
+def ones(T):
+    return torch.ones(T, 1)
+
+
+@wrong("11.12", "a row of numbers")
+def without_a_channel(T):
+    return torch.arange(1.0, 2 * T, 2)
+
+
+@wrong("11.12", "a list")
+def a_list(T):
+    return [2 * t + 1 for t in range(T)]
+
+
+@wrong("11.12", "the sums, not the steps")
+def squares(T):
+    return torch.arange(1.0, T + 1)[:, None] ** 2

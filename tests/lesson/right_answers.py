@@ -922,6 +922,97 @@ def twice(letters, T):
     return M
 
 
+def blocks_of(letters, T):
+    """An empty M, and where its letters and its positions stand."""
+    V = len(letters)
+    return torch.zeros(V + T, V + T), slice(V), slice(V, V + T)
+
+
+@right("11.5")
+def from_letters_to_the_start(letters, T):
+    M, L, _ = blocks_of(letters, T)
+    M[L, len(letters)] = 3
+    return M
+
+
+@right("11.5")
+def a_falling_ramp(letters, T):
+    M, _, P = blocks_of(letters, T)
+    M[P, P] = -torch.arange(T).float()
+    return M
+
+
+@right("11.6")
+def others_lower(letters, T):
+    M, L, _ = blocks_of(letters, T)
+    M[L, L] = -5 * (1 - torch.eye(len(letters)))
+    return M
+
+
+@right("11.7")
+def all_but_consonants_lower(letters, T):
+    M, _, P = blocks_of(letters, T)
+    M[P, P] = 30 * torch.eye(T)
+    for i, query in enumerate(letters):
+        for j, key in enumerate(letters):
+            if query in "ae" and key in "bcdf":
+                M[i, j] = 60
+    return M
+
+
+@right("11.8")
+def by_the_code_of_a_letter(letters, T):
+    M, L, P = blocks_of(letters, T)
+    M[P, L] = torch.tensor([float(ord(letter)) for letter in letters])
+    return M
+
+
+@right("11.9")
+def start_by_its_position(letters, T):
+    M, L, P = blocks_of(letters, T)
+    M[P, letters.index("a")] = 2
+    M[L, len(letters)] = 2
+    return M
+
+
+@right("11.10")
+def nearest_of_its_kind(letters, T):
+    M, _, P = blocks_of(letters, T)
+    M[P, P] = 2 * torch.arange(T).float()
+    for pair in ("()", "[]", "{}"):
+        M[letters.index(pair[1]), letters.index(pair[0])] = 100
+    return M
+
+
+@right("11.11")
+def other_words_lower(letters, T):
+    V = len(letters)
+    M = torch.zeros(2 * (V + T), 2 * (V + T))
+    M[2 * V + T :, 2 * V + T :] = 7 * torch.eye(T) - 7
+    return M
+
+
+@right("11.11")
+def nearer_positions_of_separators(letters, T):
+    V, place = len(letters), torch.arange(T).float()
+    M = torch.zeros(2 * (V + T), 2 * (V + T))
+    M[2 * V + T :, 2 * V + T :] = -(place[:, None] - place).abs()
+    return M
+
+
+@right("11.12")
+def steps_of_the_squares(T):
+    values = torch.zeros(T, 1)
+    for t in range(T):
+        values[t] = (t + 1) ** 2 - t**2
+    return values
+
+
+@right("11.12")
+def whole_odd_numbers(T):
+    return torch.arange(1, 2 * T, 2).unsqueeze(1)
+
+
 # ---------------------------------------------------------------- 12, models taken apart
 
 

@@ -9,6 +9,7 @@ from helpers.lesson.progress_view import state
 from helpers.pictures.base import png_of
 from tests.pictures import reading
 
+OPTIONAL = [id for id, exercise in EXERCISES.items() if exercise.optional]
 SINCE = {True: "✓ solved since", False: "✗ not solved since"}
 
 
@@ -47,6 +48,7 @@ def drawn(picture):
 def check_against(tables, states, times):
     """Compare what was read from one face of the picture with what was put in."""
     overview, *mistakes = tables
+    states = {id: what for id, what in states.items() if id not in OPTIONAL}
     assert overview.names == sorted({id[:2] for id in states})
     assert set(overview.columns) == {"done", *(id[3:] for id in states)}
     signs = {"done": "✓ done", "corrected": "◐ corrected", "tried": "✗ tried", "open": "○ open"}
@@ -75,7 +77,8 @@ def test_picture_table_and_text_say_what_is_done_tried_and_open(kept):
     exercises, predictions = picture.alt.split("Predictions:")
     assert "corrected" not in exercises
     for what in ("done", "tried", "open"):
-        assert f"{[states[id] for id in EXERCISES].count(what)} {what}" in exercises
+        core = [states[id] for id in EXERCISES if id not in OPTIONAL]
+        assert f"{core.count(what)} {what}" in exercises
     for what in ("done", "corrected", "tried", "open"):
         assert f"{[states[id] for id in PREDICTIONS].count(what)} {what}" in predictions
     assert f"Mistakes met, by name: {len(times)}." in picture.alt
@@ -143,6 +146,22 @@ def test_it_says_where_one_was_and_what_is_left_there(kept):
     keep("00.3", "check", "passed")
     told = "Answered last: 00.3, in notebook 00. There, all is done."
     assert told in str(progress()) and told in " ".join(texts(progress()))
+
+
+def test_optional_exercises_are_named_and_not_waited_for(kept):
+    assert "11.10" in OPTIONAL and "11.4" not in OPTIONAL
+    for id in (id for id in EXERCISES if id[:2] == "11" and id not in OPTIONAL):
+        keep(id, "check", "passed")
+    for id in (id for id in PREDICTIONS if id[:2] == "11"):
+        keep(id, "predict", "right")
+    assert "Optional" not in str(progress())
+    keep("11.7", "check", "failed")
+    keep("11.10", "check", "passed")
+    keep("11.6", "check", "passed")
+    for told in (str(progress()), " ".join(texts(progress()))):
+        assert "Answered last: 11.6, in notebook 11. There, all is done." in told
+        assert "Optional exercises that are done: 11.6 and 11.10." in told
+    assert reading.read_html(progress().html())[0].cells[11][0] == "7 of 7"
 
 
 def test_broken_lines_and_unknown_exercises_are_left_out_and_told(kept):

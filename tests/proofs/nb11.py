@@ -121,3 +121,70 @@ def what_followed(texts):
     lines = f"block = {itself}", f"block[:, {column}] -= {less}"
     pairs = {("letter", "copied letter"): same, ("position", "position"): "block"}
     return by_hint(pairs, *lines)
+
+
+@proves("11.5")
+def first_token(texts):
+    size, column = texts["2"].says(..., ...)
+    lines = f"block = torch.zeros({', '.join(size)})", f"block[:, {column}] = 1"
+    return by_hint({("position", "position"): "block"}, *lines)
+
+
+@proves("11.6")
+def same_letter(texts):
+    return by_hint({("letter", "letter"): texts["2"].says(...)})
+
+
+@proves("11.7")
+def consonants(texts):
+    texts["1"].says(11.2)
+    one, other, product = texts["2"].says(..., ..., ...)
+    lines = [
+        f"{name} = torch.tensor([float(l in {kind!r}) * {one} for l in letters]) + {other}"
+        for name, kind in (("vowel", "ae"), ("consonant", "bcdf"))
+    ]
+    twice, first, itself, second = texts["3"].gives()
+    assert product in twice
+    return by_hint({named(first): twice, named(second): itself}, *lines)
+
+
+@proves("11.8")
+def largest_letter(texts):
+    code, low, high = texts["2"].says(..., ..., ...)
+    order = run(code, sorted=sorted, letters=LETTERS)
+    assert (order.index("-"), order.index("a")) == (low, high)
+    row, block = texts["3"].gives()
+    return by_hint({("letter", "letter"): block}, f"row = {row}")
+
+
+@proves("11.9")
+def start_and_a(texts):
+    block, one, other = texts["2"].gives()
+    wanted = f"[{other} if l in 'bc' else {one} for l in letters]"  # the letters are “^abc”
+    return by_hint({named(block): f"torch.tensor({wanted}).expand(V, V)"})
+
+
+@proves("11.10")
+def matching_bracket(texts):
+    texts["1"].says(11.3)
+    (block,) = texts["2"].gives()
+    most, later = texts["3"].gives()
+    lines = ["pairs = torch.zeros(V, V)"]
+    for opening, closing in ("()", "[]", "{}"):
+        lines.append(f"pairs[letters.index({closing!r}), letters.index({opening!r})] = {most}")
+    pairs = {named(block): "pairs", ("letter", "position"): f"{later}.float()"}
+    return by_hint(pairs, *lines)
+
+
+@proves("11.11")
+def my_word(texts):
+    return by_hint({("copied position", "copied position"): texts["2"].says(...)})
+
+
+@proves("11.12")
+def count_so_far(texts):
+    *sums, first, second, third = texts["2"].gives()
+    assert sums == [n * n for n in (1, 2, 3)]
+    values = texts["3"].says(...)
+    assert run(values, T=3).flatten().tolist() == [first, second, third]
+    return written("T", values)

@@ -166,6 +166,19 @@ def test_the_grid_says_done_tried_and_open_of_each_student(handed_in):
     )
 
 
+def test_the_tenth_exercise_stands_below_the_ninth_and_optional_ones_say_so(handed_in):
+    write(handed_in, "anna", json.dumps(checked("11.10", "passed")))
+    report.main([str(handed_in)])
+    _, rows = tables(page_of(handed_in))["What each student has done"]
+    own = [row[0] for row in rows if len(row) > 1 and row[0].startswith("11.")]
+    ids = [*PREDICTIONS, *EXERCISES]
+    assert [name.split()[0] for name in own] == [id for id in ids if id[:2] == "11"]
+    for name in own:
+        id = name.split()[0]
+        optional = id in EXERCISES and EXERCISES[id].optional
+        assert name.endswith(" (optional)") == optional
+
+
 def test_a_class_that_has_not_begun(handed_in):
     for path in handed_in.iterdir():
         path.write_text("")
