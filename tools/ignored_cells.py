@@ -116,6 +116,7 @@ IGNORED_CELLS = (
         None,
         words=False,  # the text names the column of a row's largest entry, which may be another one
     ),
+    IgnoredCell("11", 'one = learn_rule(RULES["same letter"], head_size=2)', TRAINED, 0.3),
     IgnoredCell(
         "12",
         "torch.set_num_threads(1)  # small tensors: several threads would only wait for each other",
@@ -141,7 +142,7 @@ IGNORED_CELLS = (
     ),
     IgnoredCell(
         "12",
-        "share = {back: first.diagonal(-back, 1, 2)[:, 8:].mean().item() for back in range(6)}",
+        "def by_distance(maps):",
         TRAINED,
         0.2,
     ),

@@ -23,7 +23,7 @@ from helpers.circuits.by_hand import (
     second_layer_tokens,
     written_weights,
 )
-from helpers.numbers import joined
+from helpers.numbers import joined, wrap_text
 
 N_WORD = 1000
 EXACT = 0.01  # how far a weight may lie from the rule's
@@ -111,9 +111,8 @@ class Rule:
         word = _words(self, letters, T)[i]
         row = found[i, t, : t + 1]
         right = self.attended(word)[t]
-        return f"In “{word}”, {_at(word, [t])} should attend to {_only(word, t, right)}. " + _got(
-            word, row, right
-        )
+        wanted = f"In “{word}”, {_at(word, [t])} should attend to {_only(word, t, right)}."
+        return f"{wanted}\n{_got(word, row, right)}"
 
     def share_right(self, M: Tensor, letters: str = "", T: int = LONGEST) -> float:
         """The share of all rows of the 1,000 words that have the weights of the rule."""
@@ -322,7 +321,7 @@ class Certificate:
 
     def __str__(self) -> str:
         a, b = self.first, self.second
-        return (
+        return wrap_text(
             f"In “{a}” and “{b}”, {_at(a, [self.t])} is the same query, and "
             f"{_at(a, sorted((self.i, self.j)))} are the same keys: the same two scores. In "
             f"“{a}” the rule gives {self.i} more weight than {self.j}, in “{b}” it does not."

@@ -112,7 +112,7 @@ def failure(name, blocks, layer=1):
 
 def test_what_is_said_of_a_matrix_that_breaks_a_rule():
     assert failure("one back", {PP: torch.diag(torch.ones(LONGEST - 1), 1)}) == (
-        "In “caccdbbcdbeb”, position 1 (“a”) should attend to position 0 (“c”). It has 0.50 on "
+        "In “caccdbbcdbeb”, position 1 (“a”) should attend to position 0 (“c”).\nIt has 0.50 on "
         "position 1 (“a”), as much as on position 0 (“c”): their scores are equal."
     )
     assert failure("one back", {PP: torch.eye(LONGEST)}).endswith(
@@ -125,7 +125,7 @@ def test_what_is_said_of_a_matrix_that_breaks_a_rule():
     )
     assert failure("everyone", {PP: torch.eye(LONGEST)}) == (
         "In “caccdbbcdbeb”, position 1 (“a”) should attend to positions 0 (“c”) and 1 (“a”), "
-        "equally. It has 0.00 on position 0 (“c”) and 1.00 on position 1 (“a”): equal weights need "
+        "equally.\nIt has 0.00 on position 0 (“c”) and 1.00 on position 1 (“a”): equal weights need "
         "equal scores."
     )
     assert "position 1 (“a”) should attend to itself" in failure("same letter", {})
@@ -194,7 +194,7 @@ def test_a_certificate_proves_equal_scores_and_opposite_answers(name, first, sec
 
 
 def test_a_certificate_in_words():
-    assert str(certificate("matching bracket", "(())", "((x)")) == (
+    assert " ".join(str(certificate("matching bracket", "(())", "((x)")).split()) == (
         "In “(())” and “((x)”, position 3 (“)”) is the same query, and positions 0 (“(”) and 1 "
         "(“(”) are the same keys: the same two scores. In “(())” the rule gives 0 more weight than "
         "1, in “((x)” it does not."

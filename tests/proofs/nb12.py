@@ -103,7 +103,7 @@ def without_one_of_four(texts):
 
 @proves("12.p4")
 def the_model_that_writes(texts):
-    _, n_layer, n_head, least = texts["question"].gives()
+    n_layer, n_head, least = texts["question"].gives()
     model, letters = shipped_model()
     ids, period = repeated(100, torch.Generator().manual_seed(2), len(letters))
     weights = model.attention_weights(ids[:, :-1]).transpose(0, 1)  # (B, layer, head, T, T)
