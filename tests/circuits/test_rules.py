@@ -125,8 +125,8 @@ def test_what_is_said_of_a_matrix_that_breaks_a_rule():
     )
     assert failure("everyone", {PP: torch.eye(LONGEST)}) == (
         "In “caccdbbcdbeb”, position 1 (“a”) should attend to positions 0 (“c”) and 1 (“a”), "
-        "equally.\nIt has 0.00 on position 0 (“c”) and 1.00 on position 1 (“a”): equal weights need "
-        "equal scores."
+        "equally.\nIt has 0.00 on position 0 (“c”) and 1.00 on position 1 (“a”): equal weights "
+        "need equal scores."
     )
     assert "position 1 (“a”) should attend to itself" in failure("same letter", {})
 
