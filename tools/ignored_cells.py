@@ -116,6 +116,7 @@ IGNORED_CELLS = (
         None,
         words=False,  # the text names the column of a row's largest entry, which may be another one
     ),
+    IgnoredCell("11", "for head_size in (1, 2):", TRAINED, 0.3),
     IgnoredCell("11", 'one = learn_rule(RULES["same letter"], head_size=2)', TRAINED, 0.3),
     IgnoredCell(
         "12",
@@ -148,6 +149,7 @@ IGNORED_CELLS = (
     ),
     IgnoredCell("12", "kept = {}", TRAINED, 0.3),
     IgnoredCell("12", "with patch(two, 0, before):", TRAINED, 0.3),
+    IgnoredCell("12", "query = two.layers[1].query", TRAINED, 0.2),
     IgnoredCell(
         "12",
         'by_hand = trained_on_repeats("first layer by hand")  # 200 steps with `before` in layer 1',
@@ -156,7 +158,12 @@ IGNORED_CELLS = (
         words=False,
     ),
     IgnoredCell("12", "corpus = Corpus(drop_repeats(python_help()))", HELP, 0.1),
-    IgnoredCell("12", "some = windows[:, :64]", HELP, 0.3),
+    IgnoredCell(
+        "12",
+        "scores = previous_token_score(shipped.attention_weights(windows)).mean(dim=1)  # (2, 4)",
+        HELP,
+        0.3,
+    ),
     IgnoredCell(
         "12", 'for word in ["watermelonpie", "lemonadestand"]:', WRITTEN, None, words=False
     ),

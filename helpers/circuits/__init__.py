@@ -5,7 +5,7 @@
   `induction_score`
 - learned: `learn_rule`, the same rules by gradient descent
 - moments: `training_moments`, two layers while they learn, stored by `make circuits`
-- patterns: `tokens_back`, `equal_weights`, `followers`, to patch in
+- patterns: `tokens_back`, `equal_weights`, `followers`, `letter_followers`, to patch in
 - repeats: the task `repeated`, the model `AttentionOnly`, `train_on_repeats`, `on_known_letters`,
   `held_out`; `copied_right`, a rule without a model
 - rules: the `RULES` of notebook 11, with what checks them, and `certificate`
@@ -27,7 +27,7 @@ from helpers.circuits.interventions import (
 )
 from helpers.circuits.learned import learn_rule
 from helpers.circuits.moments import TrainingMoments, training_moments
-from helpers.circuits.patterns import equal_weights, followers, tokens_back
+from helpers.circuits.patterns import equal_weights, followers, letter_followers, tokens_back
 from helpers.circuits.repeats import (
     AttentionOnly,
     copied_right,
@@ -54,6 +54,7 @@ __all__ = [
     "held_out",
     "induction_score",
     "learn_rule",
+    "letter_followers",
     "on_known_letters",
     "one_hot_tokens",
     "patch",

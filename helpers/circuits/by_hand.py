@@ -7,12 +7,14 @@ https://arxiv.org/abs/2106.06981, write such rules as programs.
 """
 
 from collections.abc import Mapping
+from math import inf
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from helpers.attention import causal_mask
+from helpers.numbers import as_real, as_whole
 
 SHARPNESS = 20.0  # of two scores that are 1 apart, the softmax then gives the lower one 2e-9
 PARTS = ("letter", "position")
@@ -33,8 +35,9 @@ def one_hot_tokens(word: str, letters: str, T: int) -> Tensor:
 
     Raises
     ------
-    ValueError
-        When the word is empty or too long, or has a letter that there is not.
+    TypeError, ValueError
+        When the word is empty or too long, or has a letter that there is not; or when letters are
+        not different ones.
 
     Examples
     --------
@@ -42,6 +45,9 @@ def one_hot_tokens(word: str, letters: str, T: int) -> Tensor:
     tensor([[0., 1., 1., 0., 0.],
             [1., 0., 0., 1., 0.]])
     """
+    _refuse_bad_letters(letters, T)
+    if not isinstance(word, str):
+        raise TypeError(f"word must be a text, got {type(word).__name__}.")
     if not 1 <= len(word) <= T:
         raise ValueError(f"A word has 1 to T = {T} letters; {word!r} has {len(word)}.")
     for t, letter in enumerate(word):
@@ -88,8 +94,14 @@ def score_from_blocks(
     >>> score_from_blocks("ab", 3, {("letter", "letter"): torch.eye(2)}).shape
     torch.Size([5, 5])
     """
+    _refuse_bad_letters(letters, T)
     if layer not in (1, 2):
         raise ValueError(f"layer must be 1 or 2, got {layer!r}.")
+    if not isinstance(blocks, Mapping):
+        raise TypeError(
+            'blocks must be a dict such as {("letter", "letter"): a tensor}, got '
+            f"{type(blocks).__name__}."
+        )
     names = PARTS if layer == 1 else PARTS + COPIED
     sizes = [len(letters) if "letter" in name else T for name in names]
     start = {name: sum(sizes[:i]) for i, name in enumerate(names)}
@@ -100,12 +112,19 @@ def score_from_blocks(
             raise ValueError(
                 f"A block is named by a part of the query and one of the key, each one of {parts} "
                 f"in layer {layer}; got {pair!r}."
+                + (" Copied parts need layer=2." if "copied" in str(pair) and layer == 1 else "")
             )
         i, j = map(names.index, pair)
         refuse_bad_scores(f"The block {pair}", block, (sizes[i], sizes[j]))
         top, left = start[pair[0]], start[pair[1]]
         M[top : top + sizes[i], left : left + sizes[j]] = block
     return M
+
+
+def _refuse_bad_letters(letters: str, T: int) -> None:
+    as_whole(T, "T", 1)
+    if not isinstance(letters, str) or not letters or len(set(letters)) < len(letters):
+        raise ValueError(f"letters must be a text of different letters, got {letters!r}.")
 
 
 def refuse_bad_scores(name: str, scores: Tensor, shape: tuple[int, int]) -> None:
@@ -116,9 +135,11 @@ def refuse_bad_scores(name: str, scores: Tensor, shape: tuple[int, int]) -> None
         raise ValueError(f"{name} must be {shape}, got {tuple(scores.shape)}.")
     if not scores.isfinite().all():
         i, j = (~scores.isfinite()).nonzero()[0].tolist()
+        held = scores[i, j].item()
+        never = " For “never” use a large negative number, such as -10." if held == -inf else ""
         raise ValueError(
-            f"{name} holds {scores[i, j].item()} in row {i}, column {j}: times 0 it is nan. For "
-            "“never” use a large negative number, such as -10."
+            f"{name} must hold finite numbers; row {i}, column {j} has {held}, and 0 times {held} "
+            f"is nan.{never}"
         )
 
 
@@ -143,10 +164,12 @@ def written_weights(x: Tensor, M: Tensor, sharpness: float = SHARPNESS) -> Tenso
     Raises
     ------
     TypeError, ValueError
-        When M is no tensor, not (C, C), or not finite.
+        When M is no tensor, not (C, C), or not finite; or sharpness is no finite number.
     """
+    if not isinstance(x, Tensor) or x.dim() < 2:
+        raise TypeError("x must be tokens (..., t, C), from one_hot_tokens.")
     refuse_bad_scores("M", M, (x.shape[-1], x.shape[-1]))
-    scores = sharpness * (x @ M.to(x.dtype) @ x.mT)
+    scores = as_real(sharpness, "sharpness") * (x @ M.to(x.dtype) @ x.mT)
     return scores.masked_fill(~causal_mask(x.shape[-2]), float("-inf")).softmax(dim=-1)
 
 
@@ -155,5 +178,16 @@ def second_layer_tokens(x: Tensor, weights: Tensor) -> Tensor:
 
     The first layer's values are the tokens themselves, and its output gets channels of its own:
     (..., t, 2 C).
+
+    Raises
+    ------
+    ValueError
+        When weights are not (..., t, t).
     """
+    if weights.shape[-2:] != (x.shape[-2], x.shape[-2]):
+        t = x.shape[-2]
+        raise ValueError(
+            f"weights must be (..., t, t) = (..., {t}, {t}) for t tokens, got "
+            f"{tuple(weights.shape)}."
+        )
     return torch.cat([x, weights @ x], dim=-1)

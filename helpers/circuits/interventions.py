@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.attention import MultiHeadAttention
+from helpers.numbers import as_whole
 
 TOLERANCE = 1e-4  # how far the sum of a row of weights may lie from 1
 
@@ -22,10 +23,14 @@ def attention_layers(model: nn.Module) -> list[MultiHeadAttention]:
 
     Raises
     ------
+    TypeError
+        When the model is no module.
     ValueError
         When there is none. PyTorch's `nn.MultiheadAttention` is none: it has no parts between
         which a pattern or a head could be changed.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be an nn.Module, got {type(model).__name__}.")
     layers = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     if not layers:
         raise ValueError(
@@ -37,7 +42,7 @@ def attention_layers(model: nn.Module) -> list[MultiHeadAttention]:
 
 @contextmanager
 def ablate(model: nn.Module, layer: int, head: int | Sequence[int]) -> Iterator[None]:
-    """Within the block, set the output of one head, or of several, to 0.
+    """Within the block ``with ablate(…):``, set the output of one head, or of several, to 0.
 
     The output of a head is what it hands to the projection, (B, T, head_size). The other heads stay
     as they are. Afterwards the model is what it was, whatever happens.
@@ -65,9 +70,8 @@ def ablate(model: nn.Module, layer: int, head: int | Sequence[int]) -> Iterator[
     True
     """
     changed = _layer(model, layer)
-    heads = [head] if isinstance(head, int) else list(head)
-    for one in heads:
-        _refuse_no_such("head", one, changed.n_head)
+    several = isinstance(head, Sequence) or (isinstance(head, Tensor) and head.dim() == 1)
+    heads = [as_whole(one, "head", 0, changed.n_head - 1) for one in (head if several else [head])]
     head_size = changed.proj.in_features // changed.n_head
     kept = torch.ones(changed.n_head, head_size, dtype=torch.bool)
     kept[heads] = False
@@ -86,7 +90,7 @@ def ablate(model: nn.Module, layer: int, head: int | Sequence[int]) -> Iterator[
 def patch(
     model: nn.Module, layer: int, pattern: Tensor | Callable[[int], Tensor]
 ) -> Iterator[None]:
-    """Within the block, put a pattern in the place of the attention weights of a layer.
+    """Within the block ``with patch(…):``, put a pattern in the place of attention weights.
 
     Values and output projection stay, and so do the other layers. Afterwards the model is what it
     was, whatever happens.
@@ -98,7 +102,7 @@ def patch(
     pattern
         Weights of a shape that broadcasts to (B, n_head, T_q, T_k), so (T, T) holds for all
         sequences and heads. Or a function from the number of keys, T_k, to such weights, for texts
-        of different lengths.
+        of different lengths. Nobody looks whether it attends to the future.
 
     Raises
     ------
@@ -137,16 +141,7 @@ def patch(
 
 def _layer(model: nn.Module, layer: int) -> MultiHeadAttention:
     layers = attention_layers(model)
-    _refuse_no_such("layer", layer, len(layers))
-    return layers[layer]
-
-
-def _refuse_no_such(name: str, number: int, n: int) -> None:
-    """Refuse what is not the number of one of n layers or heads."""
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{name} must be a whole number, got {number!r}.")
-    if not 0 <= number < n:
-        raise ValueError(f"{name} must be from 0 to n_{name} - 1 = {n - 1}; got {number}.")
+    return layers[as_whole(layer, "layer", 0, len(layers) - 1)]
 
 
 def _as_weights(pattern: Tensor, shape: tuple[int, ...], layer: int) -> Tensor:
@@ -160,7 +155,7 @@ def _as_weights(pattern: Tensor, shape: tuple[int, ...], layer: int) -> Tensor:
     except RuntimeError:
         raise ValueError(
             f"{where} must broadcast to (B, n_head, T_q, T_k) = {shape}, got "
-            f"{tuple(pattern.shape)}. For texts of different lengths give a function of T_k."
+            f"{tuple(pattern.shape)}. (A function of T_k gives weights for texts of any length.)"
         ) from None
     _refuse_no_weights(where, pattern)
     return weights

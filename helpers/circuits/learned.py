@@ -7,6 +7,7 @@ from torch import Tensor
 
 from helpers.circuits.by_hand import written_weights
 from helpers.circuits.rules import LONGEST, Rule, examples
+from helpers.numbers import as_whole
 from helpers.same import one_thread
 
 N_TRAIN = 800  # words to learn from; the other 200 are for the test
@@ -41,7 +42,16 @@ def learn_rule(rule: Rule, head_size: int, seed: int = 0, n_step: int = 300) -> 
     Returns
     -------
     Learned
+
+    Raises
+    ------
+    TypeError, ValueError
+        When this is no rule of one layer, or a number is not a whole one.
     """
+    if not isinstance(rule, Rule) or rule.first:
+        got = f"“{rule.name}”, which takes two" if isinstance(rule, Rule) else repr(rule)
+        raise TypeError(f"rule must be one of RULES for one layer, got {got}.")
+    head_size, n_step = as_whole(head_size, "head_size", 1), as_whole(n_step, "n_step", 0)
     x, inside, wanted = examples(rule, rule.letters, LONGEST)
     values = x[..., : len(rule.letters)]  # (1000, T, V)
     generator = torch.Generator().manual_seed(seed)

@@ -39,13 +39,16 @@ def tokens_back(shares: Mapping[int, float]) -> Pattern:
             [1.0000, 0.0000, 0.0000],
             [0.2500, 0.7500, 0.0000]])
     """
+    if not isinstance(shares, Mapping) or not shares:
+        raise ValueError(
+            "tokens_back needs at least one {tokens back: share}, such as {1: 1.0} for the token "
+            f"before; got {shares!r}."
+        )
     for distance, share in shares.items():
         if not isinstance(distance, int) or distance < 0:
             raise ValueError(f"Tokens back must be whole numbers from 0 on, got {distance!r}.")
         if not share > 0:
             raise ValueError(f"A share must be larger than 0; {distance} back has {share!r}.")
-    if not shares:
-        raise ValueError("tokens_back needs at least one {tokens back: share}, got none.")
 
     def pattern(T: int) -> Tensor:
         weights = torch.zeros(T, T)
@@ -70,6 +73,35 @@ def equal_weights(T: int) -> Tensor:
     return torch.ones(T, T).tril() / torch.arange(1.0, T + 1)[:, None]
 
 
+def letter_followers(ids: Tensor) -> Tensor:
+    """The pattern of exercise 11.4: all tokens that came after the letter of a query, equally.
+
+    A token whose letter nothing has followed yet attends to itself.
+
+    Parameters
+    ----------
+    ids
+        (B, T)
+
+    Returns
+    -------
+    torch.Tensor
+        Weights (B, 1, T, T), the same for all heads.
+
+    Examples
+    --------
+    >>> letter_followers(torch.tensor([[5, 7, 5]]))[0, 0]
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 1., 0.]])
+    """
+    came_after = torch.zeros(*ids.shape, ids.shape[1])  # (B, T, T)
+    came_after[:, :, 1:] = (ids[:, :, None] == ids[:, None, :-1]).float()
+    weights = came_after.tril()
+    weights += torch.diag_embed((weights.sum(dim=-1) == 0).float())
+    return (weights / weights.sum(dim=-1, keepdim=True))[:, None]
+
+
 def followers(period: Tensor | int) -> Pattern:
     """The pattern that finds what came after the same token, one period ago.
 
@@ -85,6 +117,11 @@ def followers(period: Tensor | int) -> Pattern:
     function
         T -> weights (1, 1, T, T) or (B, 1, T, T).
 
+    Raises
+    ------
+    ValueError
+        When a period is not a whole number of at least 1.
+
     Examples
     --------
     >>> followers(2)(3)[0, 0]
@@ -93,6 +130,8 @@ def followers(period: Tensor | int) -> Pattern:
             [0., 1., 0.]])
     """
     period = torch.as_tensor(period).view(-1, 1)
+    if period.is_floating_point() or period.min() < 1:
+        raise ValueError(f"A period must be a whole number of at least 1, got {period.min():g}.")
 
     def pattern(T: int) -> Tensor:
         t = torch.arange(T)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from helpers.attention import MultiHeadAttention
 from helpers.gpt import refuse_bad_ids
+from helpers.numbers import as_whole
 from helpers.same import one_thread
 
 N_LETTER = 26
@@ -22,7 +23,9 @@ T = 48  # letters that the model reads
 SHORTEST, LONGEST = 12, 24  # of a period
 
 
-def repeated(B: int, generator: torch.Generator, n_letter: int = N_LETTER) -> tuple[Tensor, Tensor]:
+def repeated(
+    B: int, generator: torch.Generator, n_letter: int = N_LETTER, *, distinct: bool = False
+) -> tuple[Tensor, Tensor]:
     """Texts of 49 random letters that repeat themselves after 12 to 24 letters.
 
     Parameters
@@ -32,7 +35,9 @@ def repeated(B: int, generator: torch.Generator, n_letter: int = N_LETTER) -> tu
     generator
         Where the random letters come from.
     n_letter
-        Number of different letters; within a period, a letter may occur more than once.
+        Number of different letters.
+    distinct
+        Whether the letters of a period are all different; else one may occur more than once.
 
     Returns
     -------
@@ -40,9 +45,19 @@ def repeated(B: int, generator: torch.Generator, n_letter: int = N_LETTER) -> tu
         (B, 49)
     period : torch.Tensor
         (B, 1)
+
+    Raises
+    ------
+    TypeError, ValueError
+        When B or n_letter is not a whole number of at least 1; or of at least 24 for distinct
+        letters.
     """
+    B, n_letter = as_whole(B, "B", 1), as_whole(n_letter, "n_letter", LONGEST if distinct else 1)
     period = torch.randint(SHORTEST, LONGEST + 1, (B, 1), generator=generator)
-    letters = torch.randint(n_letter, (B, LONGEST), generator=generator)
+    if distinct:
+        letters = torch.rand(B, n_letter, generator=generator).argsort(dim=1)[:, :LONGEST]
+    else:
+        letters = torch.randint(n_letter, (B, LONGEST), generator=generator)
     return letters.gather(1, torch.arange(T + 1) % period), period
 
 
@@ -121,6 +136,8 @@ def train_on_repeats(
     n_step: int = 200,
     learning_rate: float = 0.005,
     watch: Callable[[int], None] | None = None,
+    *,
+    distinct: bool = False,
 ) -> list[Moment]:
     """Train with Adam on 32 new texts a step.
 
@@ -134,22 +151,31 @@ def train_on_repeats(
         About the largest change of a parameter in a step.
     watch
         Called with the number of steps at each moment that is measured.
+    distinct
+        As for `repeated`.
 
     Returns
     -------
     list of Moment
         Measured on 200 other texts, after every tenth step and before the first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the model is no `AttentionOnly`, or n_step no whole number.
     """
+    _refuse_another_model(model)
+    n_step = as_whole(n_step, "n_step", 0)
     generator, moments = torch.Generator().manual_seed(0), []
     adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
     n_letter = model.letters.num_embeddings
     with one_thread():  # these tensors are small: several threads only wait for each other
         for step in range(n_step + 1):
             if step % 10 == 0:
-                moments.append(Moment(step, *on_known_letters(model)))
+                moments.append(Moment(step, *on_known_letters(model, distinct=distinct)))
                 if watch:
                     watch(step)
-            ids, _ = repeated(32, generator, n_letter)
+            ids, _ = repeated(32, generator, n_letter, distinct=distinct)
             loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
             adam.zero_grad()
             loss.backward()
@@ -157,15 +183,22 @@ def train_on_repeats(
     return moments
 
 
-def held_out(n_letter: int = N_LETTER) -> tuple[Tensor, Tensor]:
+def held_out(n_letter: int = N_LETTER, *, distinct: bool = False) -> tuple[Tensor, Tensor]:
     """200 texts (200, 49) that no training has seen, and their periods (200, 1)."""
-    return repeated(200, torch.Generator().manual_seed(1), n_letter)
+    return repeated(200, torch.Generator().manual_seed(1), n_letter, distinct=distinct)
 
 
 @torch.no_grad()
-def on_known_letters(model: AttentionOnly) -> tuple[float, float]:
-    """Loss and share of right predictions, for the letters after the first period of `held_out`."""
-    ids, period = held_out(model.letters.num_embeddings)
+def on_known_letters(model: AttentionOnly, *, distinct: bool = False) -> tuple[float, float]:
+    """Loss and share of right predictions, for the letters after the first period of `held_out`.
+
+    Raises
+    ------
+    TypeError
+        When the model is no `AttentionOnly`.
+    """
+    _refuse_another_model(model)
+    ids, period = held_out(model.letters.num_embeddings, distinct=distinct)
     with one_thread():
         logits = model(ids[:, :-1])
     known = torch.arange(T) >= period  # the letter after position t is known if t >= period
@@ -173,12 +206,26 @@ def on_known_letters(model: AttentionOnly) -> tuple[float, float]:
     return F.cross_entropy(logits[known], ids[:, 1:][known]).item(), right
 
 
+def _refuse_another_model(model: AttentionOnly) -> None:
+    if not isinstance(model, AttentionOnly):
+        raise TypeError(
+            f"model must be an AttentionOnly, which reads letters that repeat themselves; got "
+            f"{type(model).__name__}."
+        )
+
+
 def copied_right(n_same: int) -> float:
     """The share of known letters of `held_out` that a rule without any model gets right.
 
     The rule looks 12 to 24 letters back for places where the last `n_same` letters stood before,
     and copies what followed there; if different letters did, the most frequent one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When n_same is not a whole number from 1 to 12.
     """
+    n_same = as_whole(n_same, "n_same", 1, SHORTEST)
     ids, period = held_out()
     votes = torch.zeros(len(ids), T, N_LETTER)
     for distance in range(SHORTEST, LONGEST + 1):

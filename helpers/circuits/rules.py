@@ -349,7 +349,7 @@ not.
         if rule not in RULES:
             raise ValueError(f"There is no rule {rule!r}; there are {', '.join(RULES)}.")
         rule = RULES[rule]
-    if not first or not second:
+    if not all(isinstance(word, str) and word for word in (first, second)):
         raise ValueError("A certificate needs two words with at least one letter each.")
     same = [t for t, (a, b) in enumerate(zip(first, second, strict=False)) if a == b]
     for (a, b), t in product(((first, second), (second, first)), same):

@@ -25,6 +25,7 @@ class Variant:
     n_head: int = 1
     n_letter: int = N_LETTER
     n_step: int = 200
+    distinct: bool = False  # no letter twice in a period
     first: Pattern | None = None  # stands in layer 1 from the first step on
 
     def new(self) -> AttentionOnly:
@@ -36,13 +37,13 @@ class Variant:
         torch.manual_seed(seed)
         model = self.new()
         with patch(model, 0, self.first) if self.first else nullcontext():
-            train_on_repeats(model, self.n_step)
+            train_on_repeats(model, self.n_step, distinct=self.distinct)
         return model
 
 
 VARIANTS = {
     "first layer by hand": Variant(first=tokens_back({1: 1.0})),
-    "150 letters": Variant(n_letter=150, n_step=250),
+    "letters that occur once": Variant(n_letter=60, distinct=True),
     "four heads": Variant(n_head=4),
 }
 
@@ -55,7 +56,8 @@ def trained_on_repeats(name: str) -> AttentionOnly:
     name
         "first layer by hand": its first layer had to attend to the token before, from the first
         step on; it needs ``patch(model, 0, tokens_back({1: 1.0}))`` afterwards, too.
-        "150 letters": there were so many different letters. "four heads": in each layer.
+        "letters that occur once": of 60, none occurred twice in a period. "four heads": in each
+        layer.
 
     Raises
     ------

@@ -192,8 +192,12 @@ def _matrix(painted: dict[tuple[str, str], _Paint]) -> Tensor:
 
 def _M_in_words(painted: dict[tuple[str, str], _Paint]) -> str:
     held = [
-        f"{strength} × {stroke} ({NAMES[block]})" for block, (strength, stroke) in painted.items()
+        f"{strength} × {stroke} ({NAMES[block]})"
+        for block, (strength, stroke) in painted.items()
+        if strength and stroke != NOTHING
     ]
+    if not held:
+        return "M is 0: each token attends to all that it sees, equally."
     return f"M holds, by part of the query × part of the key: {', '.join(held)}."
 
 

@@ -75,11 +75,14 @@ def test_words_that_have_no_tokens(word, message):
     ("blocks", "message"),
     [
         ({PL: torch.ones(4, 5)}, r"'position', 'letter'\) must be \(5, 4\), got \(4, 5\)"),
-        ({LL: torch.full((4, 4), -torch.inf)}, r"holds -inf in row 0, column 0: times 0 it is nan"),
-        ({LL: torch.eye(4) * torch.nan}, "holds nan in row 0, column 0"),
+        (
+            {LL: torch.full((4, 4), -torch.inf)},
+            r"row 0, column 0 has -inf, and 0 .* nan. For “never” use a",
+        ),
+        ({LL: torch.eye(4) * torch.nan}, r"row 0, column 0 has nan, and 0 times nan is nan\.$"),
         ({("letter", "place"): torch.eye(4)}, "one of 'letter', 'position' in layer 1; got"),
         ({"letter": torch.eye(4)}, "one of 'letter', 'position' in layer 1; got 'letter'"),
-        ({("letter", "copied letter"): torch.eye(4)}, "in layer 1; got"),
+        ({("letter", "copied letter"): torch.eye(4)}, "in layer 1; .* need layer=2"),
     ],
 )
 def test_blocks_that_are_refused(blocks, message):
@@ -92,6 +95,24 @@ def test_no_tensor_and_no_third_layer():
         score_from_blocks(LETTERS, T, {LL: [[1.0]]})
     with pytest.raises(ValueError, match="layer must be 1 or 2, got 3"):
         score_from_blocks(LETTERS, T, {}, layer=3)
+    with pytest.raises(TypeError, match=r"blocks must be a dict such as .* got list"):
+        score_from_blocks(LETTERS, T, [])
+
+
+@pytest.mark.parametrize("letters", ["aabc", "", ["a", "b"]])
+def test_letters_that_are_none(letters):
+    told = "letters must be a text of different letters, got"
+    with pytest.raises(ValueError, match=told):
+        one_hot_tokens("a", letters, T)
+    with pytest.raises(ValueError, match=told):
+        score_from_blocks(letters, T, {})
+
+
+def test_words_and_lengths_that_are_none():
+    with pytest.raises(TypeError, match="word must be a text, got list"):
+        one_hot_tokens(["ab", "c"], LETTERS, T)
+    with pytest.raises(ValueError, match="T must be a whole number of at least 1, got -1"):
+        score_from_blocks(LETTERS, -1, {})
 
 
 def test_scores_that_are_refused():
@@ -100,5 +121,11 @@ def test_scores_that_are_refused():
         written_weights(x, None)
     with pytest.raises(ValueError, match=r"M must be \(9, 9\), got \(4, 4\)"):
         written_weights(x, torch.eye(4))
-    with pytest.raises(ValueError, match="M holds inf in row 3, column 3"):
+    with pytest.raises(ValueError, match=r"M must .* row 3, column 3 has inf, and .* is nan\.$"):
         written_weights(x, torch.diag(torch.tensor([0, 0, 0, torch.inf, 0, 0, 0, 0, 0])))
+    with pytest.raises(ValueError, match="sharpness must be a finite number, got inf"):
+        written_weights(x, torch.eye(9), torch.inf)
+    with pytest.raises(TypeError, match="x must be tokens"):
+        written_weights("ab", torch.eye(9))
+    with pytest.raises(ValueError, match=r"weights must be \(\.\.\., t, t\) .* got \(2, 9\)"):
+        second_layer_tokens(x, x)

@@ -66,11 +66,11 @@ def one_back(T):
 
 
 @pytest.mark.parametrize("rotary", [False, True])
-@pytest.mark.parametrize("heads", [0, 2, [0, 1], (1,)])
+@pytest.mark.parametrize("heads", [0, 2, [0, 1], (1,), torch.tensor(2), torch.tensor([0, 2])])
 def test_ablated_heads_give_0_and_the_others_what_they_gave(x, heads, rotary):
     layer = MultiHeadAttention(C, N_HEAD, rotary=rotary)
     out, weights = layer(x, return_weights=True)
-    without = [heads] if isinstance(heads, int) else heads
+    without = torch.as_tensor(heads).flatten().tolist()
     expected = head_by_head(layer, x, x, weights, without)
     with ablate(layer, 0, heads):
         ablated, same_weights = layer(x, return_weights=True)
@@ -178,14 +178,29 @@ def test_models_without_our_attention():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda m: ablate(m, 2, 0), ValueError, "layer must be from 0 to n_layer - 1 = 1; got 2"),
-        (lambda m: ablate(m, -1, 0), ValueError, "layer must be from 0 to .* got -1"),
-        (lambda m: ablate(m, 0, 3), ValueError, "head must be from 0 to n_head - 1 = 2; got 3"),
-        (lambda m: ablate(m, 0, [0, 7]), ValueError, "head must be from 0 .* got 7"),
-        (lambda m: ablate(m, 0, [1.0]), TypeError, "head must be a whole number, got 1.0"),
-        (lambda m: ablate(m, 0, True), TypeError, "head must be a whole number, got True"),
-        (lambda m: patch(m, "0", torch.eye(T)), TypeError, "layer must be a whole number, got '0'"),
-        (lambda m: patch(m, 2, torch.eye(T)), ValueError, "layer must be from 0 to"),
+        (lambda m: ablate(m, 2, 0), ValueError, "layer must be .* from 0 to 1, got 2"),
+        (lambda m: ablate(m, -1, 0), ValueError, "layer must be .* got -1"),
+        (lambda m: ablate(m, 0, 3), ValueError, "head must be .* from 0 to 2, got 3"),
+        (lambda m: ablate(m, 0, [0, 7]), ValueError, "head must be .* got 7"),
+        (
+            lambda m: ablate(m, 0, [1.0]),
+            TypeError,
+            "head must be a whole number .* got the float 1.0",
+        ),
+        (
+            lambda m: ablate(m, 0, True),
+            TypeError,
+            "head must be a whole number .* got the bool True",
+        ),
+        (
+            lambda m: patch(m, "0", torch.eye(T)),
+            TypeError,
+            "layer must be a whole number .* got the str '0'",
+        ),
+        (lambda m: patch(m, 2, torch.eye(T)), ValueError, "layer must be .* from 0 to 1"),
+        (lambda m: ablate(m, 0, None), TypeError, "head must be a whole number .* got None"),
+        (lambda m: ablate(m, 0, torch.rand(2, 2)), TypeError, "head must be a whole number"),
+        (lambda _: ablate(None, 0, 0), TypeError, "model must be an nn.Module, got NoneType"),
     ],
 )
 def test_layers_and_heads_that_are_not_there(gpt, change, error, message):

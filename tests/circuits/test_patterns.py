@@ -4,10 +4,12 @@ import pytest
 import torch
 
 from helpers.circuits import (
+    RULES,
     equal_weights,
     followers,
     held_out,
     induction_score,
+    letter_followers,
     previous_token_score,
     tokens_back,
 )
@@ -45,10 +47,20 @@ def test_followers_have_an_induction_score_of_1():
     assert torch.equal(followers(3)(7), followers(torch.tensor([[3]]))(7))
 
 
+def test_letter_followers_are_the_rule_of_exercise_11_4():
+    ids, _ = held_out()
+    weights = letter_followers(ids[:20])
+    assert weights.shape == (20, 1, 49, 49)
+    for text, rows in zip(ids, weights[:, 0], strict=False):
+        word = "".join(chr(97 + letter) for letter in text)
+        assert torch.allclose(rows, RULES["induction"].weights(word))
+
+
 @pytest.mark.parametrize(
     ("shares", "message"),
     [
         ({}, "at least one"),
+        ([1, 2], r"at least one .* got \[1, 2\]"),
         ({-1: 1.0}, "whole numbers from 0 on, got -1"),
         ({0.5: 1.0}, "whole numbers from 0 on, got 0.5"),
         ({1: 0.0}, "larger than 0; 1 back has 0.0"),
@@ -59,3 +71,9 @@ def test_followers_have_an_induction_score_of_1():
 def test_what_are_no_shares(shares, message):
     with pytest.raises(ValueError, match=message):
         tokens_back(shares)
+
+
+@pytest.mark.parametrize(("period", "got"), [(0, "0"), (-5, "-5"), (2.5, "2.5")])
+def test_what_is_no_period(period, got):
+    with pytest.raises(ValueError, match=f"whole number of at least 1, got {got}"):
+        followers(period)

@@ -12,6 +12,7 @@ from helpers.circuits import (
     followers,
     held_out,
     induction_score,
+    letter_followers,
     on_known_letters,
     patch,
     previous_token_score,
@@ -123,6 +124,38 @@ def test_the_rule_counted_letter_by_letter(n_same):
     assert copied_right(n_same) == pytest.approx(by_hand(n_same), abs=1e-9)
 
 
+def test_distinct_letters_occur_once_in_a_period():
+    ids, period = held_out(60, distinct=True)
+    for text, p in zip(ids.tolist(), period.flatten().tolist(), strict=True):
+        assert len(set(text[:p])) == p and text[p:] == text[:-p]
+    assert ids.max() == 59 and len(ids.unique(dim=0)) == 200
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: held_out(23, distinct=True),
+            ValueError,
+            "n_letter must .* at least 24, got 23",
+        ),
+        (lambda: repeated(0, torch.Generator()), ValueError, "B must be .* at least 1, got 0"),
+        (lambda: held_out(0), ValueError, "n_letter must be .* at least 1, got 0"),
+        (lambda: copied_right(0), ValueError, "n_same must be .* from 1 to 12, got 0"),
+        (lambda: on_known_letters(None), TypeError, "an AttentionOnly, .* got NoneType"),
+        (
+            lambda: train_on_repeats(torch.nn.Linear(1, 1)),
+            TypeError,
+            "AttentionOnly, .* got Linear",
+        ),
+        (lambda: train_on_repeats(AttentionOnly(1), -1), ValueError, "n_step must be .* got -1"),
+    ],
+)
+def test_arguments_that_are_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
 # ---------------------------------------------------------------- what notebook 12 says
 
 
@@ -132,12 +165,25 @@ def test_what_two_layers_learn_and_what_patches_do(seed):
     torch.manual_seed(seed)
     one = AttentionOnly(n_layer=1)
     assert train_on_repeats(one)[-1].right < 0.3
+    ids, period = texts()
     torch.manual_seed(seed)
-    two = AttentionOnly(n_layer=2)
-    moments = train_on_repeats(two)
+    two, by_hand, at_40 = AttentionOnly(n_layer=2), {}, []
+
+    def watch(step):
+        by_hand[step] = right_with(0, tokens_back({1: 1.0}))
+        if step == 40:
+            at_40.append(right_with(1, followers(period)))
+
+    def right_with(layer, pattern):
+        with patch(two, layer, pattern):
+            return on_known_letters(two)[1]
+
+    moments = train_on_repeats(two, watch=watch)
     assert moments[-1].right >= 0.95
     assert moments[5].right < 0.3 and moments[10].right > 0.75, "the cliff"
-    ids, period = texts()
+    assert at_40[0] > 0.7 > 0.2 > moments[4].right, "what to do is learned before where to look"
+    closest = max(by_hand, key=by_hand.get)
+    assert 70 <= closest <= 110 and by_hand[closest] > 0.6, "close to the circuit of notebook 11"
     with one_thread():
         weights = two.attention_weights(ids[:, :-1])
     assert 0.35 < previous_token_score(weights[0]).mean() < 0.6
@@ -145,12 +191,15 @@ def test_what_two_layers_learn_and_what_patches_do(seed):
     found = {d: weights[0, :, 0].diagonal(-d, 1, 2)[:, 8:].mean().item() for d in range(4)}
     assert found[1] > 0.35 and 0.15 < found[2] < 0.25 and found[3] < 0.05
 
-    def right_with(layer, pattern):
-        with patch(two, layer, pattern):
-            return on_known_letters(two)[1]
-
     exact = right_with(0, tokens_back({1: 1.0}))
     assert right_with(1, followers(period)) > 0.99
+    assert 0.55 < right_with(1, letter_followers(ids[:, :-1])) < 0.75
+    query = two.layers[1].query
+    with torch.no_grad():
+        letters_alone = F.linear(two.norms[1](two.letters(ids[:, :-1])), query.weight)
+    handle = query.register_forward_hook(lambda *_: letters_alone)
+    assert right_with(0, tokens_back({1: 1.0})) > 0.7, "queries without what layer 1 has read"
+    handle.remove()
     assert exact < 0.2 < right_with(0, equal_weights) < 0.35, "exact is worse than no pattern"
     assert right_with(1, equal_weights) < 0.2
     assert right_with(0, tokens_back({d: found[d] for d in (0, 1)})) < 0.5

@@ -175,6 +175,7 @@ def test_near_misses_of_induction():
         ("matching bracket", "(())", "((x)"),
         ("my word", "aaa", "a-a"),
         ("induction", "abcabc", "cbdaec"),
+        ("induction", "abdca", "dbaca"),  # without any “else”
     ],
 )
 def test_a_certificate_proves_equal_scores_and_opposite_answers(name, first, second):

@@ -24,27 +24,27 @@ from helpers.same import one_thread
 BEFORE = tokens_back({1: 1.0})
 
 
-def right(model, layer=0, pattern=None):
+def right(model, layer=0, pattern=None, distinct=False):
     with patch(model, layer, pattern) if pattern else nullcontext():
-        return on_known_letters(model)[1]
+        return on_known_letters(model, distinct=distinct)[1]
 
 
-def backwards(model):
+def backwards(model, distinct=False):
     """The mean weights of the first layer on letters 0 to 3 back."""
-    ids, _ = held_out(model.letters.num_embeddings)
+    ids, _ = held_out(model.letters.num_embeddings, distinct=distinct)
     with one_thread():
         weights = model.attention_weights(ids[:, :-1])[0, :, 0]
-    return [weights.diagonal(-d, 1, 2)[:, 8:].mean().item() for d in range(4)]
+    return [weights[:, 24:].diagonal(24 - d, 1, 2).mean().item() for d in range(4)]
 
 
 def says_of_the_first_layer_by_hand(model):
     assert 0.8 < right(model, 0, BEFORE) < 0.87
 
 
-def says_of_150_letters(model):
-    assert right(model) > 0.93 and right(model, 0, BEFORE) > 0.9
-    back = backwards(model)
-    assert back[1] > 0.5 and back[2] < 0.08, "two back all but vanishes"
+def says_of_letters_that_occur_once(model):
+    assert right(model, distinct=True) > 0.97 and right(model, 0, BEFORE, distinct=True) > 0.96
+    back = backwards(model, distinct=True)
+    assert back[1] > 0.25 and back[2] < 0.06, "two back all but vanishes"
 
 
 def says_of_four_heads(model):
@@ -64,12 +64,16 @@ def says_of_four_heads(model):
     assert without[1][induction_score(weights[1], period).mean(dim=0).argmax()] > 0.8
     before = previous_token_score(weights[0]).mean(dim=0).argmax()
     assert without[0][before] == min(without[0]) < 0.82
+    others = [head for head in range(4) if head != before]
+    assert 0.68 < right_without(0, others) < 0.87, "the previous-token head alone: one letter"
+    back = weights[0, :, others, 24:].diagonal(22, 2, 3).mean(dim=(0, 2))  # two back, by head
+    assert back.max() > 0.2, "the second letter comes from another head"
     return before, without
 
 
 FACTS = {
     "first layer by hand": says_of_the_first_layer_by_hand,
-    "150 letters": says_of_150_letters,
+    "letters that occur once": says_of_letters_that_occur_once,
     "four heads": says_of_four_heads,
 }
 
@@ -109,9 +113,10 @@ def test_what_is_said_holds_for_five_seeds(name, seed):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_stored_models_are_those_that_the_command_trains(name):
     stored, again = trained_on_repeats(name), VARIANTS[name].train()
-    pattern = VARIANTS[name].first
-    assert right(stored, 0, pattern) == pytest.approx(right(again, 0, pattern), abs=0.02)
-    assert backwards(stored) == pytest.approx(backwards(again), abs=0.05)
+    first, distinct = VARIANTS[name].first, VARIANTS[name].distinct
+    shares = [right(model, 0, first, distinct) for model in (stored, again)]
+    assert shares[0] == pytest.approx(shares[1], abs=0.02)
+    assert backwards(stored, distinct) == pytest.approx(backwards(again, distinct), abs=0.05)
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def what_one_head_cannot_do(texts):
         texts[choice].says("head_size")
     texts["why b"].says("W_query", "W_key", "M", "M")
     texts["why d"].says(2, 2, "M")
-    impossible = certificate("induction", "abcabc", "cbdaec") is not None  # of any M, however sharp
+    impossible = certificate("induction", "abdca", "dbaca") is not None  # of any M, however sharp
     choices = ("number of letters", "as the tokens have channels", "as sharp", "no head")
     return dict.fromkeys(choices[:3], not impossible) | {choices[3]: impossible}
 

@@ -253,8 +253,9 @@ def test_a_box_to_write_in_is_left_out_and_the_page_says_so():
 
 
 def test_the_painter_has_few_enough_states_and_its_first_one_is_among_them():
-    explorer = explore_painter()
-    shown = live.Live("explore_painter()", explorer)
+    call = 'explore_painter("abcab", rule="earlier same letter")'  # as in notebook 11
+    explorer = explore_painter("abcab", rule="earlier same letter")
+    shown = live.Live(call, explorer)
     tree, states = unpack(shown.script)
     place = tree
     for control in shown.controls:
