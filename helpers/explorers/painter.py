@@ -14,7 +14,7 @@ from helpers.circuits.by_hand import SHARPNESS
 from helpers.circuits.rules import LETTERS, LONGEST, N_WORD, VOWELS
 from helpers.explorers.explorer import Explorer, dropdown, in_a_row, sentences, slider
 from helpers.explorers.quilt import Part, quilt
-from helpers.numbers import narrow, texts
+from helpers.numbers import joined, narrow, texts
 from helpers.pictures.checks import as_text
 from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import Cell, Table, side_by_side
@@ -197,7 +197,11 @@ def _M_in_words(painted: dict[tuple[str, str], _Paint]) -> str:
         if strength and stroke != NOTHING
     ]
     if not held:
-        return "M is 0: each token attends to all that it sees, equally."
+        strengths = joined([str(strength) for strength, _ in painted.values()])
+        return (
+            "Nothing is painted, so M is 0, and each token attends to all that it sees, equally. "
+            f"The strengths are {strengths}."
+        )
     return f"M holds, by part of the query × part of the key: {', '.join(held)}."
 
 
