@@ -109,10 +109,17 @@ class Rule:
             return ""
         i, t = wrong.nonzero()[0].tolist()
         word = _words(self, letters, T)[i]
+        exact = written_weights(self.tokens(word, letters, T).double(), M)[t]
+        digits = ""
+        if (exact - wanted[i, t, : len(word)]).abs().max() <= EXACT:
+            digits = (
+                " In float64 it would be right: float32 has about 7 digits, too few beside a score "
+                f"of {M.abs().max():g}."
+            )
         row = found[i, t, : t + 1]
         right = self.attended(word)[t]
         wanted = f"In “{word}”, {_at(word, [t])} should attend to {_only(word, t, right)}."
-        return f"{wanted}\n{_got(word, row, right)}"
+        return f"{wanted}\n{_got(word, row, right)}{digits}"
 
     def share_right(self, M: Tensor, letters: str = "", T: int = LONGEST) -> float:
         """The share of all rows of the 1,000 words that have the weights of the rule."""

@@ -129,10 +129,12 @@ def copied(argument: Any) -> Any:
 
 
 def _unchanged(before: Any, after: Any) -> bool:
-    """Compare tensors, the weights of modules, and lists of either; anything else passes."""
+    """Compare tensors, modules, and lists of either; anything else passes."""
     if any(isinstance(before, a) != isinstance(after, a) for a in (nn.Module, list, Tensor)):
         return False
     if isinstance(before, nn.Module):
+        if _settings(before) != _settings(after):
+            return False
         before, after = (list(module.state_dict().values()) for module in (before, after))
     if isinstance(before, list):
         return len(before) == len(after) and all(map(_unchanged, before, after))
@@ -141,6 +143,24 @@ def _unchanged(before: Any, after: Any) -> bool:
     if (before.shape, before.dtype) != (after.shape, after.dtype):
         return False
     return torch.equal(before, after) or same(before, after)  # nan, if any, stays
+
+
+def _settings(module: nn.Module) -> dict:
+    """What else than its weights can be changed in a module: hooks, attributes, and its parts.
+
+    Not whether it trains: a function may call eval(). Of attributes that are no plain numbers or
+    text, only the names count.
+    """
+    found: dict = {}
+    for path, part in module.named_modules():
+        found[path] = type(part)
+        for name, value in vars(part).items():
+            if "_hooks" in name:
+                value = len(value)
+            elif name[0] == "_" or name == "training" or not isinstance(value, int | float | str):
+                value = None
+            found[path, name] = value
+    return found
 
 
 def is_number(value: Any) -> bool:

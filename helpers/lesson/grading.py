@@ -6,6 +6,7 @@ run it, the reference and the mistakes on the same inputs, and compare what come
 is recognised by what it does, however it is written.
 """
 
+import copy
 import inspect
 import itertools
 import time
@@ -329,7 +330,7 @@ class Exercise:
             self.reference,
             names,
             self.axes,
-            self.inputs,
+            copy.deepcopy(self.inputs),  # an experiment that raises may leave a hook in a module
             outcomes,
             self.remembered(self.reference),
             [self._sizes(arguments) for arguments in self.inputs],
@@ -411,11 +412,12 @@ class Exercise:
         Notes say where it is only fragile, and whether it was too slow for some of the inputs.
         """
         names = self._argument_names()
+        contract = copy.deepcopy(self.contract)  # an answer that is stopped may leave a hook in it
         notes: dict[str, str] = {}
         begin, slow = time.perf_counter(), False
         with same_conditions(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of inputs that the learner never sees
-            for wanted in sorted(self.contract, key=lambda one: one.kind is Kind.SIZE):  # slow
+            for wanted in sorted(contract, key=lambda one: one.kind is Kind.SIZE):  # slow
                 left = SECONDS - (time.perf_counter() - begin)
                 try:
                     with time_limit(left):
@@ -547,7 +549,8 @@ class Exercise:
         if got.error:
             return messages.raised(got.error, candidate)
         if got.changed_input:
-            return messages.changed_input(got.changed_input)
+            given = dict(zip(self._argument_names(), self._full_inputs[0], strict=True))
+            return messages.changed_input(got.changed_input, given[got.changed_input])
         value = got.value
         if value is None:
             return messages.nothing_returned()

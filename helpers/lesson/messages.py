@@ -114,8 +114,16 @@ def _learners_line(error: BaseException, candidate: Callable) -> traceback.Frame
 # ---------------------------------------------------------------- what came back is wrong
 
 
-def changed_input(name: str) -> str:
-    """Say that an argument was written into."""
+def changed_input(name: str, given: Any) -> str:
+    """Say that an argument was written into; `given` is one such argument."""
+    if isinstance(given, nn.Module):
+        return (
+            f"Your function leaves `{name}` changed: a hook that was not removed, an attribute, or "
+            "its parameters.\n"
+            f"Its caller still needs `{name}` as it was. Take back what you change, or change a "
+            f"copy: copy.deepcopy({name}). Methods that end in _ write into parameters, and "
+            ".double() converts them."
+        )
     return (
         f"Your function changed its input `{name}`, which its caller still needs.\n"
         f"{name} += y, {name}[…] = y and methods that end in _ write into it, as pop and append do "

@@ -52,6 +52,28 @@ def two_ones_a_row(letters, T):
     return M
 
 
+@wrong("11.1", named="itself")
+def the_latest(letters, T):
+    M, _, P = empty(letters, T)
+    M[P, P] = torch.arange(float(T))
+    return M
+
+
+@wrong("11.1", named="positions in the first channels")
+def shifted_in_the_corner(letters, T):
+    M = empty(letters, T)[0]
+    M[range(1, T), range(T - 1)] = 3
+    return M
+
+
+@wrong("11.1", named="positions in the first channels, token 0 too")
+def all_shifted_in_the_corner(letters, T):
+    M = empty(letters, T)[0]
+    for t in range(T):
+        M[t, max(t - 1, 0)] = 1
+    return M
+
+
 @wrong("11.1", "a matrix of letters")
 def only_the_positions(letters, T):
     return torch.diag(torch.ones(T - 1), -1)
@@ -108,6 +130,25 @@ def unequal(letters, T):
     return M
 
 
+@wrong("11.2", named="itself raised")
+def only_positions(letters, T):
+    return earlier(letters, T, 0, 1)
+
+
+@wrong("11.2", named="nothing to fall back on")
+def only_what_came_before(letters, T):
+    M = earlier(letters, T, 1, 0)
+    M[len(letters) :, len(letters) :] = torch.ones(T, T).tril(-1)
+    return M
+
+
+@wrong("11.2", named="ones in the place of the diagonal")
+def all_letters_are_equal(letters, T):
+    M, L, P = empty(letters, T)
+    M[L, L], M[P, P] = 2, -torch.eye(T)
+    return M
+
+
 @wrong("11.2", named="only the last one")
 def nearest(letters, T):
     M = earlier(letters, T, 30, -15)
@@ -157,6 +198,47 @@ def first_letter(letters, T):
     return M
 
 
+@wrong("11.3", named="itself always")
+def the_row_of_the_separator(letters, T):
+    M = separators(letters, T, 0, 1)
+    M[letters.index("-"), : len(letters)] = T
+    return M
+
+
+@wrong("11.3", named="the last column")
+def last_letter(letters, T):
+    M, _, P = empty(letters, T)
+    M[P, len(letters) - 1], M[P, P] = T, torch.arange(float(T))
+    return M
+
+
+@wrong("11.3", named="a separator counts as much as one step")
+def one_and_one(letters, T):
+    return separators(letters, T, 1, 1)
+
+
+@wrong("11.3", named="a separator counts as much as the whole ramp")
+def off_by_one(letters, T):
+    return separators(letters, T, T - 1, 1)
+
+
+@wrong("11.3", named="no ramp, and nothing to fall back on")
+def a_column_alone(letters, T):
+    return separators(letters, T, 1, 0)
+
+
+@wrong("11.3", named="no ramp, and nothing to fall back on")
+def a_ramp_of_queries(letters, T):
+    M = separators(letters, T, 2 * T, 0)
+    M[len(letters) :, len(letters) :] = torch.arange(float(T))[:, None]
+    return M
+
+
+@wrong("11.3", "so large that the ramp is lost in float32")
+def a_billion(letters, T):
+    return separators(letters, T, 1e9, 1)
+
+
 @wrong("11.3", named="queries for keys")
 def row_for_column(letters, T):
     M, _, P = empty(letters, T)
@@ -193,6 +275,23 @@ def backwards(letters, T):
 @wrong("11.4", named="nothing to fall back on")
 def no_fallback(letters, T):
     return second(letters, T, ("letter", "copied letter"), 0, 4)
+
+
+@wrong("11.4", named="itself always")
+def more_than_a_follower(letters, T):
+    return second(letters, T, ("letter", "copied letter"), 8, 12)
+
+
+@wrong("11.4", named="only one block")
+def equal_letters_alone(letters, T):
+    return second(letters, T, ("letter", "copied letter"), 0, 0)
+
+
+@wrong("11.4", named="token 1 lowered")
+def counted_from_one(letters, T):
+    M = second(letters, T, ("letter", "copied letter"), 1, 0)
+    M[: len(letters), len(letters) + 1] = -9
+    return M
 
 
 @wrong("11.4", "a matrix of one layer")
@@ -249,6 +348,11 @@ def the_others(letters, T):
 @wrong("11.6", named="equal positions")
 def who_stands_where_i_stand(letters, T):
     return earlier(letters, T, 0, 1)
+
+
+@wrong("11.6", named="equal positions")
+def both_blocks(letters, T):
+    return earlier(letters, T, 1, 1)
 
 
 # ---------------------------------------------------------------- 11.7 consonants

@@ -21,6 +21,17 @@ def plus_two(weights, period):
     return score_of(weights, range(period, len(weights)), lambda t: t - period + 2)
 
 
+@wrong("12.1", named="the letter before it")
+def minus_for_plus(weights, period):
+    return score_of(weights, range(period, len(weights)), lambda t: t - period - 1)
+
+
+@wrong("12.1", named="the letter before it, where there is one")
+def one_before(weights, period):
+    t = torch.arange(period + 1, len(weights))
+    return weights[t, t - period - 1].mean()
+
+
 @wrong("12.1", named="one query too many")
 def whole_diagonal(weights, period):
     return weights.diagonal(1 - period).mean()
@@ -29,6 +40,12 @@ def whole_diagonal(weights, period):
 @wrong("12.1", named="one query too few")
 def begins_late(weights, period):
     return weights.diagonal(1 - period)[2:].mean()
+
+
+@wrong("12.1", named="the last query missing")
+def drop_last(weights, period):
+    T = len(weights)
+    return sum(weights[t, t - period + 1] for t in range(period, T - 1)) / (T - 1 - period)
 
 
 @wrong("12.1", named="all queries")
@@ -94,6 +111,20 @@ def averages_tokens(layer, x, pattern):
     return layer.proj(pattern @ x)
 
 
+@wrong("12.2", named="keys in the place of the values")
+def averages_keys(layer, x, pattern):
+    return layer.proj(pattern @ layer.key(x))
+
+
+@wrong("12.2", named="only head 0")
+def one_head(layer, x, pattern):
+    size = x.shape[-1] // layer.n_head
+    _, weights = layer(x, return_weights=True)
+    values = layer.value(x).split(size, dim=-1)
+    out = [weights[:, h] @ values[h] for h in range(1, layer.n_head)]
+    return layer.proj(torch.cat([pattern @ values[0], *out], dim=-1))
+
+
 @wrong("12.2", named="no output projection")
 def not_projected(layer, x, pattern):
     return pattern @ layer.value(x)
@@ -147,6 +178,18 @@ def with_residual(layer, x, pattern):
     return x + layer.proj(pattern @ layer.value(x))
 
 
+@wrong("12.2", "a hook that stays")
+def hook_left(layer, x, pattern):
+    layer.proj.register_forward_pre_hook(lambda m, a: (pattern @ layer.value(x),))
+    return layer(x)
+
+
+@wrong("12.2", "another forward that stays")
+def forward_replaced(layer, x, pattern):
+    layer.forward = lambda x, **k: layer.proj(pattern @ layer.value(x))
+    return layer(x)
+
+
 @wrong("12.2", "nothing patched")
 def as_it_was(layer, x, pattern):
     return layer(x)
@@ -187,6 +230,13 @@ def last_axis(layer, x, head):
     out = parts(layer, x).clone()
     out[:, :, :, head] = 0.0
     return layer.proj(merged(out))
+
+
+@wrong("12.3", named="every n_head-th channel")
+def interleaved(layer, x, head):
+    out = merged(parts(layer, x)).clone()
+    out[..., head :: layer.n_head] = 0
+    return layer.proj(out)
 
 
 @wrong("12.3", named="all heads")
@@ -233,3 +283,66 @@ def as_dropout(layer, x, head):
 @wrong("12.3", named="no output projection")
 def raw(layer, x, head):
     return merged(parts(layer, x) * (torch.arange(layer.n_head) != head)[:, None, None])
+
+
+@wrong("12.3", named="the bias subtracted, too")
+def minus_what_it_writes(layer, x, head):
+    only = torch.zeros_like(parts(layer, x))
+    only[:, head] = parts(layer, x)[:, head]
+    return layer(x) - layer.proj(merged(only))
+
+
+@wrong("12.3", named="the bias subtracted, too")
+def without_a_bias(layer, x, head):
+    out = parts(layer, x) * (torch.arange(layer.n_head) != head)[:, None, None]
+    return merged(out) @ layer.proj.weight.T
+
+
+@wrong("12.3", named="x in the place of the values")
+def weights_of_x(layer, x, head):
+    _, weights = layer(x, return_weights=True)
+    out = (weights @ heads(layer, x)).clone()
+    out[:, head] = 0
+    return layer.proj(merged(out))
+
+
+@wrong("12.3", named="merged without transposing")
+def merged_by_reshape(layer, x, head):
+    out = parts(layer, x).clone()
+    out[:, head] = 0
+    return layer.proj(out.reshape(x.shape))
+
+
+@wrong("12.3", named="split without transposing")
+def split_by_reshape(layer, x, head):
+    B, T, _ = x.shape
+    _, weights = layer(x, return_weights=True)
+    out = (weights @ layer.value(x).reshape(B, layer.n_head, T, -1)).clone()
+    out[:, head] = 0
+    return layer.proj(merged(out))
+
+
+@wrong("12.3", named="a token in the place of a head")
+def transposed_too_early(layer, x, head):
+    out = parts(layer, x).transpose(1, 2).clone()
+    out[:, head] = 0
+    return layer.proj(out.flatten(2))
+
+
+@wrong("12.3", "a hook that stays")
+def hook_left_on_proj(layer, x, head):
+    size = x.shape[-1] // layer.n_head
+
+    def zero(module, args):
+        out = args[0].clone()
+        out[..., head * size : (head + 1) * size] = 0
+        return (out,)
+
+    layer.proj.register_forward_pre_hook(zero)
+    return layer(x)
+
+
+@wrong("12.3", "one head less")
+def one_head_less(layer, x, head):
+    layer.n_head -= 1
+    return layer(x)

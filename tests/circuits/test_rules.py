@@ -123,6 +123,11 @@ def test_what_is_said_of_a_matrix_that_breaks_a_rule():
         "It has 0.12 on position 1 (“a”) beside 0.88 on position 0 (“c”): the right score is "
         "larger, but not by enough."
     )
+    large = {LL: torch.full((7, 7), 1e9), PP: torch.diag(torch.ones(LONGEST - 1), -1)}
+    assert failure("one back", large).endswith(
+        "It has 0.50 on position 1 (“a”), as much as on position 0 (“c”): their scores are equal. "
+        "In float64 it would be right: float32 has about 7 digits, too few beside a score of 1e+09."
+    )
     assert failure("everyone", {PP: torch.eye(LONGEST)}) == (
         "In “caccdbbcdbeb”, position 1 (“a”) should attend to positions 0 (“c”) and 1 (“a”), "
         "equally.\nIt has 0.00 on position 0 (“c”) and 1.00 on position 1 (“a”): equal weights "

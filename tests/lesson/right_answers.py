@@ -3,6 +3,7 @@
 Those of `FRAGILE` come with words of the note that they get: they fail for what no task names.
 """
 
+import copy
 import math
 
 import numpy as np
@@ -1036,6 +1037,43 @@ def score_by_mask(weights, period):
     return (weights * place).sum() / place.sum()
 
 
+@right("12.1")
+def score_of_normed_rows(weights, period):
+    weights = torch.tril(weights / weights.sum(-1, keepdim=True))
+    return weights.diagonal(1 - period)[1:].mean()
+
+
+@right("12.2")
+def projected_before_it_is_averaged(layer, x, pattern):
+    return pattern @ layer.proj(layer.value(x))
+
+
+@right("12.2")
+def patched_below_the_diagonal(layer, x, pattern):
+    return layer.proj(torch.tril(pattern) @ layer.value(x))
+
+
+@right("12.2")
+def patched_by_normed_rows(layer, x, pattern):
+    return layer.proj(pattern / pattern.sum(-1, keepdim=True) @ layer.value(x))
+
+
+@right("12.2")
+def patched_without_gradients(layer, x, pattern):
+    layer.eval()
+    with torch.no_grad():
+        return layer.proj(pattern @ layer.value(x))
+
+
+@right("12.2")
+def patched_by_a_hook(layer, x, pattern):
+    handle = layer.proj.register_forward_pre_hook(lambda *_: (pattern @ layer.value(x),))
+    try:
+        return layer(x)
+    finally:
+        handle.remove()
+
+
 @right("12.2")
 def patched_by_slices(layer, x, pattern):
     v = layer.value(x)
@@ -1081,3 +1119,29 @@ def without_by_a_list(layer, x, head):
     values = layer.value(x).split(size, dim=-1)
     out = [weights[:, h] @ v * (h != head) for h, v in enumerate(values)]
     return layer.proj(torch.cat(out, dim=-1))
+
+
+@right("12.3")
+def without_its_values_in_a_copy(layer, x, head):
+    twin, size = copy.deepcopy(layer), x.shape[-1] // layer.n_head
+    with torch.no_grad():
+        twin.value.weight[head * size : (head + 1) * size] = 0
+    return twin(x)
+
+
+@right("12.3")
+def without_its_columns_in_a_copy(layer, x, head):
+    twin, size = copy.deepcopy(layer), x.shape[-1] // layer.n_head
+    twin.proj.weight.data[:, head * size : (head + 1) * size] = 0
+    return twin(x)
+
+
+@right("12.3")
+def without_it_for_a_while(layer, x, head):
+    size = x.shape[-1] // layer.n_head
+    columns = layer.proj.weight.data[:, head * size : (head + 1) * size]
+    before = columns.clone()
+    columns.zero_()
+    out = layer(x).detach()
+    columns.copy_(before)
+    return out

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import torch
+from torch import nn
 
 from helpers.lesson import calls
 
@@ -59,3 +60,49 @@ def test_no_gradient_arrives_where_the_result_is_cut_from_the_graph():
     given = torch.ones(3, 2), torch.ones(3)
     assert calls.gradients(lambda x, y: x.detach(), given) == [None, None]
     assert calls.gradients(lambda x, y: "text", given) == [None, None]
+
+
+def with_hook(layer):
+    layer[0].register_forward_hook(lambda *_: None)
+
+
+def with_hook_for_a_while(layer):
+    layer[0].register_full_backward_hook(lambda *_: None).remove()
+
+
+def with_new_weight(layer):
+    layer[0].weight.data[0, 0] = 7
+
+
+def with_new_number(layer):
+    layer[1].p = 0.9
+
+
+def with_new_name(layer):
+    layer[0].mine = torch.ones(2)
+
+
+def with_another_part(layer):
+    layer[2] = nn.Tanh()
+
+
+def without_gradients(layer):
+    layer.eval().requires_grad_(False)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (with_hook, "layer"),
+        (with_hook_for_a_while, None),
+        (with_new_weight, "layer"),
+        (with_new_number, "layer"),
+        (with_new_name, "layer"),
+        (with_another_part, "layer"),
+        (without_gradients, None),
+    ],
+)
+def test_what_counts_as_a_change_of_a_module(change, told):
+    layer = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.1), nn.Sigmoid())
+    assert calls.call(change, (layer,), ["layer"]).changed_input == told
+    assert calls.call(lambda layers: change(layers[0]), ([layer],), ["layer"]).changed_input == told

@@ -93,6 +93,79 @@ def test_an_answer_cannot_spoil_what_is_remembered(exercise):
         assert exercise.check(last.code).mistake == last.name
 
 
+def leaves_a_hook(layer, x, pattern):
+    layer.proj.register_forward_pre_hook(lambda _, args: (pattern @ layer.value(x),))
+    return layer(x)
+
+
+def replaces_forward(layer, x, pattern):
+    layer.forward = lambda x, **_: layer.proj(pattern @ layer.value(x))
+    return layer(x)
+
+
+def with_this_head(layer, x, head, change):
+    """What a layer gives while a hook changes the channels of a head."""
+
+    def hook(_, args):
+        parts = [part.clone() for part in args[0].split(x.shape[-1] // layer.n_head, dim=-1)]
+        parts[head] = change(parts[head])
+        return (torch.cat(parts, dim=-1),)
+
+    handle = layer.proj.register_forward_pre_hook(hook)
+    return layer(x), handle
+
+
+def leaves_the_head_out(layer, x, head):
+    return with_this_head(layer, x, head, torch.zeros_like)[0]
+
+
+def takes_a_head_away(layer, x, head):
+    layer.n_head -= 1
+    return layer(x)
+
+
+def stops_at_other_heads(layer, x, head):
+    heads = {3: 1, 4: 2, 2: 0}  # of the check inputs, by the number of heads
+
+    def change(part):
+        assert heads[layer.n_head] == head
+        return 2 * part
+
+    out, handle = with_this_head(layer, x, head, change)
+    handle.remove()
+    return out
+
+
+def takes_its_time(layer, x, head):
+    def change(part):
+        for _ in range(10**9 if x.shape[1] > 100 else 1):
+            pass
+        return 0 * part
+
+    out, handle = with_this_head(layer, x, head, change)
+    handle.remove()
+    return out
+
+
+@pytest.mark.parametrize(
+    "spoiler", [leaves_a_hook, replaces_forward, leaves_the_head_out, takes_a_head_away]
+)
+def test_a_layer_that_is_left_changed_is_told_and_spoils_no_later_answer(spoiler):
+    exercise = EXERCISES["12.2" if "pattern" in inspect.signature(spoiler).parameters else "12.3"]
+    verdict = exercise.check(spoiler)
+    assert verdict.status == "failed"
+    assert verdict.message.startswith("Your function leaves `layer` changed: a hook that was not ")
+    assert exercise.check(exercise.reference).status == "passed"
+
+
+@pytest.mark.parametrize("spoiler", [stops_at_other_heads, takes_its_time])
+def test_an_answer_that_is_stopped_on_the_way_spoils_no_later_answer(spoiler):
+    exercise = EXERCISES["12.3"]
+    exercise.check(spoiler)
+    verdict = exercise.check(exercise.reference)
+    assert (verdict.status, verdict.notes) == ("passed", ())
+
+
 def test_what_is_remembered_is_small():
     numbers = 0
     for exercise in EXERCISES.values():
@@ -176,17 +249,17 @@ def answers_in_the_list(heads, x):
 
 
 @pytest.mark.parametrize(
-    ("id", "answer", "changed"),
+    ("id", "answer", "told"),
     [
-        ("04.2", turned_in_place, "layer"),
-        ("04.2", lambda layer: layer.double().weight.T, "layer"),
-        ("06.1", nothing_left, "heads"),
-        ("06.1", answers_in_the_list, "heads"),
+        ("04.2", turned_in_place, "leaves `layer` changed"),
+        ("04.2", lambda layer: layer.double().weight.T, "leaves `layer` changed"),
+        ("06.1", nothing_left, "changed its input `heads`"),
+        ("06.1", answers_in_the_list, "changed its input `heads`"),
     ],
 )
-def test_a_module_or_list_that_was_changed_is_told(id, answer, changed):
+def test_a_module_or_list_that_was_changed_is_told(id, answer, told):
     verdict = EXERCISES[id].check(answer)
-    assert verdict.status == "failed" and f"changed its input `{changed}`" in verdict.told()
+    assert verdict.status == "failed" and told in verdict.told()
 
 
 # Answers as people write them, where that is not how the mistake's own code is written.

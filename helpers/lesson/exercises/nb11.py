@@ -27,6 +27,20 @@ def one_back(letters, T):
     return score_from_blocks(letters, T, {("position", "position"): before})
 
 
+def positions_first(letters, T):
+    """M without its first V rows and columns for the letters."""
+    M = torch.zeros(len(letters) + T, len(letters) + T)
+    for t in range(1, T):
+        M[t, t - 1] = 1
+    return M
+
+
+def positions_first_and_token_0(letters, T):
+    M = positions_first(letters, T)
+    M[0, 0] = 1
+    return M
+
+
 ONE_BACK = Exercise("11.1", one_back, **_judged_by("one back"))
 
 

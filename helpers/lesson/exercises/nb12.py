@@ -15,8 +15,14 @@ def induction_score(weights, period):
     return weights[rows, rows - period + 1].mean()
 
 
-def _by_column(weights, period):
-    return weights[:, period:].max(dim=0).values.mean()
+def _as_pattern(weights):
+    """Without the future, and with rows that sum to 1: a pattern that is one stays as it is."""
+    weights = weights.tril()
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+def score_of_a_pattern(weights, period):
+    return induction_score(_as_pattern(weights), period)
 
 
 def _maps():
@@ -33,6 +39,7 @@ INDUCTION_SCORE = Exercise(
     induction_score,
     _maps,
     axes={"weights": "T T"},
+    accepted=(score_of_a_pattern,),
     intermediates=(
         (
             "the mean over all rows of the largest weight of a row",
@@ -57,13 +64,25 @@ def patched(layer, x, pattern):
     return layer.proj(out.transpose(1, 2).flatten(2))
 
 
+def patched_by_a_pattern(layer, x, pattern):
+    return patched(layer, x, _as_pattern(pattern))
+
+
+def projected_first(layer, x, pattern):
+    return pattern @ layer.proj(layer.value(x))
+
+
 def _its_own_weights(layer, x):
     return layer(x, return_weights=True)[1]
 
 
-def _with_weights(layer, x, weights):
+def _merged(layer, x, weights):
     v = layer.value(x).unflatten(2, (layer.n_head, -1)).transpose(1, 2)
-    return layer.proj((weights @ v).transpose(1, 2).flatten(2))
+    return (weights @ v).transpose(1, 2).flatten(2)
+
+
+def _with_weights(layer, x, weights):
+    return layer.proj(_merged(layer, x, weights))
 
 
 def pattern_as_scores(layer, x, pattern):
@@ -79,6 +98,12 @@ def pattern_as_a_mask(layer, x, pattern):
 def a_mask_that_sums_to_1(layer, x, pattern):
     weights = _its_own_weights(layer, x) * pattern
     return _with_weights(layer, x, weights / weights.sum(dim=-1, keepdim=True))
+
+
+def only_head_0_patched(layer, x, pattern):
+    weights = _its_own_weights(layer, x).clone()
+    weights[:, 0] = pattern
+    return _with_weights(layer, x, weights)
 
 
 def both_patterns(layer, x, pattern):
@@ -98,7 +123,7 @@ def _layers_and_patterns():
     seed_all(0)
     generator = torch.Generator().manual_seed(1)
     cases = []
-    for C, n_head, B, T in ((12, 3, 2, 5), (8, 2, 3, 6), (6, 1, 2, 7)):
+    for C, n_head, B, T in ((12, 3, 2, 5), (8, 2, 3, 6), (20, 4, 2, 7)):
         x = torch.randn(B, T, C, generator=generator)
         cases.append((MultiHeadAttention(C, n_head), x, _pattern(T, generator)))
     return cases
@@ -109,6 +134,7 @@ PATCHED = Exercise(
     patched,
     _layers_and_patterns,
     axes={"x": "B T C", "pattern": "T T", "return": "B T C"},
+    accepted=(patched_by_a_pattern, projected_first),
     intermediates=(
         ("the output of the unchanged layer", lambda layer, x, pattern: layer(x)),
         (
@@ -117,7 +143,6 @@ PATCHED = Exercise(
         ),
         ("the values of the tokens", lambda layer, x, pattern: layer.value(x)),
     ),
-    trained=True,
 )
 
 
@@ -148,6 +173,16 @@ def only_that_head(layer, x, head):
     return _with_weights(layer, x, kept)
 
 
+def bias_subtracted_too(layer, x, head):
+    return layer(x) - only_that_head(layer, x, head)
+
+
+def every_nth_channel(layer, x, head):
+    kept = torch.ones(x.shape[-1])
+    kept[head :: layer.n_head] = 0
+    return layer.proj(_merged(layer, x, _its_own_weights(layer, x)) * kept)
+
+
 def channels_of_the_output(layer, x, head):
     size = x.shape[-1] // layer.n_head
     kept = torch.ones(x.shape[-1])
@@ -166,7 +201,7 @@ def _layers_and_heads():
     seed_all(2)
     generator = torch.Generator().manual_seed(3)
     cases = []
-    for C, n_head, B, T, head in ((12, 3, 4, 5, 1), (16, 4, 3, 6, 2), (12, 2, 2, 4, 0)):
+    for C, n_head, B, T, head in ((12, 3, 5, 7, 1), (20, 4, 3, 6, 2), (12, 2, 3, 4, 0)):
         x = torch.randn(B, T, C, generator=generator)
         cases.append((MultiHeadAttention(C, n_head), x, head))
     return cases
@@ -181,7 +216,6 @@ WITHOUT_HEAD = Exercise(
         ("the output of the unchanged layer", lambda layer, x, head: layer(x)),
         ("what the head adds to the output of the layer", only_that_head),
     ),
-    trained=True,
 )
 
 
