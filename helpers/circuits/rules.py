@@ -348,9 +348,9 @@ def certificate(rule: Rule | str, first: str, second: str) -> Certificate | None
     Examples
     --------
     >>> certificate("my word", "a-a", "aaa")
-    In “a-a” and “aaa”, position 2 (“a”) is the same query, and positions 0 (“a”) and 2 (“a”) are \
-the same keys: the same two scores. In “a-a” the rule gives 2 more weight than 0, in “aaa” it does \
-not.
+    In “a-a” and “aaa”, position 2 (“a”) is the same query, and positions 0 (“a”)
+    and 2 (“a”) are the same keys: the same two scores. In “a-a” the rule gives 2
+    more weight than 0, in “aaa” it does not.
     """
     if isinstance(rule, str):
         if rule not in RULES:
