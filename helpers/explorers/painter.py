@@ -209,6 +209,7 @@ def _verdict(rule: str, sharpness: int, M: Tensor) -> str:
     if rule == NO_RULE:
         return ""
     failure = RULES[rule].first_failure(M * (sharpness / SHARPNESS))  # it multiplies by SHARPNESS
+    failure = failure.replace("\n", " ")
     how = f"fails. {failure}" if failure else f"holds on {N_WORD:,} random words."
     return f"The rule “{rule}” (framed in the weights) {how}"
 

@@ -92,8 +92,18 @@ def model(word, aim, rule, written, sharpness, *strokes):
              fills(paint(weights, 0, 1, None)), f"weights = softmax({sharpness} × scores)", asked),
         )
     ]  # fmt: skip
-    held = [f"{times} × {stroke} ({b})" for b, (stroke, times) in zip(BLOCKS, painted, strict=True)]
+    held = [
+        f"{times} × {stroke} ({b})"
+        for b, (stroke, times) in zip(BLOCKS, painted, strict=True)
+        if times and stroke != "nothing"
+    ]
     told = [f"M holds, by part of the query × part of the key: {', '.join(held)}."]
+    if not held:
+        *others, last = [str(times) for _, times in painted]
+        told = [
+            "Nothing is painted, so M is 0, and each token attends to all that it sees, equally. "
+            f"The strengths are {', '.join(others)} and {last}."
+        ]
     if rule != NONE:
         told.append(f"The rule “{rule}” (framed in the weights) {verdict(rule, M, sharpness)}")
     said = [
@@ -105,6 +115,7 @@ def model(word, aim, rule, written, sharpness, *strokes):
 
 def verdict(rule, M, sharpness):
     failure = RULES[rule].first_failure(torch.tensor(M * sharpness / 20).float())
+    failure = failure.replace("\n", " ")
     return f"fails. {failure}" if failure else "holds on 1,000 random words."
 
 

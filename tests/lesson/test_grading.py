@@ -137,7 +137,7 @@ def test_of_scores_only_the_weights_are_judged(factor):
         (lambda letters, T: one_back(letters, T) * 0, "as much as on position 0"),
         (lambda letters, T: one_back(letters, T) / 100, "larger, but not by enough"),
         (lambda letters, T: torch.eye(T), r"M must be (10, 10), got (6, 6)."),
-        (lambda letters, T: torch.full((10, 10), -torch.inf), "M holds -inf in row 0, column 0"),
+        (lambda letters, T: torch.full((10, 10), -torch.inf), "row 0, column 0 has -inf"),
         (lambda letters, T: {}, "M must be a tensor (10, 10), got dict."),
         (lambda letters, T: None, "Your function returned None"),
     ],

@@ -224,7 +224,7 @@ MUTATIONS = (
     Mutation(
         "scores without sharpness",
         BY_HAND,
-        "sharpness * (x @ M.to(x.dtype) @ x.mT)",
+        'as_real(sharpness, "sharpness") * (x @ M.to(x.dtype) @ x.mT)',
         "x @ M.to(x.dtype) @ x.mT",
         "11",
     ),

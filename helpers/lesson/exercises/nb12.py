@@ -15,14 +15,10 @@ def induction_score(weights, period):
     return weights[rows, rows - period + 1].mean()
 
 
-def _as_pattern(weights):
-    """Without the future, and with rows that sum to 1: a pattern that is one stays as it is."""
-    weights = weights.tril()
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
 def score_of_a_pattern(weights, period):
-    return induction_score(_as_pattern(weights), period)
+    pattern = weights.tril()  # a map without a future, whose rows sum to 1, stays as it is
+    pattern = pattern / pattern.sum(dim=-1, keepdim=True)
+    return pattern.diagonal(1 - period)[1:].mean()
 
 
 def _maps():
@@ -65,7 +61,10 @@ def patched(layer, x, pattern):
 
 
 def patched_by_a_pattern(layer, x, pattern):
-    return patched(layer, x, _as_pattern(pattern))
+    pattern = pattern.tril()
+    pattern = pattern / pattern.sum(dim=-1, keepdim=True)
+    out = pattern @ layer.value(x).unflatten(2, (layer.n_head, -1)).transpose(1, 2)
+    return layer.proj(out.transpose(1, 2).flatten(2))
 
 
 def projected_first(layer, x, pattern):
