@@ -1,6 +1,7 @@
 """Patterns of attention that are known exactly, to patch into a model.
 
-Each is a function from the number of tokens T to weights, as `helpers.circuits.patch` takes it.
+Each is what `helpers.circuits.patch` takes: a function from the number of tokens T to weights or,
+where the pattern depends on the texts, the weights themselves.
 """
 
 from collections.abc import Callable, Mapping
