@@ -15,7 +15,7 @@ from tools.site import __main__ as site
 from tools.site import live
 
 NAMES = [path.stem for path in notebooks.names()]
-PAGES = ["index", *NAMES, "glossary", "search", "cheatsheet"]
+PAGES = ["index", *NAMES, "glossary", "search", "cheatsheet", "checklist"]
 VIEW = "[data-live] .view"
 SET = """([control, place]) => {
   if (control.type === 'checkbox') control.checked = Boolean(place);
@@ -237,9 +237,10 @@ def test_paper_has_the_text_and_no_controls(opened):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == white
 
 
+@pytest.mark.parametrize("sheet", ["cheatsheet", "checklist"])
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
-def test_the_cheat_sheet_prints_on_one_sheet(opened, paper):
-    pdf = opened("cheatsheet").pdf(format=paper)
+def test_each_sheet_prints_on_one_sheet(opened, sheet, paper):
+    pdf = opened(sheet).pdf(format=paper)
     assert len(re.findall(rb"/Type */Page\b(?!s)", pdf)) == 1
 
 

@@ -60,7 +60,8 @@ def build(paths: Iterable[Path], folder: Path) -> None:
             (folder / "img" / file).write_bytes(png)
     write("glossary.html", "glossary.html", terms=list(pages.terms(made)))
     write("search.html", "search.html")
-    _write(folder / "cheatsheet.html", cheatsheet.page(back="index.html"))
+    for sheet in cheatsheet.SHEETS:
+        _write(folder / f"{sheet}.html", cheatsheet.page(sheet, back="index.html"))
     found = [
         {"page": page.label, "file": page.file, **asdict(section)}
         for page in [*made, pages.glossary_page()]
