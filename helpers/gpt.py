@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from helpers.attention import Block
+from helpers.attention import Block, KVCache
 from helpers.attention.checks import refuse_bad_sizes
 from helpers.numbers import as_real, as_whole
 
@@ -71,20 +71,34 @@ class TinyGPT(nn.Module):
         self.blocks = nn.ModuleList(Block(C, n_head, rotary=rotary) for _ in range(n_layer))
         self.norm, self.to_logits = nn.LayerNorm(C), nn.Linear(C, vocab_size)
 
-    def forward(self, ids: Tensor, *, mask: Tensor | str | None = "causal") -> Tensor:
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        mask: Tensor | str | None = "causal",
+        cache: list[KVCache] | None = None,
+    ) -> Tensor:
         """(B, T) ids -> (B, T, V) logits; the mask as for `helpers.attention.Head`.
+
+        With a cache of `new_cache`, ids are the tokens behind those that it has read before.
 
         Raises
         ------
         TypeError
             When ids are not whole numbers in a tensor.
         ValueError
-            When they are not (B, T), more than context_length, or not from 0 to V - 1.
+            When they are not (B, T), with those in the cache more than context_length, or not from
+            0 to V - 1.
         """
-        x = self._embed(ids)
-        for block in self.blocks:
-            x = block(x, mask=mask)
+        n_kept = 0 if cache is None else len(cache[0])
+        x = self._embed(ids, n_kept)
+        for block, kept in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):
+            x = block(x, mask=mask, cache=kept)
         return self.to_logits(self.norm(x))
+
+    def new_cache(self) -> list[KVCache]:
+        """Make an empty cache for each block, with room for context_length tokens."""
+        return [KVCache(self.context_length) for _ in self.blocks]
 
     @torch.no_grad()
     def attention_weights(self, ids: Tensor, *, mask: Tensor | str | None = "causal") -> Tensor:
@@ -103,6 +117,8 @@ class TinyGPT(nn.Module):
         temperature: float = 1.0,
         top_k: int | None = None,
         generator: torch.Generator | None = None,
+        *,
+        cache: bool = False,
     ) -> Tensor:
         """Append n tokens, one after the other, each drawn from the model's own distribution.
 
@@ -118,6 +134,10 @@ class TinyGPT(nn.Module):
             As for `next_token_probabilities`.
         generator
             Where the random numbers come from; without one, from PyTorch's own.
+        cache
+            Whether keys and values are kept, so that each token is read once: the same tokens in
+            less time. A text that is longer than context_length is read again for each token,
+            since the keys of a later block depend on tokens that are no longer read.
 
         Returns
         -------
@@ -132,25 +152,37 @@ class TinyGPT(nn.Module):
         """
         refuse_bad_sizes(n=n)
         refuse_bad_ids(ids, self.vocab_size)
+        kept = self.new_cache() if cache else None
         for _ in range(n):
-            logits = self(ids[:, -self.context_length :])[:, -1]  # (B, V)
+            if ids.shape[1] > self.context_length:
+                kept = None
+            n_read = 0 if kept is None else len(kept[0])
+            window = ids[:, n_read:][:, -self.context_length :]
+            logits = self(window, cache=kept)[:, -1]  # (B, V)
             probabilities = next_token_probabilities(logits, temperature, top_k)
             drawn = torch.multinomial(probabilities, 1, generator=generator)
             ids = torch.cat([ids, drawn], dim=1)
         return ids
 
-    def _embed(self, ids: Tensor) -> Tensor:
-        """(B, T) ids -> (B, T, C)."""
+    def _embed(self, ids: Tensor, n_kept: int = 0) -> Tensor:
+        """(B, T) ids, behind n_kept tokens in a cache -> (B, T, C)."""
         refuse_bad_ids(ids, self.vocab_size)
-        if ids.shape[1] > self.context_length:
+        T = n_kept + ids.shape[1]
+        if self.context_length < T and n_kept:
             raise ValueError(
-                f"T must be at most context_length: got T={ids.shape[1]}, "
+                f"The cache and the new tokens together must be at most context_length: got "
+                f"{n_kept} + {ids.shape[1]}, context_length={self.context_length}. Begin a new "
+                f"cache with the last tokens."
+            )
+        if self.context_length < T:
+            raise ValueError(
+                f"T must be at most context_length: got T={T}, "
                 f"context_length={self.context_length}. To write, take the last "
                 f"ones, ids[:, -{self.context_length}:]; to train, windows[:, :-1]."
             )
         x = self.embedding(ids)
         if self.positions is not None:
-            x = x + self.positions.weight[: ids.shape[1]]
+            x = x + self.positions.weight[n_kept:T]
         return x
 
 

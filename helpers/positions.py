@@ -6,6 +6,7 @@ Is All You Need", https://arxiv.org/abs/1706.03762.
 """
 
 import math
+from functools import cache
 
 import torch
 
@@ -102,6 +103,7 @@ def sinusoidal(T: int, C: int) -> torch.Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
 
 
+@cache  # for a single token, as when a model writes, they take as long as the rest
 def _speeds(d: int, base: float) -> torch.Tensor:
     """Angles in radians by which one position turns each arrow, (d / 2,), in float64."""
     return base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)

@@ -27,6 +27,17 @@ def refuse_uneven_heads(C: int, n_head: int) -> None:
         )
 
 
+def refuse_uneven_groups(n_head: int, n_kv_head: int) -> None:
+    """Refuse query heads that cannot be shared out evenly among the key/value heads."""
+    if n_head % n_kv_head:
+        fitting = ", ".join(str(n) for n in range(1, n_head + 1) if n_head % n == 0)
+        raise ValueError(
+            f"Each key/value head serves the same number of query heads, so n_head must be "
+            f"divisible by n_kv_head; got n_head = {n_head}, n_kv_head = {n_kv_head}. "
+            f"Use one of {fitting} key/value heads."
+        )
+
+
 def refuse_bad_dropout(dropout: float) -> None:
     """Refuse a dropout that is no probability below 1."""
     if not 0 <= dropout < 1:
@@ -67,6 +78,15 @@ def refuse_rotary_of_context(rotary: bool, context: torch.Tensor | None) -> None
         )
 
 
+def refuse_cache_of_context(cache: object, context: torch.Tensor | None) -> None:
+    """Refuse a cache in cross-attention."""
+    if cache is not None and context is not None:
+        raise ValueError(
+            "A cache keeps the keys and values of the tokens of x, but with a context they are "
+            "computed from the context, which is there as a whole. Leave out the cache."
+        )
+
+
 def refuse_odd_rotary(rotary: bool, head_size: int) -> None:
     """Refuse rotary embeddings for a head whose channels cannot be taken in pairs."""
     if rotary and head_size % 2:
@@ -91,10 +111,12 @@ def refuse_bad_input(
     mask: torch.Tensor | str | None,
     layer: nn.Linear,
     n_head: int | None = None,
+    n_kept: int = 0,
 ) -> None:
     """Refuse x, context or mask that do not fit each other or this Linear layer.
 
-    With `n_head` a mask may have four axes, the second of them for the heads.
+    With `n_head` a mask may have four axes, the second of them for the heads. `n_kept` tokens stand
+    in a cache, and are keys, too.
     """
     if isinstance(mask, str) and mask != "causal":
         raise ValueError(f'mask must be "causal", None or a bool tensor, got {mask!r}.')
@@ -120,8 +142,8 @@ def refuse_bad_input(
     if mask is not None and not isinstance(mask, str):
         with_heads = n_head is not None and isinstance(mask, torch.Tensor) and mask.dim() > 3
         lead = (len(x), n_head) if with_heads else (len(x),)
-        T_k = x.shape[1] if context is None else context.shape[1]
-        refuse_bad_mask(mask, torch.Size((*lead, x.shape[1], T_k)))
+        T_k = n_kept + x.shape[1] if context is None else context.shape[1]
+        refuse_bad_mask(mask, torch.Size((*lead, x.shape[1], T_k)), n_kept)
 
 
 def refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> None:
@@ -192,8 +214,11 @@ def refuse_bad_qkv(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
         ) from None
 
 
-def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
-    """Refuse a mask that is not bool, does not fit the scores or has an empty row."""
+def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size, n_kept: int = 0) -> None:
+    """Refuse a mask that is not bool, does not fit the scores or has an empty row.
+
+    Of the keys, `n_kept` stand in a cache.
+    """
     if not isinstance(mask, torch.Tensor):
         raise TypeError(
             f"mask must be a bool tensor, True = may attend; got {_given_type('mask', mask)}."
@@ -212,6 +237,8 @@ def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size) -> None:
             f"mask {_shape(mask)} does not fit the scores {tuple(scores)}: read from the right, "
             f"each of its sizes must be equal to the scores' or 1. One of {tuple(scores[-2:])} "
             "does for all of them."
+            + f" Of the {scores[-1]} keys, {n_kept} stand in the cache."
+            * (n_kept > 0)
         )
     empty = ~mask.any(dim=-1)  # one entry a query
     if empty.any():

@@ -9,13 +9,16 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers import positions
+from helpers.attention.cache import KVCache
 from helpers.attention.checks import (
     refuse_bad_channels,
     refuse_bad_dropout,
     refuse_bad_input,
     refuse_bad_sizes,
+    refuse_cache_of_context,
     refuse_odd_rotary,
     refuse_rotary_of_context,
+    refuse_uneven_groups,
     refuse_uneven_heads,
     refuse_unknown_norm,
     refuse_weights_of_fused,
@@ -116,6 +119,10 @@ class MultiHeadAttention(nn.Module):
         Channels of a token; must be divisible by n_head.
     n_head
         Number of heads; each has C / n_head channels.
+    n_kv_head
+        Number of heads of keys and values, by which n_head must be divisible; n_head when left out.
+        Query heads that stand side by side share one: grouped-query attention (Ainslie et al. 2023,
+        https://arxiv.org/abs/2305.13245), with a single one multi-query attention.
     fused
         Whether PyTorch's ``F.scaled_dot_product_attention`` does the arithmetic: the same
         numbers in less time and memory, but no weights to look at.
@@ -127,8 +134,8 @@ class MultiHeadAttention(nn.Module):
     Raises
     ------
     ValueError
-        When a size is not a whole number of at least 1, C is not divisible by n_head, dropout is
-        not in [0, 1), or with rotary the channels of a head are odd in number.
+        When a size is not a whole number of at least 1, C is not divisible by n_head, n_head not by
+        n_kv_head, dropout not in [0, 1), or with rotary the channels of a head are odd in number.
 
     Examples
     --------
@@ -142,21 +149,25 @@ class MultiHeadAttention(nn.Module):
         self,
         C: int,
         n_head: int,
+        n_kv_head: int | None = None,
         *,
         fused: bool = False,
         dropout: float = 0.0,
         rotary: bool = False,
     ) -> None:
         super().__init__()
-        refuse_bad_sizes(C=C, n_head=n_head)
+        n_kv_head = n_head if n_kv_head is None else n_kv_head
+        refuse_bad_sizes(C=C, n_head=n_head, n_kv_head=n_kv_head)
         refuse_uneven_heads(C, n_head)
+        refuse_uneven_groups(n_head, n_kv_head)
         refuse_bad_dropout(dropout)
         refuse_odd_rotary(rotary, C // n_head)
         self.rotary = rotary
-        self.n_head, self.fused, self.dropout = n_head, fused, dropout
+        self.n_head, self.n_kv_head, self.head_size = n_head, n_kv_head, C // n_head
+        self.fused, self.dropout = fused, dropout
         self.query = nn.Linear(C, C, bias=False)
-        self.key = nn.Linear(C, C, bias=False)
-        self.value = nn.Linear(C, C, bias=False)
+        self.key = nn.Linear(C, n_kv_head * self.head_size, bias=False)
+        self.value = nn.Linear(C, n_kv_head * self.head_size, bias=False)
         self.proj = nn.Linear(C, C)
 
     def forward(
@@ -166,6 +177,7 @@ class MultiHeadAttention(nn.Module):
         context: torch.Tensor | None = None,
         mask: torch.Tensor | str | None = "causal",
         return_weights: bool = False,
+        cache: KVCache | None = None,
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """Self-attention over x or cross-attention from x to a context, once in each head.
 
@@ -174,6 +186,9 @@ class MultiHeadAttention(nn.Module):
         x, context, mask, return_weights
             As for `Head`. A mask that broadcasts to (B, T_q, T_k) holds for all heads; one with
             four axes is (B, n_head, T_q, T_k).
+        cache
+            Keys and values of earlier tokens, to which those of x are appended: x goes on where
+            they end, and T_k counts all of them.
 
         Returns
         -------
@@ -187,34 +202,46 @@ class MultiHeadAttention(nn.Module):
         TypeError
             As for `Head`.
         ValueError
-            As for `Head`, and when a fused module is asked for weights.
+            As for `Head`, when a fused module is asked for weights, and when a cache is full,
+            belongs to another batch, or meets a context.
         """
         refuse_weights_of_fused(self.fused, return_weights)
-        refuse_bad_input(x, context, mask, self.query, self.n_head)
+        n_kept = 0 if cache is None else len(cache)
+        refuse_bad_input(x, context, mask, self.query, self.n_head, n_kept)
         refuse_rotary_of_context(self.rotary, context)
+        refuse_cache_of_context(cache, context)
         context = x if context is None else context
         q = self._split(self.query(x))  # (B, n_head, T_q, head_size)
         k, v = self._split(self.key(context)), self._split(self.value(context))
         if self.rotary:
-            q, k = positions.rotary(q), positions.rotary(k)
+            places, sizes = torch.arange(n_kept, n_kept + x.shape[1]), (self.n_head, self.n_kv_head)
+            # In one call: for a single token, most of the time goes into its angles.
+            q, k = positions.rotary(torch.cat([q, k], dim=1), places).split(sizes, dim=1)
+        if cache is not None:
+            k, v = cache.append(k, v)  # (B, n_kv_head, T_k, head_size)
+        if self.n_kv_head < self.n_head:
+            k, v = (z.repeat_interleave(self.n_head // self.n_kv_head, dim=1) for z in (k, v))
         dropout = self.dropout if self.training else 0.0
-        causal = isinstance(mask, str)
+        is_causal = self.fused and isinstance(mask, str) and n_kept == 0
         if isinstance(mask, torch.Tensor):  # one that holds for all heads gets an axis for them
             mask = mask[:, None] if mask.dim() == 3 else torch.atleast_2d(mask)
+        elif is_causal or x.shape[1] == 1:  # a single token may attend to all keys that there are
+            mask = None
+        elif mask is not None:
+            # PyTorch's is_causal lets query 0 attend to key 0 only, so kept keys need this mask.
+            mask = causal_mask(x.shape[1], k.shape[2]).to(x.device)
         if self.fused:
             out = F.scaled_dot_product_attention(
-                q, k, v, None if causal else mask, dropout_p=dropout, is_causal=causal
+                q, k, v, mask, dropout_p=dropout, is_causal=is_causal
             )
         else:
-            mask = causal_mask(x.shape[1]).to(x.device) if causal else mask
             out, weights = attention(q, k, v, mask, dropout=dropout)
         out = self.proj(out.transpose(1, 2).flatten(2))  # (B, T_q, C)
         return (out, weights) if return_weights else out
 
     def _split(self, z: torch.Tensor) -> torch.Tensor:
-        """(B, T, C) -> (B, n_head, T, head_size)."""
-        B, T, C = z.shape
-        return z.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+        """(B, T, n * head_size) -> (B, n, T, head_size), for n heads."""
+        return z.unflatten(2, (-1, self.head_size)).transpose(1, 2)
 
 
 class FeedForward(nn.Module):
@@ -272,12 +299,20 @@ class Block(nn.Module):
         self.norm_1, self.norm_2 = nn.LayerNorm(C), nn.LayerNorm(C)
 
     def forward(
-        self, x: torch.Tensor, *, mask: torch.Tensor | str | None = "causal"
+        self,
+        x: torch.Tensor,
+        *,
+        mask: torch.Tensor | str | None = "causal",
+        cache: KVCache | None = None,
     ) -> torch.Tensor:
-        """(B, T, C) -> (B, T, C), causal unless it is given another mask (as for `Head`)."""
-        refuse_bad_input(x, None, mask, self.attention.query, self.attention.n_head)
+        """(B, T, C) -> (B, T, C), causal unless it is given another mask.
+
+        The mask is as for `Head`, and the cache as for `MultiHeadAttention`.
+        """
+        n_kept = 0 if cache is None else len(cache)
+        refuse_bad_input(x, None, mask, self.attention.query, self.attention.n_head, n_kept)
         if self.norm == "post":
-            x = self.norm_1(x + self.attention(x, mask=mask))
+            x = self.norm_1(x + self.attention(x, mask=mask, cache=cache))
             return self.norm_2(x + self.feed_forward(x))
-        x = x + self.attention(self.norm_1(x), mask=mask)
+        x = x + self.attention(self.norm_1(x), mask=mask, cache=cache)
         return x + self.feed_forward(self.norm_2(x))
