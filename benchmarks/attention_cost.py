@@ -72,7 +72,7 @@ WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "one head": one_head,
     "list of heads": list_of_heads,
     "formula": formula,
-    "SDPA, mask of one's own": sdpa_own_mask,
+    "SDPA, own mask": sdpa_own_mask,
     "blocks in Python": blockwise_attention,
     "SDPA, is_causal": sdpa,
 }
