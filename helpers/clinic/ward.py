@@ -266,7 +266,7 @@ def _prefix(module: nn.Module, x: Tensor) -> float:
 
 @_question("shape")
 def _shape(module: nn.Module, x: Tensor) -> float:
-    """The output has the shape of x; otherwise inf."""
+    """The output has the shape of x."""
     return 0.0 if module(x).shape == x.shape else float("inf")
 
 
@@ -347,7 +347,7 @@ def _gradients(module: nn.Module, x: Tensor) -> float:
 
 @_question("reference")
 def _reference(module: nn.Module, x: Tensor) -> float:
-    """`Attention` with the same parameters gives the same outputs."""
+    """The right program with the same parameters gives the same outputs."""
     right = Attention(C, N_HEAD, N_KV_HEAD)
     right.load_state_dict(dict(module.named_parameters()))
     return _largest(module(x) - right(x))
