@@ -3,7 +3,7 @@
 `explorer` holds what all of them share. One file each, by the notebook that shows it: `context`
 (00), `prefix` (01), `weights` (02), `softmax` (03), `query` (04), `scaling` (05), `heads` (06),
 `depth` (07), `rotary` (08), `attends` (09), `sampling` (10), `painter` (11), `moments`
-(12), `online_softmax` and `cache` (14). `quilt` draws a matrix of squares for those of 11 and 12.
+(12), `ward` (13), `online_softmax` and `cache` (14). `quilt` draws a matrix of squares for 11, 12.
 """
 
 from helpers.explorers.attends import explore_attends
@@ -21,6 +21,7 @@ from helpers.explorers.rotary import explore_rotary
 from helpers.explorers.sampling import explore_sampling
 from helpers.explorers.scaling import explore_scaling
 from helpers.explorers.softmax import explore_softmax
+from helpers.explorers.ward import explore_ward
 from helpers.explorers.weights import explore_weights
 
 __all__ = [
@@ -39,5 +40,6 @@ __all__ = [
     "explore_sampling",
     "explore_scaling",
     "explore_softmax",
+    "explore_ward",
     "explore_weights",
 ]
