@@ -129,6 +129,7 @@ def _refuse_bad_heads(C: int, n_head: int, n_kv_head: int) -> None:
 # ---------------------------------------------------------------- the wrong ones
 
 _PROGRAM = inspect.getsource(Attention) + "\n\n" + inspect.getsource(rotate)
+NOT_SHOWN = ("refuse_bad", "super().__init__")  # by code_of
 EIGHT: dict[str, Known]
 NIGHT_SHIFT: dict[str, Known]
 EIGHT, NIGHT_SHIFT = (
@@ -158,8 +159,8 @@ def broken(name: str | None) -> type[nn.Module]:
 def code_of(name: str | None) -> str:
     """The program of a bug where it differs from the right one, two lines above and below.
 
-    ``...`` stands for the lines left out, and no docstring is shown. None gives the right program,
-    whole.
+    ``...`` stands for the lines left out. Docstrings and checks of the input are not shown. None
+    gives the right program, whole.
 
     Raises
     ------
@@ -176,11 +177,14 @@ def code_of(name: str | None) -> str:
             for i in range(first, function.end_lineno + 1)
             if name is None or any(abs(i - line) <= 2 for line in wrong)
         }
+        unseen = {i for i in shown if any(word in lines[i - 1] for word in NOT_SHOWN)}
         if not shown:
             continue
         part = lines[function.lineno - 1 : function.body[0].lineno - 1]
         indent = " " * (function.col_offset + 4)
         for i in range(first, function.end_lineno + 1):
+            if i in unseen:
+                continue
             if i in shown:
                 part.append(lines[i - 1])
             elif part[-1] != indent + "...":
