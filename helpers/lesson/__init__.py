@@ -20,6 +20,7 @@ from helpers.lesson.cells import (
     check,
     glossary,
     hint,
+    known_mistakes,
     predict,
     solution,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "check",
     "glossary",
     "hint",
+    "known_mistakes",
     "predict",
     "progress",
     "series_map",

@@ -136,6 +136,27 @@ def solution(id: str) -> None:
     print(textwrap.dedent(inspect.getsource(exercise.reference)), end="")
 
 
+def known_mistakes(id: str) -> dict[str, Callable]:
+    """Functions like the solution of an exercise, each with one of the mistakes that `check` names.
+
+    Returns
+    -------
+    dict of name -> function
+        In the order of the exercise's page.
+
+    Raises
+    ------
+    UnknownId
+        When there is no such exercise.
+
+    Examples
+    --------
+    >>> list(known_mistakes("02.1"))[:2]
+    ['upper triangle', 'one diagonal too many']
+    """
+    return {mistake.name: mistake.code for mistake in _find(id, EXERCISES).mistakes}
+
+
 def predict(id: str, answer: str | None = None) -> Question:
     """Ask a prediction, or answer it.
 

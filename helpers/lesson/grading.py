@@ -14,7 +14,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -142,6 +142,9 @@ class Exercise:
     # returns the effect and what is wrong with it, in words ("" for nothing). It may raise
     # TypeError or ValueError, in words, for what has no effect.
     effect: Callable | None = None
+    # Where one call is not enough to judge an answer: a function that calls it, used(answer,
+    # *arguments of a case), and returns what is judged. It takes as many arguments as the answer.
+    used: Callable | None = None
     # How far a number may lie from the reference's, plus one part in 100 000 of it.
     atol: float = ATOL
     # The answer is several tensors of one shape, as a tuple, a list or one by one from a generator;
@@ -220,7 +223,7 @@ class Exercise:
         small, seconds = self._smaller.inputs[0], []
         for _ in range(2):  # the first call finds PyTorch cold
             start = time.perf_counter()
-            call(candidate, small, self._argument_names(), self.several)
+            call(self._in_use(candidate), small, self._argument_names(), self.several)
             seconds.append(time.perf_counter() - start)
         ratio = max(
             mine.numel() / few.numel()
@@ -319,15 +322,16 @@ class Exercise:
                     if told in found:
                         continue
                     if function := program(right, *pair) or program(right, *pair[::-1]):
-                        first = call_again(function, self.inputs[0], names, self.several)
+                        used = self._in_use(function)
+                        first = call_again(used, self.inputs[0], names, self.several)
                         found[told] = function, self._with_effect(first, self.inputs[0])
         return found
 
     def _trial(self, candidate: Callable, outcomes: list[Outcome]) -> Trial:
         names = self._argument_names()
         return Trial(
-            candidate,
-            self.reference,
+            self._in_use(candidate),
+            self._in_use(self.reference),
             names,
             self.axes,
             copy.deepcopy(self.inputs),  # an experiment that raises may leave a hook in a module
@@ -394,7 +398,7 @@ class Exercise:
         """Inputs that the contract allows beside the plain cases, with the right results."""
         if self.effect:  # the task names all that a result has to do
             return []
-        right = (self.reference, *self.accepted)
+        right = [self._in_use(form) for form in (self.reference, *self.accepted)]
         names = self._argument_names()
         with same_conditions():
             cases = (self._smaller or self)._full_inputs
@@ -403,7 +407,8 @@ class Exercise:
     @property
     def _full_inputs(self) -> list[tuple]:
         """The check inputs with the default of each argument that is left out."""
-        defaults = [p.default for p in inspect.signature(self.reference).parameters.values()]
+        parameters = inspect.signature(self._in_use(self.reference)).parameters.values()
+        defaults = [p.default for p in parameters]
         return [(*arguments, *defaults[len(arguments) :]) for arguments in self.inputs]
 
     def _beyond(self, candidate: Callable) -> Verdict:
@@ -415,6 +420,7 @@ class Exercise:
         contract = copy.deepcopy(self.contract)  # an answer that is stopped may leave a hook in it
         notes: dict[str, str] = {}
         begin, slow = time.perf_counter(), False
+        used, reference = self._in_use(candidate), self._in_use(self.reference)
         with same_conditions(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of inputs that the learner never sees
             for wanted in sorted(contract, key=lambda one: one.kind is Kind.SIZE):  # slow
@@ -423,14 +429,14 @@ class Exercise:
                     with time_limit(left):
                         # It was seen to change nothing, or it would not have come so far.
                         got = call_again(
-                            candidate, wanted.arguments, names, self.several, share_modules=True
+                            used, wanted.arguments, names, self.several, share_modules=True
                         )
                 except TooSlow:
                     slow = True
                     continue
                 if fits(wanted, got):
                     continue
-                reason = why_fragile(wanted, got, candidate, self.reference, self.several)
+                reason = why_fragile(wanted, got, used, reference, self.several)
                 if not reason or wanted.told in self.named:
                     problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
                     right, given = wanted.expected.value, wanted.arguments
@@ -461,12 +467,12 @@ class Exercise:
         pairs = zip(self._argument_names(), arguments, strict=True)
         floats = [name for name, argument in pairs for _ in trainable(argument)]
         try:
-            mine = gradients(candidate, arguments, self.several)
+            mine = gradients(self._in_use(candidate), arguments, self.several)
         except Exception as error:
             if "modified by an inplace operation" in str(error):
                 return "", messages.backward_in_place()
             return messages.raised_with_gradients(error, candidate), ""
-        right = gradients(self.reference, arguments, self.several)
+        right = gradients(self._in_use(self.reference), arguments, self.several)
         for name, got, wanted in zip(floats, mine, right, strict=True):
             if wanted is None:
                 continue
@@ -478,16 +484,20 @@ class Exercise:
 
     def run(self, function: Callable) -> list[Outcome]:
         """Call a function on each check input, every time from the same random state."""
-        names, outcomes = self._argument_names(), []
+        names, outcomes, used = self._argument_names(), [], self._in_use(function)
         for arguments in self.inputs:
             if self.without or self.needs:
                 with CalledNames() as watch:
-                    outcome = call(function, arguments, names, self.several)
+                    outcome = call(used, arguments, names, self.several)
                 outcome = replace(outcome, called=frozenset(watch.names))
             else:
-                outcome = call(function, arguments, names, self.several)
+                outcome = call(used, arguments, names, self.several)
             outcomes.append(self._with_effect(outcome, arguments))
         return outcomes
+
+    def _in_use(self, function: Callable) -> Callable:
+        """What is called: the function itself, or several of its calls."""
+        return partial(self.used, function) if self.used else function
 
     def _with_effect(self, outcome: Outcome, arguments: tuple) -> Outcome:
         """The same outcome, and beside it what its value does, if this is what is judged."""
@@ -540,7 +550,7 @@ class Exercise:
             return self.cases()
 
     def _argument_names(self) -> list[str]:
-        return list(inspect.signature(self.reference).parameters)
+        return list(inspect.signature(self._in_use(self.reference)).parameters)
 
     def _problem(
         self, candidate: Callable, got: Outcome, expected: Any, atol: float | None = None

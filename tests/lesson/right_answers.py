@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.attention import attention, causal_mask
+from helpers.positions import rotary
 
 RIGHT, FRAGILE = [], []
 
@@ -1145,3 +1146,163 @@ def without_it_for_a_while(layer, x, head):
     out = layer(x).detach()
     columns.copy_(before)
     return out
+
+
+# ---------------------------------------------------------------- 14, attention as a loop
+
+
+def attended_by_hand(q, keys, values):
+    """The formula, under a mask that ends at the bottom right."""
+    scores = q @ keys.transpose(-2, -1) / q.shape[-1] ** 0.5
+    later = torch.ones(q.shape[2], keys.shape[2]).triu(keys.shape[2] - q.shape[2] + 1)
+    return scores.masked_fill(later.bool(), -torch.inf).softmax(-1) @ values
+
+
+@right("14.1")
+def cache_by_hand(q, k, v, cache):
+    p = cache[0].shape[-2] + torch.arange(q.shape[-2])
+    keys, values = torch.cat((cache[0], rotary(k, p)), -2), torch.cat((cache[1], v), -2)
+    return attended_by_hand(rotary(q, p), keys, values), (keys, values)
+
+
+@right("14.1")
+def cache_of_unturned_keys(q, k, v, cache):
+    keys, values = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
+    new = torch.arange(keys.shape[2])[-q.shape[2] :]
+    mask = causal_mask(keys.shape[2])[-q.shape[2] :]
+    out = F.scaled_dot_product_attention(rotary(q, new), rotary(keys), values, attn_mask=mask)
+    return out, [keys, values]
+
+
+@right("14.1")
+def cache_token_by_token(q, k, v, cache):
+    (keys, values), out = cache, []
+    for i in range(q.shape[2]):
+        p, one = torch.tensor([keys.shape[2]]), slice(i, i + 1)
+        keys = torch.cat([keys, rotary(k[:, :, one], p)], dim=2)
+        values = torch.cat([values, v[:, :, one]], dim=2)
+        out.append(attention(rotary(q[:, :, one], p), keys, values)[0])
+    return torch.cat(out, dim=2), (keys, values)
+
+
+@right("14.1")
+def cache_of_values_with_channels_first(q, k, v, cache):
+    keys, values = cache
+    values = torch.cat([values.mT if not keys.shape[2] else values, v.mT], dim=3)
+    p = torch.arange(keys.shape[2], keys.shape[2] + q.shape[2])
+    keys = torch.cat([keys, rotary(k, p)], dim=2)
+    return attended_by_hand(rotary(q, p), keys, values.mT), (keys, values)
+
+
+@right("14.1")
+def cache_with_positions_counted_from_1(q, k, v, cache):
+    p = torch.arange(1, 1 + q.shape[2]) + cache[0].shape[2]
+    keys, values = torch.cat([cache[0], rotary(k, p)], 2), torch.cat([cache[1], v], 2)
+    return attended_by_hand(rotary(q, p), keys, values), (keys, values)
+
+
+@right("14.1")
+def cache_and_is_causal_for_the_first_piece(q, k, v, cache):
+    first, p = cache[0].shape[2] == 0, cache[0].shape[2] + torch.arange(q.shape[2])
+    k = torch.cat([cache[0], rotary(k, p)], 2)
+    v = torch.cat([cache[1], v], 2)
+    mask = None if first else causal_mask(q.shape[2], k.shape[2])
+    return F.scaled_dot_product_attention(rotary(q, p), k, v, mask, is_causal=first), (k, v)
+
+
+@right("14.2")
+def online_by_lists(scores, values):
+    m, s, out = -math.inf, 0.0, [0.0] * values.shape[1]
+    for score, row in zip(scores.tolist(), values.tolist(), strict=True):
+        new = max(m, score)
+        f, w = math.exp(m - new), math.exp(score - new)
+        s, out, m = s * f + w, [f * o + w * value for o, value in zip(out, row, strict=True)], new
+    return torch.tensor(out) / s
+
+
+@right("14.2")
+def online_from_the_first_score(scores, values):
+    m, s, out = scores[0], 1.0, values[0]
+    for t in range(1, len(scores)):
+        new = torch.maximum(m, scores[t])
+        out = out * (m - new).exp() + values[t] * (scores[t] - new).exp()
+        s = s * (m - new).exp() + (scores[t] - new).exp()
+        m = new
+    return out / s
+
+
+@right("14.2")
+def online_with_an_if(scores, values):
+    m, s, out = scores.new_tensor(-torch.inf), 0.0, values.new_zeros(values.shape[1])
+    for t in range(len(scores)):
+        if scores[t] > m:
+            s, out = s * (m - scores[t]).exp(), out * (m - scores[t]).exp()
+            m = scores[t]
+        s, out = s + (scores[t] - m).exp(), out + (scores[t] - m).exp() * values[t]
+    return out / s
+
+
+@right("14.2")
+def online_average_at_each_step(scores, values):
+    m, s, mean = torch.tensor(-torch.inf), torch.tensor(0.0), torch.zeros(values.shape[1])
+    for score, value in zip(scores, values, strict=True):
+        new = torch.maximum(m, score)
+        before, weight = s * (m - new).exp(), (score - new).exp()
+        s, m = before + weight, new
+        mean = (mean * before + weight * value) / s
+    return mean
+
+
+@right("14.2")
+def online_by_the_logarithm_of_the_sum(scores, values):
+    log_sum, out = scores[0], values[0]
+    for score, value in zip(scores[1:], values[1:], strict=True):
+        share = torch.sigmoid(score - log_sum)
+        log_sum, out = torch.logaddexp(log_sum, score), out + share * (value - out)
+    return out
+
+
+@right("14.2")
+def the_whole_row(scores, values):
+    return torch.softmax(scores, dim=0) @ values
+
+
+@right("14.3")
+def linear_by_a_matrix_of_weights(q, k, v):
+    weights = (q @ k.T).tril()
+    return weights @ v / weights.sum(dim=-1, keepdim=True)
+
+
+@right("14.3")
+def linear_by_running_sums(q, k, v):
+    matrices, totals = (k[:, :, None] * v[:, None, :]).cumsum(0), k.cumsum(0)
+    return torch.einsum("td,tde->te", q, matrices) / (q * totals).sum(-1, keepdim=True)
+
+
+@right("14.3")
+def linear_with_a_column_of_ones(q, k, v):
+    v, state, out = F.pad(v, (0, 1), value=1.0), 0, []
+    for t in range(len(q)):
+        state = state + k[t][:, None] * v[t]
+        out.append(q[t] @ state)
+    out = torch.stack(out)
+    return out[:, :-1] / out[:, -1:]
+
+
+@right("14.3")
+def linear_with_the_matrix_transposed(q, k, v):
+    S, z, out = torch.zeros(v.shape[1], k.shape[1]), torch.zeros(k.shape[1]), torch.zeros_like(v)
+    for t in range(q.shape[0]):
+        S += torch.outer(v[t], k[t])
+        z += k[t]
+        out[t] = S @ q[t] / (z @ q[t])
+    return out
+
+
+@right("14.3")
+def linear_by_two_loops(q, k, v):
+    rows = []
+    for t in range(len(q)):
+        weights = torch.stack([q[t] @ k[s] for s in range(t + 1)])
+        rows.append(weights @ v[: t + 1] / weights.sum())
+    return torch.stack(rows)

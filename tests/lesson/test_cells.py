@@ -40,6 +40,15 @@ def test_a_stub_is_not_attempted_and_the_reference_stands_in(capsys):
     )
 
 
+def test_known_mistakes_are_functions_that_check_names():
+    mistakes = lesson.known_mistakes("99.1")
+    assert list(mistakes) == ["over the channels", "a product"]
+    with pytest.raises(CheckFailed, match="over the channels"):
+        lesson.check("99.1", mistakes["over the channels"])
+    with pytest.raises(UnknownId, match=r'There is no exercise .99\.9.\. Notebook 99 has "99\.1"'):
+        lesson.known_mistakes("99.9")
+
+
 def test_a_failed_check_shows_its_message_and_no_traceback():
     cell = """
         from helpers.lesson import check

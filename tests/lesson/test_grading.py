@@ -148,6 +148,42 @@ def test_of_scores_that_do_something_else_it_is_told_where(answer, told):
     assert told in verdict.message
 
 
+# ---------------------------------------------------------------- an answer that is called again
+
+
+def counts_on(x, total):
+    return total + x.cumsum(dim=1)
+
+
+def in_two_calls(answer, x, cut):
+    """The running sum of both parts, from two calls."""
+    first = answer(x[:, :cut], torch.zeros(len(x), 1, x.shape[2]))
+    return torch.cat([first, answer(x[:, cut:], first[:, -1:])], dim=1)
+
+
+IN_USE = Exercise(
+    "99.8",
+    counts_on,
+    lambda: [(torch.randn(2, 5, 3), 2), (torch.randn(3, 4, 2), 1)],
+    used=in_two_calls,
+    mistakes=(Mistake(Known("begins anew", (("total + ", ""),), "The old sum is lost.")),),
+)
+
+
+def test_an_answer_may_be_judged_by_several_calls():
+    assert IN_USE.check(counts_on).status == "passed"
+    assert IN_USE.check(lambda x, total: x.cumsum(1)).mistake == "begins anew"
+    doubled = IN_USE.check(lambda x, total: 2 * (total + x.cumsum(1))).told(details=True)
+    assert "Input: x of shape (2, 5, 3), cut = 2." in doubled
+
+
+def test_what_its_use_refuses_is_told_in_words_and_an_error_of_the_answer_with_its_line():
+    told = EXERCISES["14.1"].check(lambda q, k, v, cache: v).message
+    assert told.startswith("attend must return (out, (keys, values)), three tensors")
+    told = EXERCISES["14.1"].check(lambda q, k, v, cache: v @ 3).message
+    assert told.startswith("Your function raised TypeError in line")
+
+
 @pytest.mark.parametrize(
     "candidate",
     [
