@@ -123,4 +123,151 @@ BOTH_PATHS = Exercise(
 )
 
 
-EXERCISES = (OVER_THE_KEYS, BOTH_PATHS)
+# ---------------------------------------------------------------- 13.3
+
+
+def large_negative_mask(q, k, v):
+    """q, k, v (B, n_head, T, head_size) -> (out, weights)."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(q.shape[2]), -1e4)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ v, weights
+
+
+def attend(q, k, v):
+    """q, k, v (B, n_head, T, head_size) -> (out, weights)."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~causal_mask(q.shape[2]), -torch.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ v, weights
+
+
+def _louder(generator, shape, size):
+    """Queries, keys and values, with scores from size to 5 times it, above 0 and below."""
+    q, k, v = 0.05 * torch.randn(3, *shape, generator=generator)
+    for z in (q, k):
+        sign = torch.randn(shape[:-1], generator=generator).sign()
+        z[..., 0] += sign * (1.1 + torch.rand(shape[:-1], generator=generator))
+    return (size * shape[-1] ** 0.5) ** 0.5 * q, (size * shape[-1] ** 0.5) ** 0.5 * k, 20 * v
+
+
+def _small_and_large_scores():
+    generator = torch.Generator().manual_seed(0)
+    outbid = [  # masks of -10,000, and of any number that is larger than -10¹²
+        _louder(generator, shape, size)
+        for shape, size in (((3, 2, 6, 4), 1.2e4), ((2, 4, 5, 3), 1e12))
+    ]
+    return [_qkv(generator, (2, 3, 5, 4), 1.5), *outbid]
+
+
+MINUS_INFINITY = Exercise(
+    "13.3",
+    attend,
+    _small_and_large_scores,
+    given=large_negative_mask,
+    used=with_its_weights,
+    judged="torch.cat([out, weights], dim=-1)",
+    axes=QKV,
+)
+
+
+# ---------------------------------------------------------------- 13.4
+
+
+def mask_at_the_top_left(q, k, v):
+    """q (B, n_head, T_new, d), k and v (B, n_head, T_all, d) -> out (B, n_head, T_new, d)."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def attend(q, k, v):
+    """q (B, n_head, T_new, d), k and v (B, n_head, T_all, d) -> out (B, n_head, T_new, d)."""
+    mask = causal_mask(q.shape[2], k.shape[2])
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def last_rows(q, k, v):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    hidden = ~causal_mask(k.shape[2])[-q.shape[2] :]
+    return scores.masked_fill(hidden, -torch.inf).softmax(dim=-1) @ v
+
+
+def _new_and_kept():
+    cases, generator = [], torch.Generator().manual_seed(0)
+    for B, n_head, T_new, T_all, d in ((2, 5, 3, 8, 4), (3, 2, 1, 6, 4), (2, 3, 5, 5, 4)):
+        _, k, v = _qkv(generator, (B, n_head, T_all, d), 1.5)
+        cases.append((1.5 * torch.randn(B, n_head, T_new, d, generator=generator), k, v))
+    return cases
+
+
+KEPT_KEYS = Exercise(
+    "13.4",
+    attend,
+    _new_and_kept,
+    accepted=(last_rows,),
+    given=mask_at_the_top_left,
+    axes={
+        "q": "B n_head T_new d",
+        "k": "B n_head T_all d",
+        "v": "B n_head T_all d",
+        "return": "B n_head T_new d",
+    },
+)
+
+
+# ---------------------------------------------------------------- 13.5
+
+
+def heads_tiled(q, k, v):
+    """q (B, n_head, T, d), k and v (B, n_kv_head, T, d) -> out (B, n_head, T, d)."""
+    times = q.shape[1] // k.shape[1]
+    k, v = k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def attend(q, k, v):
+    """q (B, n_head, T, d), k and v (B, n_kv_head, T, d) -> out (B, n_head, T, d)."""
+    times = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(times, dim=1), v.repeat_interleave(times, dim=1)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def grouped_by_pytorch(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+def queries_reordered(q, k, v):
+    order = torch.arange(q.shape[1]).view(k.shape[1], -1).T.flatten()
+    return heads_tiled(q[:, order], k, v)
+
+
+def tokens_and_copies_mixed(q, k, v):
+    B, n_head, T, d = q.shape
+    times = n_head // k.shape[1]
+    k, v = (z[:, :, :, None].expand(-1, -1, -1, times, -1).reshape(q.shape) for z in (k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def _grouped_heads():
+    cases, generator = [], torch.Generator().manual_seed(0)
+    for B, n_head, n_kv_head, T, d in ((3, 6, 2, 5, 4), (2, 6, 3, 4, 5)):
+        _, k, v = _qkv(generator, (B, n_kv_head, T, d), 1.5)
+        cases.append((1.5 * torch.randn(B, n_head, T, d, generator=generator), k, v))
+    return cases
+
+
+GROUPED_HEADS = Exercise(
+    "13.5",
+    attend,
+    _grouped_heads,
+    accepted=(grouped_by_pytorch,),
+    given=heads_tiled,
+    axes={
+        "q": "B n_head T d",
+        "k": "B n_kv_head T d",
+        "v": "B n_kv_head T d",
+        "return": "B n_head T d",
+    },
+)
+
+
+EXERCISES = (OVER_THE_KEYS, BOTH_PATHS, MINUS_INFINITY, KEPT_KEYS, GROUPED_HEADS)
