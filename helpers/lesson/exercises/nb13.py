@@ -148,6 +148,7 @@ def _louder(generator, shape, size):
     for z in (q, k):
         sign = torch.randn(shape[:-1], generator=generator).sign()
         z[..., 0] += sign * (1.1 + torch.rand(shape[:-1], generator=generator))
+    q[0, 0, 0, 0], k[0, 0, 0, 0] = 2.2, -2.2  # the lowest score is one that has to be seen
     return (size * shape[-1] ** 0.5) ** 0.5 * q, (size * shape[-1] ** 0.5) ** 0.5 * k, 20 * v
 
 
@@ -175,12 +176,12 @@ MINUS_INFINITY = Exercise(
 
 
 def mask_at_the_top_left(q, k, v):
-    """q (B, n_head, T_new, d), k and v (B, n_head, T_all, d) -> out (B, n_head, T_new, d)."""
+    """New q (B, n_head, T_new, d), k and v (B, n_head, T_all, d) -> out, shaped as q."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def attend(q, k, v):
-    """q (B, n_head, T_new, d), k and v (B, n_head, T_all, d) -> out (B, n_head, T_new, d)."""
+    """New q (B, n_head, T_new, d), k and v (B, n_head, T_all, d) -> out, shaped as q."""
     mask = causal_mask(q.shape[2], k.shape[2])
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
@@ -218,14 +219,14 @@ KEPT_KEYS = Exercise(
 
 
 def heads_tiled(q, k, v):
-    """q (B, n_head, T, d), k and v (B, n_kv_head, T, d) -> out (B, n_head, T, d)."""
+    """Many q (B, n_head, T, d), few k and v (B, n_kv_head, T, d) -> out, shaped as q."""
     times = q.shape[1] // k.shape[1]
     k, v = k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def attend(q, k, v):
-    """q (B, n_head, T, d), k and v (B, n_kv_head, T, d) -> out (B, n_head, T, d)."""
+    """Many q (B, n_head, T, d), few k and v (B, n_kv_head, T, d) -> out, shaped as q."""
     times = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(times, dim=1), v.repeat_interleave(times, dim=1)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -241,8 +242,7 @@ def queries_reordered(q, k, v):
 
 
 def tokens_and_copies_mixed(q, k, v):
-    B, n_head, T, d = q.shape
-    times = n_head // k.shape[1]
+    times = q.shape[1] // k.shape[1]
     k, v = (z[:, :, :, None].expand(-1, -1, -1, times, -1).reshape(q.shape) for z in (k, v))
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
