@@ -335,6 +335,11 @@ def ten_to_the_10(q, k, v):
     return future_is(q, k, v, -1e10)
 
 
+@wrong("13.3", named="a lower number")
+def ten_to_the_20(q, k, v):
+    return future_is(q, k, v, -1e20)
+
+
 @wrong("13.3", named="scores clamped, two ways")
 def clamped_and_masked(q, k, v):
     scores = scaled(q, k).clamp(-9e3, 9e3).masked_fill(~causal_mask(q.shape[2]), -1e4)
@@ -600,11 +605,16 @@ def keys_forgotten(q, k, v):
     return chosen(q, k, v, torch.arange(q.shape[1]) % k.shape[1], in_groups(q, k))
 
 
-@wrong("13.5", named="another axis repeated")
+@wrong("13.5", named="as few heads as before")
 def tokens_repeated(q, k, v):
     n = q.shape[1] // k.shape[1]
     k, v = torch.repeat_interleave(k, n, dim=-2), torch.repeat_interleave(v, n, dim=-2)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+@wrong("13.5", named="as few heads as before")
+def values_not_repeated(q, k, v):
+    return chosen(q, k, v, in_groups(q, k), slice(None))
 
 
 @wrong("13.5", named="n_kv_head in the place of times")
