@@ -1,6 +1,6 @@
 """What attention costs, and how it costs less: a cache for the past, and a loop over blocks.
 
-`ReadsOnce` is a tiny GPT with such a cache, whatever attention it is given.
+`ReadsOnce` is a tiny GPT that reads each token once, with any function that keeps a cache.
 
 `blockwise_attention` is the forward pass of Dao et al. (2022), "FlashAttention",
 https://arxiv.org/abs/2205.14135, algorithm 1, with the softmax of Milakov and Gimelshein (2018),

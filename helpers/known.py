@@ -149,24 +149,67 @@ def source(function: Callable) -> str:
 
 
 def changed_source(function: Callable, changes: Iterable[Change], name: str) -> str:
-    """The source of a function with changes put in one after the other.
+    """The source of a function with changes put in, as `changed_text` does."""
+    return changed_text(source(function), changes, name, function.__name__)
+
+
+def changed_text(text: str, changes: Iterable[Change], name: str, program: str) -> str:
+    """The text of a program with changes put in one after the other, without empty lines.
+
+    Parameters
+    ----------
+    text
+    changes
+        Pairs of an old and a new text.
+    name
+        What errors call the new text, such as "01.md, line 12, divided by T".
+    program
+        What they call the old one.
 
     Raises
     ------
     PageError
-        When an old text does not stand in the source exactly once.
+        When an old text does not stand in the program exactly once.
     """
-    text = source(function)
     for old, new in changes:
         if (count := text.count(old)) != 1:
             (near,) = difflib.get_close_matches(old, map(str.strip, text.splitlines()), 1, 0.0)
             todo = "more of its line" if count else f"what stands there, as in `{near}`"
             raise PageError(
-                f"{name}: the change of `{old}` must fit {function.__name__} exactly once, but "
+                f"{name}: the change of `{old}` must fit {program} exactly once, but "
                 f"this text stands there {count} times. Quote {todo}."
             )
         text = text.replace(old, new)
     return "".join(line for line in text.splitlines(keepends=True) if line.strip())
+
+
+def execute(text: str, name: str, names: dict[str, Any], into: dict[str, Any]) -> None:
+    """Run a changed program, which defines functions or classes.
+
+    Parameters
+    ----------
+    text
+    name
+        What tracebacks and errors call it.
+    names
+        The globals of what it defines.
+    into
+        Gets what it defines; may be `names`.
+
+    Raises
+    ------
+    PageError
+        When the text is no Python.
+    """
+    file = f"<{name}>"
+    # Without a time (None), the lines are never compared with a file, and stay.
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    try:
+        code = compile(text, file, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        raise PageError(f"{name}: this makes `{line}`, which is no Python.") from None
+    exec(code, names, into)
 
 
 def patched(function: Callable, changes: Iterable[Change], name: str) -> Callable:
@@ -192,16 +235,8 @@ def patched(function: Callable, changes: Iterable[Change], name: str) -> Callabl
     PageError
         When an old text does not stand in the source exactly once, or the new source is no Python.
     """
-    text, file = changed_source(function, changes, name), f"<{name}>"
-    # Without a time (None), the lines are never compared with a file, and stay.
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     defined: dict[str, Callable] = {}
-    try:
-        code = compile(text, file, "exec", dont_inherit=True)
-    except SyntaxError as error:
-        line = (error.text or "").strip()
-        raise PageError(f"{name}: this makes `{line}`, which is no Python.") from None
-    exec(code, function.__globals__, defined)
+    execute(changed_source(function, changes, name), name, function.__globals__, defined)
     return defined[function.__name__]
 
 

@@ -56,14 +56,42 @@ def both_losses(n_step: int) -> dict[str, tuple[float, float]]:
     }
 
 
+def ward_losses() -> dict[str, dict[str, float]]:
+    """The losses of the wrong attentions of notebook 13 after training, by how they are measured.
+
+    Returns
+    -------
+    dict of variant -> (dict of way -> loss)
+        "right" and the names of `helpers.clinic.ward.EIGHT`; means over the seeds. "last steps" is
+        the loss on the training text; all others are of one sample of the validation windows.
+    """
+    ways = {
+        "last steps": "training",
+        "in one pass": "loss_of_sample",
+        "left to right": "left_to_right",
+        "in pieces": "in_pieces",
+        "with weights": "with_weights",
+        "in training": "in_training",
+    }
+    return {
+        variant: {way: _mean([run[name] for run in runs]) for way, name in ways.items()}
+        for variant, runs in _grouped(measured("ward")["runs"]).items()
+    }
+
+
 def _by_variant(n_step: int) -> dict[str, list[dict[str, Any]]]:
     """The runs of "ablations" with n_step steps and otherwise the settings of the first one."""
     runs = measured("ablations")["runs"]
     usual = {name: runs[0][name] for name in ("B", "learning_rate", "n_head")} | {"n_step": n_step}
+    return _grouped(
+        [run for run in runs if all(run[name] == value for name, value in usual.items())]
+    )
+
+
+def _grouped(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for run in runs:
-        if all(run[name] == value for name, value in usual.items()):
-            found.setdefault(run["variant"], []).append(run)
+        found.setdefault(run["variant"], []).append(run)
     return found
 
 

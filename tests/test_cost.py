@@ -1,4 +1,4 @@
-"""Attention in blocks has the numbers of the formula; a tiny GPT reads each letter once."""
+"""Attention in blocks has the numbers of the formula, a GPT that reads once those of its model."""
 
 import pytest
 import torch
@@ -59,6 +59,9 @@ def test_the_bytes_are_those_of_a_cache():
     cache = KVCache(7)
     keys, values = cache.append(*torch.randn(2, 3, 2, 7, 4))
     assert keys.nbytes + values.nbytes == cache_bytes(1, 2, 4, 7, B=3, bytes_per_number=4)
+
+
+# ---------------------------------------------------------------- reading once
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ import nbformat
 import pytest
 
 from helpers import clinic
+from helpers.clinic.ward import EIGHT
 from helpers.lesson import EXERCISES, PREDICTIONS
-from helpers.measured import measured
+from helpers.measured import measured, ward_losses
 from tools import notebooks
 from tools.lint_notebooks import Book
 
@@ -190,3 +191,12 @@ def test_the_speed_story_says_what_was_measured(page):
             seconds, times = f"{row['seconds']:.1f}", f"{row['times_faster']:.1f}"
             between = r"[ s|]+" if page.endswith(".md") else r" s +"
             assert re.search(rf"{row['recipe']}.*\b{seconds}{between}{times}\b", text), row
+
+
+def test_the_losses_of_the_wrong_attentions_are_those_that_were_measured():
+    text = (notebooks.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    section = text.partition("(`ward.py`)")[2].partition("\n## ")[0]
+    losses = ward_losses()
+    assert list(losses) == ["right", *EIGHT]
+    expected = [[name, *(f"{n:.2f}" for n in of.values())] for name, of in losses.items()]
+    assert rows(section) == expected

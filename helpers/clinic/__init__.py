@@ -13,6 +13,7 @@
 - `diagnosis`: `diagnose`; `examination`: its steps, one after another, each on the `subject`:
   `from_outside`, `from_inside`, `gradients`; `told`: what they find, and how it adds up. `report`:
   what `diagnose` returns.
+- `ward`: wrong attentions, told in `ward.md`, and the questions that find them.
 """
 
 from helpers.clinic.diagnosis import diagnose

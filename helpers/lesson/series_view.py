@@ -31,16 +31,14 @@ def series_map(current: str) -> Picture:
         for place, (number, idea) in enumerate(SERIES.items())
     ]
     boxes[here] = replace(boxes[here], look="accent", note="you are here")
-    ahead = _box(len(boxes), "ahead", "ahead:\nbroken\nattention")
-    boxes.append(replace(ahead, look="pale"))
     arrows = [Arrow(a.name, b.name) for a, b in pairwise(boxes) if a.row == b.row]
     told = [f"{number}, {idea}".replace("\n", " ") for number, idea in SERIES.items()]
     return diagram(
         "Map of the series",
         [Panel(boxes, arrows, row_height=35, gap=18)],
         alt=(
-            f"The notebooks in a row, from {told[0]}, to {told[-1]}, and ahead of "
-            f"them broken attention. You are in notebook {told[here]}."
+            f"The notebooks in two rows, from {told[0]}, to {told[-1]}. "
+            f"You are in notebook {told[here]}."
         ),
         kind="notebook",
         about="place",

@@ -8,6 +8,7 @@
 - charts: `scatter`, `bars`
 - diagrams: `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`,
   `encoder_decoder_diagram`
+- loops: `ladder`, the series in one picture
 - for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
   for text, HTML and drawing), colours, checks (what is refused)
 """
@@ -22,6 +23,7 @@ from helpers.pictures.diagrams import (
     multi_head_diagram,
 )
 from helpers.pictures.lines import curves
+from helpers.pictures.loops import ladder
 from helpers.pictures.matrix import heatmap, heatmaps
 from helpers.pictures.tensors import ribbon, row_times_column, sheets
 from helpers.pictures.tokens import guessed_next, staircase
@@ -43,6 +45,7 @@ __all__ = [
     "head_diagram",
     "heatmap",
     "heatmaps",
+    "ladder",
     "lookup_diagram",
     "multi_head_diagram",
     "ribbon",

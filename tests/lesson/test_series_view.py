@@ -21,7 +21,7 @@ def test_the_map_marks_where_you_are(current):
     assert picture.html().count("you are here") == 1
     idea = SERIES[current].replace("\n", " ")
     assert picture.alt.endswith(f"You are in notebook {current}, {idea}.")
-    assert "from 00, tensors, to 12, inside a trained model, and ahead of them" in picture.alt
+    assert "from 00, tensors, to 14, what attention costs. You are" in picture.alt
 
 
 @pytest.mark.parametrize("count", [8, 9, 15])
@@ -36,5 +36,5 @@ def test_more_notebooks_go_on_in_a_second_row(monkeypatch, count):
 
 @pytest.mark.parametrize("current", ["4", 4, None, ["04"]])
 def test_an_unknown_notebook_is_refused_in_words(current):
-    with pytest.raises(ValueError, match=r"one of 00, 01, .*12, got"):
+    with pytest.raises(ValueError, match=r"one of 00, 01, .*14, got"):
         series_map(current)

@@ -24,6 +24,7 @@ from helpers.pictures import (
     head_diagram,
     heatmap,
     heatmaps,
+    ladder,
     lookup_diagram,
     multi_head_diagram,
     ribbon,
@@ -274,7 +275,7 @@ def test_a_picture_for_a_dark_page_has_the_same_dots_in_dark_colours():
 ALL = EXAMPLES | {
     "head": head_diagram, "many heads diagram": multi_head_diagram,
     "lookup": lookup_diagram, "block": block_diagram, "series": lambda: series_map("05"),
-    "encoder and decoder": encoder_decoder_diagram,
+    "encoder and decoder": encoder_decoder_diagram, "ladder": ladder,
 }  # fmt: skip
 
 

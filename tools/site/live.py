@@ -88,6 +88,12 @@ PARTS = {
         about="move temperature and top-k; see the probabilities that the next letter is drawn "
         "with.",
     ),
+    "explore_ward": Part(
+        {"third question": []},
+        "On this page you ask two questions. In JupyterLab you can ask three, which attention 1 "
+        "needs.",
+        about="choose an attention and ask it two questions; see which bugs still fit.",
+    ),
 }
 
 
