@@ -21,7 +21,10 @@ NOUNS |= {
     "T_k": "token",
     "R": "row",
     "S": "column",
+    "T_new": "token",
+    "T_all": "token",
     "n_head": "head",
+    "n_kv_head": "head",
     "n_head·head_size": "channel",
 }
 

@@ -6,9 +6,11 @@ run it, the reference and the mistakes on the same inputs, and compare what come
 is recognised by what it does, however it is written.
 """
 
+import ast
 import copy
 import inspect
 import itertools
+import textwrap
 import time
 import traceback
 import warnings
@@ -142,9 +144,12 @@ class Exercise:
     # returns the effect and what is wrong with it, in words ("" for nothing). It may raise
     # TypeError or ValueError, in words, for what has no effect.
     effect: Callable | None = None
+    # The wrong program that the notebook's stub holds, where the task is to mend it.
+    given: Callable | None = None
     # Where one call is not enough to judge an answer: a function that calls it, used(answer,
     # *arguments of a case), and returns what is judged. It takes as many arguments as the answer.
     used: Callable | None = None
+    judged: str = "out"  # what that is in code, to name a place in it
     # How far a number may lie from the reference's, plus one part in 100 000 of it.
     atol: float = ATOL
     # The answer is several tensors of one shape, as a tuple, a list or one by one from a generator;
@@ -186,11 +191,14 @@ class Exercise:
         Returns
         -------
         Verdict
-            "not attempted" when the candidate raises NotImplementedError, as a stub does.
+            "not attempted" when the candidate raises NotImplementedError, as a stub does, or has
+            the code of the program that was given.
         """
         problem = messages.not_callable(candidate, self.reference, self.inputs[0])
         if problem:
             return Verdict("failed", None, problem)
+        if self.given and _code(candidate) == _code(self.given):
+            return Verdict("not attempted", None, messages.not_changed())
         if self._smaller is not None and self._seconds(candidate) > SECONDS:
             verdict = self._smaller.check(candidate)
             if verdict.status != "passed":
@@ -581,7 +589,7 @@ class Exercise:
 
         right = close(value, expected, self.atol if atol is None else atol, RTOL)
         if not right.all():
-            return messages.wrong_numbers(value, expected, right)
+            return messages.wrong_numbers(value, expected, right, self.judged)
         if self._forbidden(got):
             return messages.forbidden_call(self.without)
         if value.dim() and value.is_floating_point() and value.dtype != expected.dtype:
@@ -612,6 +620,18 @@ class Exercise:
 def _lines(*texts: str) -> str:
     """The texts below one another, without those that are empty."""
     return "\n".join(filter(None, texts))
+
+
+def _code(function: Callable) -> str:
+    """What a function's arguments and lines are, without comments and docstring; "" if unknown."""
+    try:
+        node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, SyntaxError, TypeError):
+        return ""
+    if not isinstance(node, ast.FunctionDef):  # a lambda
+        return ""
+    body = node.body[ast.get_docstring(node) is not None :]
+    return ast.unparse(node.args) + "".join(f"\n{ast.unparse(line)}" for line in body)
 
 
 def _is_stub(error: Exception | None) -> bool:

@@ -75,6 +75,11 @@ def not_attempted(candidate: Callable) -> str:
     return "not attempted yet."
 
 
+def not_changed() -> str:
+    """Say that the program is still the one to mend."""
+    return "not changed yet: this is the program as it was given, and it is wrong."
+
+
 def raised(error: Exception, candidate: Callable) -> str:
     """Repeat an exception, with the learner's line that led to it, and say what to do."""
     message = f"Your function raised {type(error).__name__}{_in_line(error, candidate)}"
@@ -209,11 +214,11 @@ def wrong_dtype(value: Tensor, expected: Tensor) -> str:
     )
 
 
-def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor) -> str:
-    """Show the first difference; `right` says which numbers are right."""
+def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor, name: str) -> str:
+    """Show the first difference; `right` says which numbers are right, `name` whose they are."""
     index = tuple((~right).nonzero()[0].tolist())
     wanted, got = told_apart(expected[index].item(), value[index].item())
-    return f"{f'out{list(index)}' if index else 'Your result'} is {got}, not {wanted}."
+    return f"{f'{name}{list(index)}' if index else 'Your result'} is {got}, not {wanted}."
 
 
 def lost(value: Tensor, expected: Tensor) -> str:

@@ -21,6 +21,7 @@ ERRORS_THAT_SAY_IT = {
     "columns_instead_of_rows": "Is it the right axis?",
     "bias_added": "So is the bias of a layer with bias=False",
     "torch_sqrt_of_a_number": "For a number, write n ** 0.5",
+    "only_the_output": "attend must return (out, weights), two tensors.",
     "out_alone": "it returned a tensor of shape (2, 3, 2, 4).",
     "three_results": "attend must return (out, (keys, values)), three tensors with four axes each",
     "attention_called_with_three": "called with more arguments than it takes",

@@ -1148,6 +1148,204 @@ def without_it_for_a_while(layer, x, head):
     return out
 
 
+# ---------------------------------------------------------------- 13, attentions to mend
+
+
+def masked_scores(q, k):
+    """Scores with minus infinity on the future, whose mask ends at the bottom right."""
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    later = torch.ones_like(scores).triu(k.shape[2] - q.shape[2] + 1)
+    return scores.masked_fill(later.bool(), float("-inf"))
+
+
+@right("13.1")
+@right("13.3")
+def softmax_over_keys(q, k, v):
+    weights = F.softmax(masked_scores(q, k), dim=3)
+    return weights @ v, weights
+
+
+@right("13.1")
+def softmax_over_keys_and_divided(q, k, v):
+    weights = torch.softmax(masked_scores(q, k), dim=-1)
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ v, weights
+
+
+@right("13.1")
+def softmax_of_the_transposed(q, k, v):
+    weights = masked_scores(q, k).mT.softmax(dim=-2).mT
+    return [weights @ v, weights]
+
+
+@right("13.1", "too large or too small for float32")
+def exponentials_divided_by_their_sums(q, k, v):
+    e = masked_scores(q, k).exp()
+    weights = e / e.sum(dim=-1, keepdim=True)
+    return weights @ v, weights
+
+
+@right("13.1", "0 / 0")
+def cut_and_divided_again(q, k, v):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    weights = torch.softmax(scores, dim=-1) * causal_mask(q.shape[2])
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ v, weights
+
+
+@right("13.1")
+@right("13.3")
+def helpers_attention(q, k, v):
+    return attention(q, k, v, causal_mask(q.shape[2]))
+
+
+@right("13.2")
+def fast_outputs_and_masked_weights(q, k, v, need_weights):
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return out, masked_scores(q, k).softmax(-1) if need_weights else None
+
+
+@right("13.2")
+def one_path(q, k, v, need_weights):
+    weights = masked_scores(q, k).softmax(dim=-1)
+    return (weights @ v, weights) if need_weights else (weights @ v, None)
+
+
+@right("13.2", "0 / 0")
+def cut_weights_divided(q, k, v, need_weights):
+    if not need_weights:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True), None
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    weights = torch.softmax(scores, dim=-1).tril()
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ v, weights
+
+
+@right("13.2")
+def weights_as_outputs_for_the_identity(q, k, v, need_weights):
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    if not need_weights:
+        return out, None
+    one = torch.eye(q.shape[2], dtype=v.dtype).expand(*q.shape[:3], -1)
+    return out, F.scaled_dot_product_attention(q, k, one, is_causal=True)
+
+
+@right("13.3")
+def infinity_by_where(q, k, v):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    weights = torch.where(causal_mask(q.shape[2]), scores, -math.inf).softmax(-1)
+    return weights @ v, weights
+
+
+@right("13.3")
+def infinity_added(q, k, v):
+    mask = torch.full((q.shape[2], q.shape[2]), float("-inf")).triu(1)
+    weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5 + mask, dim=-1)
+    return weights @ v, weights
+
+
+@right("13.3")
+def lowest_float(q, k, v):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    lowest = torch.finfo(scores.dtype).min
+    weights = scores.masked_fill(~causal_mask(q.shape[2]), lowest).softmax(-1)
+    return weights @ v, weights
+
+
+@right("13.3")
+def infinity_as_the_lowest_float(q, k, v):
+    weights = torch.softmax(masked_scores(q, k).nan_to_num(), dim=-1)
+    return weights @ v, weights
+
+
+@right("13.3")
+def largest_visible_subtracted(q, k, v):
+    scores = masked_scores(q, k)
+    scores = scores - scores.amax(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.clamp(min=-1e4), dim=-1)
+    return weights @ v, weights
+
+
+@right("13.4")
+def new_rows_of_the_mask(q, k, v):
+    mask = causal_mask(k.shape[2])[k.shape[2] - q.shape[2] :]
+    return F.scaled_dot_product_attention(q, k, v, mask)
+
+
+@right("13.4")
+def triangle_moved_to_the_right(q, k, v):
+    T_new, T_all = q.shape[2], k.shape[2]
+    mask = torch.ones(T_new, T_all, dtype=torch.bool).tril(diagonal=T_all - T_new)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+@right("13.4")
+def new_tokens_by_hand(q, k, v):
+    return masked_scores(q, k).softmax(-1) @ v
+
+
+@right("13.4")
+def two_kinds_of_call(q, k, v):
+    if q.shape[2] == 1:
+        return F.scaled_dot_product_attention(q, k, v)
+    return F.scaled_dot_product_attention(q, k, v, causal_mask(q.shape[2], k.shape[2]))
+
+
+@right("13.4")
+def queries_filled_up_in_front(q, k, v):
+    missing = k[:, :, q.shape[2] :]
+    out = F.scaled_dot_product_attention(torch.cat([missing, q], dim=2), k, v, is_causal=True)
+    return out[:, :, missing.shape[2] :]
+
+
+@right("13.4")
+def one_new_token_at_a_time(q, k, v):
+    outs, old = [], k.shape[2] - q.shape[2]
+    for i in range(q.shape[2]):
+        end = old + i + 1
+        one = q[:, :, i : i + 1]
+        outs.append(F.scaled_dot_product_attention(one, k[:, :, :end], v[:, :, :end]))
+    return torch.cat(outs, dim=2)
+
+
+@right("13.5")
+def grouped_heads_of_pytorch(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+@right("13.5")
+def heads_by_division(q, k, v):
+    head = torch.arange(q.shape[1]) // (q.shape[1] // k.shape[1])
+    return F.scaled_dot_product_attention(q, k[:, head], v[:, head], is_causal=True)
+
+
+@right("13.5")
+def heads_expanded(q, k, v):
+    B, n_head, T, d = q.shape
+    n_kv_head = k.shape[1]
+    k, v = (
+        z.unsqueeze(2).expand(B, n_kv_head, n_head // n_kv_head, T, d).reshape(B, n_head, T, d)
+        for z in (k, v)
+    )
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+@right("13.5")
+def queries_in_groups(q, k, v):
+    B, n_head, T, d = q.shape
+    groups = q.reshape(B, k.shape[1], -1, T, d)
+    scores = groups @ k.unsqueeze(2).mT / d**0.5
+    weights = scores.masked_fill(~causal_mask(T), -torch.inf).softmax(-1)
+    return (weights @ v.unsqueeze(2)).reshape(B, n_head, T, d)
+
+
+@right("13.5")
+def repeated_along_the_tokens_and_cut(q, k, v):
+    times = q.shape[1] // k.shape[1]
+    k, v = (z.repeat(1, 1, times, 1).reshape(q.shape) for z in (k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 # ---------------------------------------------------------------- 14, attention as a loop
 
 

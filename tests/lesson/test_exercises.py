@@ -37,6 +37,14 @@ def test_stub_counts_as_not_attempted(exercise):
     assert exercise.check(stub).status == "not attempted"
 
 
+@pytest.mark.parametrize("exercise", [one for one in EXERCISES.values() if one.given])
+def test_a_program_to_mend_is_wrong_and_told_from_other_code_with_its_numbers(exercise):
+    assert exercise.check(exercise.given).status == "not attempted"
+    assert inspect.signature(exercise.given) == inspect.signature(exercise.reference)
+    in_other_code = exercise.check(lambda *arguments: exercise.given(*arguments))
+    assert in_other_code.mistake == "as it was given"
+
+
 @exercise
 def test_accepted_forms_pass(exercise):
     for form in exercise.accepted:

@@ -307,3 +307,25 @@ def test_the_reference_and_the_mistakes_run_once():
         failure(lambda x: x, exercise)
         assert exercise.check(lambda x: x.cumsum(-1)).mistake == "over the channels"
     assert ran == once
+
+
+def reversed_sum(x):
+    """To be mended."""
+    return x.flip(1).cumsum(dim=1)
+
+
+def test_a_program_to_mend_counts_as_not_attempted_until_its_code_changes():
+    def commented(x):
+        """Other words."""
+        # a comment
+        return x.flip(1).cumsum(dim=1)
+
+    def in_other_code(tokens):
+        return tokens.flip(1).cumsum(dim=1)
+
+    exercise = replace(EXERCISE, given=reversed_sum)
+    verdict = exercise.check(commented)
+    assert verdict.status == "not attempted" and verdict.message.startswith("not changed yet")
+    assert exercise.check(in_other_code).status == "failed"
+    assert exercise.check(torch.nn.Identity()).status == "failed", "it has no source of a def"
+    assert exercise.check(lambda x: x.cumsum(dim=1)).status == "passed"

@@ -311,6 +311,19 @@ def test_an_answer_in_code_and_a_wanted_error_are_no_findings():
     assert lint_notebooks.lint(book) == []
 
 
+def test_a_stub_may_hold_a_program_to_mend_where_its_exercise_says_so():
+    book = good()
+    in_source(10, "raise NotImplementedError", "return scores")(book)
+    book.exercises = book.exercises.replace("cases=cases", "cases=cases, given=wrong")
+    assert lint_notebooks.lint(book) == []
+
+
+def test_of_two_references_with_one_name_the_last_above_its_exercise_counts():
+    another = EXERCISES.replace("03.1", "03.2").replace("masked", "scores").replace("dim=-1", "-1")
+    first, second = lint_notebooks.Lessons.read(EXERCISES + another, "").exercises.values()
+    assert ast.dump(first) != ast.dump(second)
+
+
 def test_a_cell_whose_output_is_not_compared_is_listed_with_its_reason(monkeypatch):
     book = good()
     first_line = cell(book, 4).source.splitlines()[0]
