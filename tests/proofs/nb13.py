@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 from helpers.attention import causal_mask
 from helpers.lesson.exercises import EXERCISES
+from helpers.measured import ward_losses
 from tests.proofs import proves, run, written
 
 
@@ -83,6 +84,33 @@ def one_query_and_six_keys(texts):
         "c": bool((weights > 0).all()),
         "the first": weights.tolist() == [1.0] + [0.0] * (n - 1),
     }
+
+
+@proves("13.p4")
+def losses_that_give_no_hint(texts):
+    losses = {name: ways["in one pass"] for name, ways in ward_losses().items()}
+    right = losses.pop("right")
+    n, again, near = texts["question"].gives()
+    assert n == again == len(losses)
+    unlike = [name for name in losses if abs(losses[name] - right) >= near]
+    equal = [name for name in losses if losses[name] == right]
+    learned = {"heads tiled", "pairs and halves mixed up"}
+    assert unlike == ["softmax over the queries", "batch norm"]
+    assert losses[unlike[0]] < right < losses[unlike[1]] and learned == {*losses} - {
+        *unlike,
+        *equal,
+    }
+    texts["why a"].says(len(equal), n)
+    texts["why b"].says(2, 4)
+    texts["why c"].says(len(equal), len(learned))
+    texts["why d"].says(len(unlike))
+    texts["why e"].says(len(unlike))
+    count = n - len(unlike)
+    choices = {"none": (0, 1), "b": (2, 3), "c": (4, 5), "d": (6, 7), "all": (n, n)}
+    for name in "bcd":
+        texts[name].says(*choices[name])
+    texts["e"].says(n)
+    return {name: least <= count <= most for name, (least, most) in choices.items()}
 
 
 # ---------------------------------------------------------------- hints

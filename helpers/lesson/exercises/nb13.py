@@ -154,11 +154,11 @@ def _louder(generator, shape, size):
 
 def _small_and_large_scores():
     generator = torch.Generator().manual_seed(0)
-    outbid = [  # masks of -10,000, and of all numbers that are larger than -10³⁰
+    large = [  # some below -10,000, and some below every number that people take for a mask
         _louder(generator, shape, size)
         for shape, size in (((3, 2, 6, 4), 1.2e4), ((2, 4, 5, 3), 1e30))
     ]
-    return [_qkv(generator, (2, 3, 5, 4), 1.5), *outbid]
+    return [_qkv(generator, (2, 3, 5, 4), 1.5), *large]
 
 
 MINUS_INFINITY = Exercise(
