@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.attention import causal_mask
+from helpers.clinic.ward import EIGHT
 from helpers.lesson.exercises import EXERCISES
 from helpers.measured import ward_losses
 from tests.proofs import proves, run, written
@@ -87,30 +88,21 @@ def one_query_and_six_keys(texts):
 
 
 @proves("13.p4")
-def losses_that_give_no_hint(texts):
-    losses = {name: ways["in one pass"] for name, ways in ward_losses().items()}
-    right = losses.pop("right")
-    n, again, near = texts["question"].gives()
-    assert n == again == len(losses)
-    unlike = [name for name in losses if abs(losses[name] - right) >= near]
-    equal = [name for name in losses if losses[name] == right]
-    learned = {"heads tiled", "pairs and halves mixed up"}
-    assert unlike == ["softmax over the queries", "batch norm"]
-    assert losses[unlike[0]] < right < losses[unlike[1]] and learned == {*losses} - {
-        *unlike,
-        *equal,
-    }
-    texts["why a"].says(len(equal), n)
-    texts["why b"].says(2, 4)
-    texts["why c"].says(len(equal), len(learned))
-    texts["why d"].says(len(unlike))
-    texts["why e"].says(len(unlike))
-    count = n - len(unlike)
-    choices = {"none": (0, 1), "b": (2, 3), "c": (4, 5), "d": (6, 7), "all": (n, n)}
-    for name in "bcd":
-        texts[name].says(*choices[name])
-    texts["e"].says(n)
-    return {name: least <= count <= most for name, (least, most) in choices.items()}
+def losses_that_stand_out(texts):
+    loss = {name: ways["in one pass"] for name, ways in ward_losses().items()}
+    eight, _, margin, usual = texts["question"].gives()
+    assert eight == len(EIGHT)
+    assert abs(loss["right"] - usual) < 0.005
+    far = [name for name in EIGHT if abs(loss[name] - usual) > margin]
+    assert far == ["softmax over the queries"] and loss[far[0]] < 0.5
+    texts["why a"].says(len(EIGHT) - 1, usual)
+    same = [name for name in EIGHT if loss[name] == loss["right"]]
+    texts["why d"].says(len(same), len(EIGHT))
+    assert max(loss[name] for name in EIGHT) < usual + margin
+    counts = {"none": 0, "one": 1, "three": 3, "six": 6}
+    texts["c"].says(counts["three"])
+    texts["d"].says(counts["six"])
+    return {name: len(far) == count for name, count in counts.items()}
 
 
 # ---------------------------------------------------------------- hints
