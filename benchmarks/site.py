@@ -19,13 +19,14 @@ from tools.site import __main__ as site
 STEPS = 60
 WANTED_LIVE, WANTED_STEP, WANTED_SIZE = 2000, 20, 15  # ms, ms, MB
 WHEN_LIVE = """new MutationObserver((_, watch) => {
-  if (!document.querySelector('[data-ready]')) return;
+  const boxes = [...document.querySelectorAll('[data-live]')];
+  if (!boxes.length || boxes.some(box => !('ready' in box.dataset))) return;
   watch.disconnect();
   window.liveAt = performance.now();
 }).observe(document, {subtree: true, childList: true, attributes: true})"""
 MOVE = """async ([number, steps]) => {
   const slider = document.querySelectorAll('[data-live] [type=range]')[number];
-  const view = document.querySelector('[data-live] .view');
+  const view = slider.closest('[data-live]').querySelector('.view');
   const frame = () => new Promise(done => requestAnimationFrame(done));
   const work = [], shown = [];
   let step = 1, dead = 0;

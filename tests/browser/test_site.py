@@ -66,7 +66,7 @@ def opened(chromium, folder):
 
 def explorer_page(opened, name):
     page = opened(name)
-    page.wait_for_selector("[data-ready]", state="attached")
+    page.wait_for_function("!document.querySelector('[data-live]:not([data-ready])')")
     return page
 
 
@@ -100,51 +100,52 @@ def test_the_text_needs_no_sideways_scrolling_on_a_phone(opened, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_three_states_of_every_control_are_what_python_draws(opened, name):
     nb = nbformat.read(notebooks.SOURCE / f"{name}.ipynb", as_version=4)
-    call = next(c.source for c in nb.cells if live.is_explorer(c.source))
-    explorer = live.explorer_of(nb)
-    shown = live.Live(call, explorer)
     page = explorer_page(opened, name)
-    controls = page.query_selector_all("fieldset input, fieldset select")
-    assert len(controls) == len(shown.values) >= 1
+    boxes = page.locator("[data-live]").all()
+    for box, (call, explorer) in zip(boxes, live.explorers_of(nb).items(), strict=True):
+        shown = live.Live(call, explorer)
+        controls = box.locator("fieldset :is(input, select)").element_handles()
+        assert len(controls) == len(shown.values) >= 1
 
-    def compare():
-        html, words = live.state(explorer)
-        assert page.inner_html(VIEW) == page.evaluate(AS_WRITTEN, html)
-        assert page.text_content("[aria-live]") == words
+        def compare(box=box, explorer=explorer):
+            html, words = live.state(explorer)
+            assert box.locator(".view").inner_html() == page.evaluate(AS_WRITTEN, html)
+            assert box.locator("[aria-live]").text_content() == words
 
-    compare()
-    for control, (key, values) in zip(controls, shown.values.items(), strict=True):
-        first = explorer.controls[key].value
-        for place in sorted({0, len(values) // 2, len(values) - 1}):
-            explorer.controls[key].value = values[place]
-            page.evaluate(SET, [control, place])
-            compare()
-        explorer.controls[key].value = first
-        page.evaluate(SET, [control, values.index(first)])
-    compare()
+        compare()
+        for control, (key, values) in zip(controls, shown.values.items(), strict=True):
+            first = explorer.controls[key].value
+            for place in sorted({0, len(values) // 2, len(values) - 1}):
+                explorer.controls[key].value = values[place]
+                page.evaluate(SET, [control, place])
+                compare()
+            explorer.controls[key].value = first
+            page.evaluate(SET, [control, values.index(first)])
+        compare()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_controls_have_names_and_follow_the_keyboard(opened, name):
     page = explorer_page(opened, name)
-    fieldset = page.locator("[data-live] fieldset")
-    for role in ("slider", "checkbox", "combobox"):
-        for control in fieldset.get_by_role(role).all():
-            before = page.inner_html(VIEW), page.text_content("[aria-live]")
-            control.focus()
-            there, back = {"checkbox": ("Space", "Space")}.get(role, ("ArrowUp", "ArrowDown"))
-            page.keyboard.press(there)
-            if page.inner_html(VIEW) == before[0]:  # it stands at its end
-                page.keyboard.press(back)
-            after = page.inner_html(VIEW), page.text_content("[aria-live]")
-            assert before[0] != after[0] and before[1] != after[1]
-            if role == "slider":
-                beside = control.locator("+ output").inner_text()
-                assert control.get_attribute("aria-valuetext") == beside
-    labels = fieldset.locator("label").all_inner_texts()
-    assert len(labels) == fieldset.locator("input, select").count()
-    assert all(label.strip() for label in labels)
-    assert all(fieldset.get_by_label(label, exact=True).count() == 1 for label in labels)
+    for box in page.locator("[data-live]").all():
+        fieldset, view, said = map(box.locator, ("fieldset", ".view", "[aria-live]"))
+        for role in ("slider", "checkbox", "combobox"):
+            for control in fieldset.get_by_role(role).all():
+                before = view.inner_html(), said.text_content()
+                control.focus()
+                there, back = {"checkbox": ("Space", "Space")}.get(role, ("ArrowUp", "ArrowDown"))
+                page.keyboard.press(there)
+                if view.inner_html() == before[0]:  # it stands at its end
+                    page.keyboard.press(back)
+                after = view.inner_html(), said.text_content()
+                assert before[0] != after[0] and before[1] != after[1]
+                if role == "slider":
+                    beside = control.locator("+ output").inner_text()
+                    assert control.get_attribute("aria-valuetext") == beside
+        labels = fieldset.locator("label").all_inner_texts()
+        assert len(labels) == fieldset.locator("input, select").count()
+        assert all(label.strip() for label in labels)
+        assert all(fieldset.get_by_label(label, exact=True).count() == 1 for label in labels)
 
 
 def test_the_first_thing_to_reach_by_keyboard_leads_to_the_text(opened):

@@ -223,8 +223,7 @@ def unpack(script):
 def test_every_stored_state_is_what_python_draws_and_says(number):
     path = next(path for path in notebooks.names() if path.name.startswith(number))
     nb = nbformat.read(path, as_version=4)
-    call = next(source for source in sources(nb, "code") if live.is_explorer(source))
-    explorer = live.explorer_of(nb)
+    ((call, explorer),) = live.explorers_of(nb).items()
     shown = live.Live(call, explorer)
     first = live.state(explorer)
     tree, states = unpack(shown.script)
@@ -275,6 +274,22 @@ def test_the_moments_of_a_training_are_all_there():
     for name, value in (("step", 70), ("layer 1", "exact"), ("layer 2", "equal")):
         explorer.controls[name].value = value
     assert states[tree[7][1][2]] == live.state(explorer)
+
+
+def test_a_page_with_two_explorers_has_each_in_its_place():
+    calls = ["explore_cache()", "explore_online_softmax()"]
+    imports = "from helpers.explorers import explore_cache, explore_online_softmax"
+    cells = [nbformat.v4.new_code_cell(source) for source in (imports, *calls)]
+    first = nbformat.v4.new_markdown_cell("# A question\n\n5 minutes")
+    page = pages.Maker([]).page("14_two", nbformat.v4.new_notebook(cells=[first, *cells]))
+    assert list(page.live) == calls
+    found = re.findall(
+        r'data-live="(\w+)".*?<div class="view[^>]*>(.*?)</div>\n<p', page.body, re.S
+    )
+    assert found == [(shown.name, shown.html) for shown in page.live.values()]
+    for shown, n in zip(page.live.values(), (4 * 4 * 10, 4 * 9 * 4), strict=True):
+        assert shown.script.startswith(f"(window.LIVE ??= {{}}).{shown.name} = ")
+        assert len(unpack(shown.script)[1]) == n and len(shown.script) < 20_000
 
 
 def test_states_with_other_words_between_their_numbers_are_kept_apart():

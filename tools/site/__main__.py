@@ -54,7 +54,8 @@ def build(paths: Iterable[Path], folder: Path) -> None:
     for before, page, after in zip([None, *made], made, [*made[1:], None], strict=False):
         write(page.file, "notebook.html", page=page, before=before, after=after)
         if page.live:
-            _write(folder / "live" / f"{page.number}.js", page.live.script)
+            script = "".join(shown.script for shown in page.live.values())
+            _write(folder / "live" / f"{page.number}.js", script)
         for file, png in page.pictures.items():
             (folder / "img").mkdir(exist_ok=True)
             (folder / "img" / file).write_bytes(png)

@@ -106,8 +106,8 @@ def is_explorer(source: str) -> bool:
     return bool(CALL.match(source))
 
 
-def explorer_of(nb: NotebookNode) -> Explorer | None:
-    """Make the explorer of a notebook by running the cells that it needs; None without any.
+def explorers_of(nb: NotebookNode) -> dict[str, Explorer]:
+    """Make the explorers of a notebook by running the cells that they need; by the cells' source.
 
     Raises
     ------
@@ -115,23 +115,25 @@ def explorer_of(nb: NotebookNode) -> Explorer | None:
         Where one of these cells fails.
     """
     code = [cell.source for cell in nb.cells if cell.cell_type == "code"]
-    place = next((i for i, source in enumerate(code) if is_explorer(source)), None)
-    if place is None:
-        return None
-    call = ast.parse(code[place], mode="eval").body
+    return {source: _made(code[:n], source) for n, source in enumerate(code) if is_explorer(source)}
+
+
+def _made(above: list[str], source: str) -> Explorer:
+    """Make the explorer of a cell, from the code above it."""
+    call = ast.parse(source, mode="eval").body
     # Without arguments it needs nothing but the imports, and 05 need not train first.
-    needed = code[:place] if call.args or call.keywords else code[:1]
+    needed = above if call.args or call.keywords else above[:1]
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        for source in needed:
+        for cell in needed:
             try:
-                exec(source, names)
+                exec(cell, names)
             except Exception as error:
-                first = source.splitlines()[0]
+                first = cell.splitlines()[0]
                 raise CannotRun(
                     f"the cell `{first}` raised {type(error).__name__}: {error}"
                 ) from None
-        return eval(code[place], names)
+        return eval(source, names)
 
 
 class Live:
@@ -173,14 +175,15 @@ class Live:
 
     @cached_property
     def script(self) -> str:
-        """The script that holds all states."""
+        """The script that holds all states, in the place of its name in LIVE."""
         first = {key: control.value for key, control in self.explorer.controls.items()}
         states: list[str] = []
         tree = self._walk(list(self.values), states)
         for key, value in first.items():
             self.explorer.controls[key].value = value
         data = json.dumps({"tree": tree, **packed(states)}, ensure_ascii=False)
-        return f'window.LIVE = "{base64.b64encode(zlib.compress(data.encode(), 9)).decode()}";\n'
+        stored = base64.b64encode(zlib.compress(data.encode(), 9)).decode()
+        return f'(window.LIVE ??= {{}}).{self.name} = "{stored}";\n'
 
     def _walk(self, names: list[str], states: list[str]) -> list | int:
         """Draw every setting of these controls; a tree of places in ``states``, by control."""

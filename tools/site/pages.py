@@ -26,7 +26,9 @@ from helpers.pictures.base import darkened
 from tools.site import live
 
 FORMULA = re.compile("\ue000(\\d+)\ue001")  # stands for a formula until all are rendered
-DRAWN = "\ue002"  # stands for what an explorer draws: BeautifulSoup would write it differently
+DRAWN = (
+    "\ue002{}\ue003"  # stands for what an explorer draws: BeautifulSoup would write it differently
+)
 CHECK = re.compile(r'check\("([^"]+)"')
 PREDICT = re.compile(r'predict\("([^"]+)"\)')
 NOTEBOOK_LINK = re.compile(r"(?:notebooks/)?(\d\d_\w+)\.ipynb(#.*)?")
@@ -113,7 +115,7 @@ class Page:
     pictures
         File names and PNGs, of each picture one for a light and one for a dark page.
     live
-        The explorer, if there is one.
+        Its explorers, by the source of their cells.
     """
 
     name: str
@@ -124,7 +126,7 @@ class Page:
     contents: list[tuple[int, str, str]] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
     pictures: dict[str, bytes] = field(default_factory=dict)
-    live: live.Live | None = None
+    live: dict[str, live.Live] = field(default_factory=dict)
 
     @property
     def number(self) -> str:
@@ -157,15 +159,15 @@ class Maker:
 
     def page(self, name: str, nb: NotebookNode) -> Page:
         """Make the page of a notebook."""
-        page = Page(name)
-        if explorer := live.explorer_of(nb):
-            call = next(cell.source for cell in nb.cells if live.is_explorer(cell.source))
-            page.live = live.Live(call, explorer)
+        explorers = live.explorers_of(nb)
+        page = Page(name, live={call: live.Live(call, made) for call, made in explorers.items()})
         body = BeautifulSoup("".join(self._cell(page, cell) for cell in nb.cells), "html.parser")
         self._note_terms(page, body)
         self._read_first_cell(page, body)
         self._split_into_sections(page, body)
-        page.body = str(body).replace(DRAWN, page.live.html if page.live else "")
+        page.body = str(body)
+        for shown in page.live.values():
+            page.body = page.body.replace(DRAWN.format(shown.name), shown.html)
         return page
 
     def markdown(self, source: str) -> str:
@@ -196,7 +198,8 @@ class Maker:
         if found := PREDICT.fullmatch(cell.source.strip()):
             return macro("prediction", prediction=PREDICTIONS[found[1]])
         if live.is_explorer(cell.source):
-            return macro("explorer", live=page.live, drawn=DRAWN)
+            shown = page.live[cell.source]
+            return macro("explorer", live=shown, drawn=DRAWN.format(shown.name))
         code = "" if NO_CODE.match(cell.source) else python(cell.source)
         if found := CHECK.search(cell.source):
             return macro("exercise", code=code, exercise=EXERCISES[found[1]], page=page)

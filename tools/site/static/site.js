@@ -58,7 +58,7 @@ async function unpack(text) {
 }
 
 async function bringToLife(box) {
-  const { tree, templates, states } = await unpack(window.LIVE);
+  const { tree, templates, states } = await unpack(window.LIVE[box.dataset.live]);
   const controls = [...box.querySelectorAll("fieldset input, fieldset select")];
   const view = box.querySelector(".view");
   const words = box.querySelector(".words");
@@ -89,8 +89,7 @@ async function bringToLife(box) {
   box.dataset.ready = "";
 }
 
-const live = document.querySelector("[data-live]");
-if (live) bringToLife(live);
+for (const box of document.querySelectorAll("[data-live]")) bringToLife(box);
 
 // --- Search -------------------------------------------------------------------------------------
 
