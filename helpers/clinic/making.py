@@ -18,7 +18,7 @@ IN_THE_FILE = "ake it in the file, as in attention = {}(…), and name that: att
 
 
 def read_arguments(pairs: Iterable[str]) -> dict[str, Any]:
-    """Read ``name=value`` pairs: numbers, True, None, lists as in Python; other text is a string."""
+    """Read ``name=value`` pairs: numbers, True, None, lists as in Python; all else is text."""
     given = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
