@@ -17,10 +17,8 @@ from tests.designs import others_broken, others_right
 
 ROOT = Path(__file__).parents[2]
 RIGHT, BROKEN = Path(others_right.__file__), Path(others_broken.__file__)
-# What others import and write: a right attention, which a test puts its lines into.
-OURS = (
-    "import torch\nfrom torch import nn\nfrom helpers.attention import MultiHeadAttention, Block\n"
-)
+# The first lines of a file of theirs.
+OURS = "from torch import nn\nfrom helpers.attention import MultiHeadAttention\n"
 
 
 @pytest.fixture
@@ -54,7 +52,7 @@ def run(tmp_path, monkeypatch, capsys):
         (f"{BROKEN}:GoodAttention", ["--n-head=4"], 32, 0, "made as GoodAttention(c=32, h=4)"),
         ("torch.nn:MultiheadAttention", ["--n-head=4"], 32, 0, "(embed_dim=32, num_heads=4)"),
         ("helpers.attention:Block", ["--n-head=4"], 32, 0, "Block(C=32, n_head=4)"),
-        ("helpers.attention:Block", ["--n-head=4", "--no-causal"], 32, 1, "failed reach"),
+        (f"{RIGHT}:LoRAAttention", ["--no-causal"], 32, 1, "failed reach"),
     ],
 )
 def test_the_verdict_is_the_exit_code(run, target, more, C, code, told):
@@ -123,7 +121,7 @@ class Lazy(LoRAAttention):
 )
 def test_a_package_helpers_of_theirs_is_theirs_and_afterwards_ours_again(run, target):
     before = sys.modules["helpers.attention"]
-    code, out, err = run(target, "--n-head=4", files=OWN)
+    code, _, err = run(target, "--n-head=4", files=OWN)
     assert code == 0, err
     assert sys.modules["helpers.attention"] is before and "helpers.parts" not in sys.modules
 
@@ -216,13 +214,13 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
         (
             "bad.py:Attention",
             ["--arg=block_size=100", "--arg=dropout=0", "--n-head=4"],
-            "cannot be made: bad.py:8: ValueError: block_size too large",
+            "cannot be made: bad.py:7: ValueError: block_size too large",
         ),
         ("bad.py:Asks", [], "Asks takes query, key and value, and is given one x (B, T, C)."),
-        ("bad.py:Raises", [], "bad.py:19: on x (3, 8, 32) it raises KeyError: 'no such thing'"),
+        ("bad.py:Raises", [], "bad.py:18: on x (3, 8, 32) it raises KeyError: 'no such thing'"),
         ("bad.py:Words", [], "It looks up token numbers in an embedding"),
         ("bad.py:nothing", [], "nothing takes no input"),
-        ("bad.py:number", [], "number is 3, which cannot be called"),
+        ("bad.py:number", [], "number is the int 3, which cannot be called"),
         ("bad.py:small", [], "reads C = 16 channels, but diagnose was told C = 32"),
         ("bad.py:small", ["--n-head=2"], "The module has 4 heads"),
         ("bad.py:small", ["--arg=dropout=0"], "--arg is for a class, and small is made already"),
@@ -271,7 +269,7 @@ def test_assert_healthy_fails_with_the_report_and_what_to_allow():
         assert_healthy(others_right.GatedAttention(), C=32, allow=names[1:])
     assert str(failed.value).endswith(f"allow={names}")
     assert_healthy(others_right.GatedAttention(), C=32, allow=names)
-    with pytest.raises(AssertionError, match="^INCOMPLETE: "):
+    with pytest.raises(AssertionError, match=r"^INCOMPLETE: "):
         assert_healthy(lambda x: x.cumsum(1), C=32, example=torch.randn(2, 5, 32))
     with pytest.raises(AssertionError, match=r"Raised in .*test_command.py:\d+$"):
         assert_healthy(lambda x: 1 / 0, C=32)
