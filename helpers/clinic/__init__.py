@@ -10,12 +10,15 @@
 - `comparison`: compares an attention or a block with the right one, and with every known bug.
   `heads`: compares what is made of the outputs of attentions. `lists`: layers that stand in a
   Python list. `crashes`: what to say about a module that raises an error.
+- `assertion`: `assert_healthy`, for pytest. `command`: the command ``attention-clinic``; `targets`
+  finds what it names, `making` makes a module from its class.
 - `diagnosis`: `diagnose`; `examination`: its steps, one after another, each on the `subject`:
   `from_outside`, `from_inside`, `gradients`; `told`: what they find, and how it adds up. `report`:
   what `diagnose` returns.
 - `ward`: wrong attentions, told in `ward.md`, and the questions that find them.
 """
 
+from helpers.clinic.assertion import assert_healthy
 from helpers.clinic.diagnosis import diagnose
 from helpers.clinic.probes import (
     Finding,
@@ -34,6 +37,7 @@ from helpers.clinic.report import Report
 __all__ = [
     "Finding",
     "Report",
+    "assert_healthy",
     "diagnose",
     "finite",
     "gradients_reach",

@@ -23,7 +23,9 @@ NOT_CONTIGUOUS = of_parts("view of a tensor that is not contiguous")
 WRITE_RESHAPE, NOT_RESHAPE = (
     of_parts(f"the same, {what} with reshape")[1] for what in ("right", "not right")
 )
-OWN_HOME = str(Path(__file__).parent)
+OWN_HOME, TORCHS_HOME, PYTHONS_HOME = (
+    str(Path(file).parent) for file in (__file__, torch.__file__, contextlib.__file__)
+)
 MOST_TOKENS = 128  # that a module is examined with which runs with one number of tokens only
 BY_MESSAGE = {  # part of an error's message -> the bug
     "view size is not compatible": NOT_CONTIGUOUS,
@@ -175,10 +177,31 @@ def _first_line(error: Exception) -> str:
     return lines[0].rstrip(".")[:200]
 
 
+def _frame_of(error: BaseException) -> traceback.FrameSummary | None:
+    """The last place in the author's own code that the error went through."""
+
+    def is_other(file: str) -> bool:
+        of_python = file.startswith(PYTHONS_HOME) and "site-packages" not in file
+        return of_python or file.startswith((TORCHS_HOME, OWN_HOME, "<frozen"))
+
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return next((one for one in frames if not is_other(one.filename)), None)
+
+
+def where_raised(error: BaseException) -> str:
+    """``file.py:12: ``, the last place in its code that an error went through, or ""."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{short_path(Path(error.filename))}:{error.lineno}: "
+    frame = _frame_of(error)
+    return f"{short_path(Path(frame.filename))}:{frame.lineno}: " if frame else ""
+
+
+def short_path(file: Path) -> str:
+    """A path, from the current folder on if it lies there."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+
 def _line_of(error: Exception) -> str:
-    """The last line of the author's own code that the error went through."""
-    torch_home = str(Path(torch.__file__).parent)
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith((torch_home, OWN_HOME)):
-            return frame.line or ""
-    return ""
+    frame = _frame_of(error)
+    return (frame.line or "") if frame else ""

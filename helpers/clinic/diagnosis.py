@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -100,26 +101,27 @@ def diagnose(
     _refuse_uncallable(function)
     if not isinstance(causal, bool):
         raise TypeError(f"causal must be True or False, got {probes.described(causal)}.")
+    given = n_head
+    n_head, known = _number_of_heads(function, C, n_head)
+    x = _example(C, n_head, function) if example is None else _refuse_bad_example(example, C)
     with registered(function) as in_lists:
-        return _diagnose(function, C, n_head, causal, example, in_lists)
+        try_heads = given is None and not known
+        report = _diagnose(function, x, n_head, causal, try_heads, in_lists)
+    return replace(report, example=tuple(x.shape))
 
 
 def _diagnose(
     function: Callable,
-    C: int,
-    n_head: int | None,
+    x: Tensor,
+    n_head: int,
     causal: bool,
-    example: Tensor | None,
+    try_heads: bool,
     in_lists: tuple[InList, ...],
 ) -> Report:
-    given = n_head
-    n_head, known = _number_of_heads(function, C, n_head)
-    x = _example(C, n_head, function) if example is None else _refuse_bad_example(example, C)
     if report := _not_to_be_judged(function, x):
         return report
     causal_here = causal and not _asks_for_context(function)
     with evaluation_mode(function), torch.random.fork_rng(devices=[]), one_thread():
-        try_heads = given is None and not known
         found = _examine(function, x, n_head, causal_here, try_heads, in_lists)
         if isinstance(found, Report):
             return found
@@ -187,30 +189,29 @@ def _examine(
                 exam = examine(function, x, n_head, causal, try_heads, in_lists)
                 return with_crash(exam, crash.finding, crash.bug), (WITH_RESHAPE,)
         if crash.resized is None:
-            return _report_of_crash(crash.finding, crash.bug)
+            return _report_of_crash(crash.finding, crash.bug, error)
         x = crash.resized
         notes = (f"Examined with {x.shape[1]} tokens: {crash.finding.evidence}",)
     else:
         if result is None or (isinstance(result, tuple) and result[:1] == (None,)):
-            return _report_of_crash(Finding("runs", False, RETURNED_NONE), None, "It returns None.")
+            return _report_of_crash(Finding("runs", False, RETURNED_NONE), None)
     try:
         return examine(function, x, n_head, causal, try_heads, in_lists), notes
     except Exception as error:
         if finding := raised_later(error, x):
-            return _report_of_crash(finding, None)
+            return _report_of_crash(finding, None, error)
         raise
 
 
-def _report_of_crash(
-    finding: Finding, bug: Named | None, remark: str = "It raises an error."
-) -> Report:
+def _report_of_crash(finding: Finding, bug: Named | None, error: Exception | None = None) -> Report:
     found = () if bug is None else (Finding(bug.name, False, bug.message),)
     return Report(
         status="broken",
         findings=(*found, finding),
         not_checked={},
         bugs=tuple(one.name for one in found),
-        remark=remark,
+        remark="It raises an error." if error else "It returns None.",
+        error=error,
     )
 
 
@@ -278,6 +279,11 @@ def _example(C: int, n_head: int, function: Callable) -> Tensor:
     taken = {C, C // n_head, (C // n_head) ** 2, n_head}
     T = next(T for T in (8, 7, 6, 5, 4) if T not in taken)
     B = next(B for B in (3, 2, 4, 5) if B not in taken | {T})
+    return random_example(B, T, C, function)
+
+
+def random_example(B: int, T: int, C: int, function: Callable) -> Tensor:
+    """Random numbers (B, T, C), always the same ones, in the type of a module's parameters."""
     x = torch.randn(B, T, C, generator=torch.Generator().manual_seed(0))
     some = next(function.parameters(), x) if isinstance(function, nn.Module) else x
     return x.to(some) if some.is_floating_point() else x

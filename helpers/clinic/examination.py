@@ -42,6 +42,7 @@ PROBES = (  # in the order in which they are reported
     RESIDUALS,
 )
 NOT_EXPLAINED = ", and no known bug or variant explains it"
+NO_ATTENTION = "It mixes no tokens at all: is it an attention?"
 EXPLAINED = ("reach", "rows sum to 1")  # differences by which a variant shows
 
 
@@ -123,8 +124,8 @@ class Examination:
             remark = f"{self._wrong_part()} wrong, but no known bug fits."
         apart = self.told.finding("sequences stay apart")
         if from_outside.mixes_no_tokens(self.changes) and (not apart or apart.ok):
-            asked = ": is it an attention?" if not self.inside.internals else "."
-            remark += f" It mixes no tokens at all{asked}"
+            asked = not self.inside.internals
+            remark += f" {NO_ATTENTION if asked else 'It mixes no tokens at all.'}"
         return remark
 
     def _wrong_part(self) -> str:

@@ -50,6 +50,10 @@ class Report:
         What no known bug or variant explains, in a few words, for the verdict.
     draw
         Makes the picture.
+    example
+        The shape (B, T, C) of what the module was given.
+    error
+        The error that the module raised and that ended the examination; None if there was none.
     """
 
     status: str
@@ -62,6 +66,8 @@ class Report:
     different: Mapping[str, str] = field(default_factory=dict)
     difference: str = ""
     draw: Callable[[], Picture | None] = lambda: None
+    example: tuple[int, ...] = ()
+    error: Exception | None = None
 
     @property
     def picture(self) -> Picture | None:
