@@ -42,6 +42,7 @@ VERSIONS = "the versions that are installed"
 
 TRAINED = "hundreds of steps of training, in which processors round differently"
 WRITTEN = "what a training tells or a model writes, in which processors round differently"
+TIMES = "times, or what is drawn of them"
 HELP = "the texts of Python's help, which differ from version to version"
 
 IGNORED_CELLS = (
@@ -167,6 +168,23 @@ IGNORED_CELLS = (
     IgnoredCell(
         "12", 'for word in ["watermelonpie", "lemonadestand"]:', WRITTEN, None, words=False
     ),
+    IgnoredCell(
+        "13",
+        "torch.set_num_threads(1)  # small tensors: several threads would only wait for each other",
+        HELP,
+        0.1,
+    ),
+    IgnoredCell("13", "def write(name, model):", WRITTEN, None, words=False),
+    IgnoredCell("13", "class Mended(broken(bugs[5])):", WRITTEN, None, words=False),
+    IgnoredCell(
+        "14", "torch.set_num_threads(1)  # times are easier to compare", WRITTEN, None, words=False
+    ),
+    IgnoredCell("14", "again, fast = write(ReadsOnce(gpt, attend), prompt)", TIMES, None),
+    IgnoredCell("14", "def in_twenties(seconds):", TIMES, None),
+    IgnoredCell("14", "def formula(q, k, v):", TIMES, None),
+    IgnoredCell("14", "sizes = [16, 32, 64, 128, 256, 512, 1024, 2048]", TIMES, None),
+    IgnoredCell("14", "def trip(name, function, *numbers):", TIMES, None),
+    IgnoredCell("14", "def sdpa(q, k, v):", TIMES, None),
 )
 
 

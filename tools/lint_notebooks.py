@@ -32,8 +32,18 @@ MAX_OUTPUT_LINES = 40
 NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
 MAX_BYTES = 310_000
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
-PUBLIC = ("attention", "circuits", "clinic", "explorers", "gpt", "lesson", "letters", "measured")
-PUBLIC += ("pictures", "positions", "show", "sorter", "stack", "tasks", "toy", "training")
+PUBLIC = ("attention", "circuits", "clinic", "cost", "explorers", "gpt", "lesson", "letters")
+PUBLIC += (
+    "measured",
+    "pictures",
+    "positions",
+    "show",
+    "sorter",
+    "stack",
+    "tasks",
+    "toy",
+    "training",
+)
 EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
 
 

@@ -219,8 +219,7 @@ class MultiHeadAttention(nn.Module):
             q, k = positions.rotary(torch.cat([q, k], dim=1), places).split(sizes, dim=1)
         if cache is not None:
             k, v = cache.append(k, v)  # (B, n_kv_head, T_k, head_size)
-        if self.n_kv_head < self.n_head:
-            k, v = (z.repeat_interleave(self.n_head // self.n_kv_head, dim=1) for z in (k, v))
+        k, v = self._for_each_head(k), self._for_each_head(v)
         dropout = self.dropout if self.training else 0.0
         is_causal = self.fused and isinstance(mask, str) and n_kept == 0
         if isinstance(mask, torch.Tensor):  # one that holds for all heads gets an axis for them
@@ -241,7 +240,13 @@ class MultiHeadAttention(nn.Module):
 
     def _split(self, z: torch.Tensor) -> torch.Tensor:
         """(B, T, n * head_size) -> (B, n, T, head_size), for n heads."""
-        return z.unflatten(2, (-1, self.head_size)).transpose(1, 2)
+        B, T, _ = z.shape
+        return z.view(B, T, -1, self.head_size).transpose(1, 2)
+
+    def _for_each_head(self, z: torch.Tensor) -> torch.Tensor:
+        """(B, n_kv_head, T, head_size) -> (B, n_head, T, head_size), shared by neighbours."""
+        times = self.n_head // self.n_kv_head
+        return z if times == 1 else z.repeat_interleave(times, dim=1)
 
 
 class FeedForward(nn.Module):

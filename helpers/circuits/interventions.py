@@ -125,10 +125,12 @@ def patch(
         x = args[0] if args else kwargs["x"]
         context = kwargs.get("context")
         context = x if context is None else context
-        shape = (len(x), attention.n_head, x.shape[1], context.shape[1])
+        cache = kwargs.get("cache")
+        v = attention._split(attention.value(context)) if cache is None else cache.values
+        shape = (len(x), attention.n_head, x.shape[1], v.shape[2])
         weights = pattern(shape[-1]) if callable(pattern) else pattern
         weights = _as_weights(weights, shape, layer).to(x)
-        out = weights @ attention._split(attention.value(context))  # (B, n_head, T_q, head_size)
+        out = weights @ attention._for_each_head(v)  # (B, n_head, T_q, head_size)
         out = attention.proj(out.transpose(1, 2).flatten(2))  # (B, T_q, C)
         return (out, weights) if isinstance(output, tuple) else out
 

@@ -33,19 +33,39 @@ from helpers.clinic.probes import (
     sequences_stay_apart,
 )
 from helpers.clinic.report import Report
+from helpers.clinic.ward import (
+    EIGHT,
+    NIGHT_SHIFT,
+    QUESTIONS,
+    Attention,
+    ask,
+    broken,
+    code_of,
+    matrix,
+    with_attention,
+)
 
 __all__ = [
+    "EIGHT",
+    "NIGHT_SHIFT",
+    "QUESTIONS",
+    "Attention",
     "Finding",
     "Report",
+    "ask",
     "assert_healthy",
+    "broken",
+    "code_of",
     "diagnose",
     "finite",
     "gradients_reach",
     "matches_reference",
+    "matrix",
     "no_leak",
     "no_weight_on_future",
     "reach",
     "rows_sum_to_one",
     "same_for_prefix",
     "sequences_stay_apart",
+    "with_attention",
 ]

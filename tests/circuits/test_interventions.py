@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.attention import MultiHeadAttention, causal_mask
+from helpers.attention import KVCache, MultiHeadAttention, causal_mask
 from helpers.circuits import (
     ablate,
     attention_layers,
@@ -106,6 +106,15 @@ def test_the_own_weights_as_a_pattern_change_nothing(gpt, ids):
     before = gpt(ids)
     with patch(gpt, 1, gpt.attention_weights(ids)[1]):
         assert torch.allclose(gpt(ids), before, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_kv_head", [1, 2, 4])
+def test_a_pattern_finds_shared_values_and_kept_ones(x, n_kv_head):
+    attention, cache = MultiHeadAttention(C, 4, n_kv_head), KVCache(T)
+    out, weights = attention(x, return_weights=True)
+    attention(x[:, :3], cache=cache)
+    with patch(attention, 0, weights[:, :, 3:]):
+        torch.testing.assert_close(attention(x[:, 3:], cache=cache), out[:, 3:])
 
 
 def test_gpt_shows_the_pattern_and_writes_with_it(gpt, ids):

@@ -920,6 +920,10 @@ VARIANTS = {
     ),
     "linear attention": (LinearTransformer, "linear attention (Katharopoulos et al. 2020)"),
     "grouped-query": (Grouped, "grouped-query attention (Ainslie et al. 2023)"),
+    "grouped-query, ours": (
+        lambda: MultiHeadAttention(C, 8, 2),
+        "grouped-query attention (Ainslie et al. 2023)",
+    ),
     "multi-query": (lambda: Grouped(n_kv=1), "multi-query attention (Shazeer 2019)"),
     "log T": (
         attention({"+score": "{scores} = {scores} * math.log({T})"}),

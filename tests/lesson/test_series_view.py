@@ -31,7 +31,7 @@ def test_more_notebooks_go_on_in_a_second_row(monkeypatch, count):
     picture = series_map(f"{count - 1:02d}")
     width, height = size_of(picture.figure())
     assert width <= 900 and height <= 120 * (1 + count // series_view.IN_A_ROW)
-    assert len(str(picture).splitlines()) == count + 2
+    assert len(str(picture).splitlines()) == count + 1
 
 
 @pytest.mark.parametrize("current", ["4", 4, None, ["04"]])

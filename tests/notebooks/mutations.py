@@ -34,7 +34,7 @@ ROTARY = "helpers/positions.py"
 SORTER = "helpers/sorter.py"
 GPT, TEXT = "helpers/gpt.py", "helpers/training/text.py"
 BY_HAND, RULES = "helpers/circuits/by_hand.py", "helpers/circuits/rules.py"
-PROBES = "helpers/clinic/probes.py"
+PROBES, WARD, COST = "helpers/clinic/probes.py", "helpers/clinic/ward.py", "helpers/cost.py"
 PICTURE_CHECKS, LESSON, TOY = (
     "helpers/pictures/checks.py",
     "helpers/lesson/cells.py",
@@ -80,8 +80,8 @@ MUTATIONS = (
     Mutation(
         "heads split by view",
         MODULES,
-        "z.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)",
-        "z.view(B, self.n_head, T, C // self.n_head)",
+        "z.view(B, T, -1, self.head_size).transpose(1, 2)",
+        "z.view(B, -1, T, self.head_size)",
         "06",
     ),
     Mutation(
@@ -129,8 +129,8 @@ MUTATIONS = (
     Mutation(
         "no residual, attention",
         MODULES,
-        "        x = x + self.attention(self.norm_1(x), mask=mask)",
-        "        x = self.attention(self.norm_1(x), mask=mask)",
+        "        x = x + self.attention(self.norm_1(x), mask=mask, cache=cache)",
+        "        x = self.attention(self.norm_1(x), mask=mask, cache=cache)",
         "07",
     ),
     Mutation(
@@ -158,7 +158,7 @@ MUTATIONS = (
     Mutation("turned the other way round", ROTARY, "a * cos - b * sin", "a * cos + b * sin", "08"),
     Mutation("arrows of one speed", ROTARY, "torch.arange(0, d, 2,", "torch.zeros(d // 2,", "08"),
     Mutation(
-        "mask of a block ignored", MODULES, "(self.norm_1(x), mask=mask)", "(self.norm_1(x))", "08"
+        "mask of a block ignored", MODULES, "(self.norm_1(x), mask=mask,", "(self.norm_1(x),", "08"
     ),
     Mutation("window one too wide", MASKS, ".triu(1 - window)", ".triu(-window)", "09"),
     Mutation(
@@ -230,4 +230,9 @@ MUTATIONS = (
     ),
     Mutation("the first layer reads itself", BY_HAND, "weights @ x], dim", "x], dim", "11"),
     Mutation("every matrix follows a rule", RULES, "if not wrong.any():", "if True:", "11"),
+    Mutation(
+        "pieces in one", WARD, "_pieces(module, x, [3, 1, 4])", "_pieces(module, x, [8])", "13"
+    ),
+    Mutation("sums not rescaled", COST, "torch.exp(largest - new)", "torch.exp(new - new)", "14"),
+    Mutation("everything read again", COST, "ids[:, T_old:])", "ids)", "14"),
 )
