@@ -17,6 +17,7 @@ from helpers.clinic.crashes import where_raised
 from helpers.clinic.diagnosis import diagnose, random_example
 from helpers.clinic.examination import NO_ATTENTION
 from helpers.clinic.making import make, read_arguments
+from helpers.clinic.names import own_head_count
 from helpers.clinic.report import Report
 from helpers.clinic.targets import (
     FORMS,
@@ -157,8 +158,9 @@ def _examined(arguments: argparse.Namespace) -> tuple[str, Report]:
     with importing_from(place), same_conditions():
         found, file = load(place)
         if isinstance(found, type):
-            function, told = make(found, C, n_head, given, vars(file))
+            function, told, heads = make(found, C, n_head, given, vars(file))
             told = f"made as {told}"
+            n_head = n_head if _knows_heads(function) else heads
         else:
             function, told = found, f"{place.name}, called as it is"
             if given:
@@ -173,6 +175,11 @@ def _examined(arguments: argparse.Namespace) -> tuple[str, Report]:
             except ValueError as error:
                 raise CannotRun(str(error)) from error
     return told, _refuse_unjudged(report)
+
+
+def _knows_heads(function: Callable) -> bool:
+    parts = function.modules() if isinstance(function, nn.Module) else ()
+    return any(map(own_head_count, parts))
 
 
 def _refuse_other_inputs(function: Callable, name: str, causal: bool) -> None:

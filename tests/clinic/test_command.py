@@ -44,7 +44,14 @@ def run(tmp_path, monkeypatch, capsys):
     [
         (f"{RIGHT}:CausalSelfAttention", ["--n-head=4"], 64, 0, "GPTConfig(n_head=4, n_embd=64)"),
         (f"{RIGHT}:LoRAAttention", ["--n-head=2"], 64, 0, "made as LoRAAttention(dim=64, heads=2)"),
-        (f"{RIGHT}:QKNormAttention", [], 48, 2, "QKNormAttention(hidden=48), run on x (3, 8, 48)"),
+        (f"{RIGHT}:QKNormAttention", [], 48, 2, "QKNormAttention(hidden=48, heads=4), run on"),
+        (
+            f"{RIGHT}:QKNormAttention",
+            ["--n-head=2"],
+            48,
+            2,
+            "DIFFERENT: QK-norm (Henry et al. 2020)",
+        ),
         (f"{RIGHT}:LatentAttention", ["--arg=kv_rank=8"], 48, 4, "kv_rank=8"),
         (f"{BROKEN}:ScaleC", ["--n-head=4"], 64, 1, "BROKEN: divided by √C."),
         (f"{BROKEN}:WrongCorner", ["--n-head=4"], 32, 1, "BROKEN: no mask."),
@@ -52,7 +59,7 @@ def run(tmp_path, monkeypatch, capsys):
         (f"{BROKEN}:GoodAttention", ["--n-head=4"], 32, 0, "made as GoodAttention(c=32, h=4)"),
         ("torch.nn:MultiheadAttention", ["--n-head=4"], 32, 0, "(embed_dim=32, num_heads=4)"),
         ("helpers.attention:Block", ["--n-head=4"], 32, 0, "Block(C=32, n_head=4)"),
-        (f"{RIGHT}:LoRAAttention", ["--no-causal"], 32, 1, "failed reach"),
+        (f"{RIGHT}:LoRAAttention", ["--no-causal"], 32, 1, "unwanted causal mask"),
     ],
 )
 def test_the_verdict_is_the_exit_code(run, target, more, C, code, told):
