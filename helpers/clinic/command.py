@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -49,7 +50,8 @@ exit codes:
      checked may be wrong; and not 3, so that a CI job can accept it and still see a missing file.
 
 In a folder that has a package `helpers` of its own, `python -m helpers.clinic` would start that
-one: call attention-clinic there, or python -P -m helpers.clinic.
+one: call attention-clinic there, or python -P -m helpers.clinic. (Neither starts where PYTHONPATH
+leads to another `helpers`.) The file that is named may import its own.
 """
 OTHER_INPUTS = (
     "{} takes {}, and is given one x (B, T, C). Write a module in its file whose forward(self, x) "
@@ -72,13 +74,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     if "--json" in argv:
-        print(json.dumps(_as_dict(report, made_as, why), ensure_ascii=False, indent=1))
+        _print(json.dumps(_as_dict(report, made_as, why), ensure_ascii=False, indent=1))
     elif why:
         print(f"Could not run. {why}", file=sys.stderr)
     else:
-        print(f"{made_as}, run on x {report.example}")
-        print(report)
+        _print(f"{made_as}, run on x {report.example}\n{report}")
     return EXIT_CODES[report.status]
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # | head has read enough; Python would complain at the end, too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _as_dict(report: Report, made_as: str, why: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from helpers.numbers import joined
 
 CONFIG_NAMES = ("config", "cfg", "conf", "args", "params", "hparams")
 CONFIG_ENDINGS = ("Config", "Args", "Arguments", "Params", "Settings")
-IN_THE_FILE = "ake it in the file, as in attention = {}(…), and name that: attention."
+IN_THE_FILE = "You can make it in the file instead, attention = {}(…), and name that: attention."
 
 
 class Made(NamedTuple):
@@ -144,8 +144,8 @@ def _wants(
             options.append("--n-head 4")
         elif key not in CONFIG_NAMES:
             options.append(f"--arg {key}={_an_example(parameters[key])}")
-    add = f"Add, for example, {' '.join(options)}. Or m" if options else "M"
-    return f"{name} wants {joined(missing)} as well. {add}{IN_THE_FILE.format(name)}"
+    add = f" Add, for example, {' '.join(options)}." if options else ""
+    return f"{name} wants {joined(missing)} as well.{add} {IN_THE_FILE.format(name)}"
 
 
 def _an_example(parameter: inspect.Parameter) -> Any:

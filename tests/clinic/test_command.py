@@ -164,6 +164,9 @@ def test_python_m_starts_it(tmp_path):
     words = [sys.executable, "-m", "helpers.clinic", f"{BROKEN}:ScaleC", "--C=32", "--n-head=4"]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "") and "divided by √C" in done.stdout
+    read_no_more = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=-1, stderr=-1)
+    read_no_more.stdout.close()
+    assert read_no_more.wait() == 1 and not read_no_more.stderr.read()
 
 
 # ---------------------------------------------------------------- what cannot run
@@ -207,14 +210,18 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
             [],
             "It holds Attention, FromDict, Asks, Raises, Words, nothing, small and mlp.",
         ),
-        ("bad.py:Atention", [], "bad.py has no Atention: did you mean Attention?"),
+        ("bad.py:Attending", [], "bad.py has no Attending: did you mean Attention?"),
         (
             "bad.py:Attention",
             [],
             "wants block_size, dropout and num_heads as well. Add, for example,",
         ),
-        ("bad.py:Attention", [], "--arg block_size=16 --arg dropout=0.1 --n-head 4. Or make it in"),
-        ("bad.py:FromDict", [], "FromDict wants cfg as well. Make it in the file"),
+        (
+            "bad.py:Attention",
+            [],
+            "--arg block_size=16 --arg dropout=0.1 --n-head 4. You can make it in",
+        ),
+        ("bad.py:FromDict", [], "FromDict wants cfg as well. You can make it in the file"),
         ("bad.py:Attention", ["--arg=drpout=1"], "takes no argument drpout: did you mean dropout?"),
         ("bad.py:Attention", ["--arg=dropout"], "--arg takes NAME=VALUE"),
         ("bad.py:Attention", ["--arg=mask=true"], "Python writes True"),
