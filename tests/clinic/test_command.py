@@ -44,14 +44,7 @@ def run(tmp_path, monkeypatch, capsys):
     [
         (f"{RIGHT}:CausalSelfAttention", ["--n-head=4"], 64, 0, "GPTConfig(n_head=4, n_embd=64)"),
         (f"{RIGHT}:LoRAAttention", ["--n-head=2"], 64, 0, "made as LoRAAttention(dim=64, heads=2)"),
-        (f"{RIGHT}:QKNormAttention", [], 48, 2, "QKNormAttention(hidden=48, heads=4), run on"),
-        (
-            f"{RIGHT}:QKNormAttention",
-            ["--n-head=2"],
-            48,
-            2,
-            "DIFFERENT: QK-norm (Henry et al. 2020)",
-        ),
+        (f"{RIGHT}:QKNormAttention", [], 48, 2, "DIFFERENT: QK-norm (Henry et al. 2020)"),
         (f"{RIGHT}:LatentAttention", ["--arg=kv_rank=8"], 48, 4, "kv_rank=8"),
         (f"{BROKEN}:ScaleC", ["--n-head=4"], 64, 1, "BROKEN: divided by √C."),
         (f"{BROKEN}:WrongCorner", ["--n-head=4"], 32, 1, "BROKEN: no mask."),
@@ -79,6 +72,41 @@ def test_json_is_one_object_whatever_the_file_prints(run):
     code, out, err = run("nowhere.py:made", "--json")
     assert code == 3 and json.loads(out)["status"] == "could not run" and not err
     assert json.loads(out)["error"] == "There is no file nowhere.py."
+
+
+SCRIPT = f"""
+from __future__ import annotations
+import argparse
+from dataclasses import dataclass
+{OURS}
+argparse.ArgumentParser().parse_args()  # reads sys.argv
+
+@dataclass
+class OtherConfig:
+    size: int
+
+@dataclass
+class SizesConfig:
+    d_in: int
+    d_out: int
+    num_heads: int
+    bias: bool = False
+
+class Attention(MultiHeadAttention):
+    def __init__(self, cfg: SizesConfig):
+        assert cfg.d_in == cfg.d_out and cfg.bias
+        super().__init__(cfg.d_in, cfg.num_heads)
+"""
+
+
+def test_a_class_is_made_with_the_config_of_its_annotation(run):
+    files = {"script.py": SCRIPT}
+    code, out, err = run("script.py:Attention", "--n-head=4", "--arg=bias=True", files=files)
+    assert code == 0, err
+    made = "made as Attention(cfg=SizesConfig(d_in=32, d_out=32, num_heads=4, bias=True)), run on x"
+    assert out.startswith(made)
+    told = "SizesConfig wants num_heads as well. Add, for example, --n-head 4."
+    assert told in run("script.py:Attention")[2]
 
 
 def test_of_a_function_not_all_is_checked_which_is_no_green_light(run):
