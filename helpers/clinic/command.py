@@ -175,9 +175,9 @@ def _examined(arguments: argparse.Namespace) -> tuple[str, Report]:
                 raise CannotRun(f"--arg is for a class, and {place.name} is made already.")
         if not callable(function):
             raise CannotRun(f"{place.name} is {described(function)}, which cannot be called.")
-        example = arguments.example and random_example(*arguments.example, C, function)
-        _refuse_other_inputs(function, place.name, causal)
         with their_errors(f"{place.name} ({told})"):
+            _refuse_other_inputs(function, place.name, causal)
+            example = arguments.example and random_example(*arguments.example, C, function)
             try:
                 report = diagnose(function, C=C, n_head=n_head, causal=causal, example=example)
             except ValueError as error:

@@ -273,7 +273,7 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
         ("syntax.py:mlp", [], "syntax.py:2: SyntaxError: "),
         ("raising.py:mlp", [], "raising.py cannot be imported: raising.py:2: OSError: no disk"),
         ("lacking.py:mlp", [], "lacking.py:1: ModuleNotFoundError: No module named 'not_there'"),
-        ("ending.py:mlp", [], "ending.py:2: it ends the program. Put what it runs below"),
+        ("ending.py:mlp", [], "ending.py:2: it ends the program. In a file that"),
     ],
 )
 def test_what_cannot_run_is_told_in_one_line(run, target, more, told):
