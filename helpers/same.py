@@ -11,6 +11,7 @@ from torch import Tensor
 
 ATOL = 1e-5  # how far numbers of about 1 may lie apart, computed in two ways
 RTOL = 1e-5  # and larger ones, as a share
+SEEN_FIRST = 256  # numbers: of many candidates, almost all are ruled out by these
 HALF_PRECISION = 0.9  # of eps: rounding takes float16 and bfloat16 to 0.35, a scale by √T to 1.5
 
 
@@ -61,7 +62,11 @@ def close(a: Tensor, b: Tensor, atol: float = 0.0, rtol: float = 0.0) -> Tensor:
 
 def same(a: Tensor, b: Tensor, atol: float = 0.0, rtol: float = 0.0) -> bool:
     """Tell whether two tensors have one shape and the same numbers, as `close` compares them."""
-    return a.shape == b.shape and bool(close(a, b.to(a.device), atol, rtol).all())
+    if a.shape != b.shape:
+        return False
+    a, b = a.flatten(), b.to(a.device).flatten()
+    # Most of what differs, such as the outputs of two attentions, differs at the end already.
+    return all(bool(close(a[i:], b[i:], atol, rtol).all()) for i in (-SEEN_FIRST, 0))
 
 
 def tolerance(out: Tensor, dtype: torch.dtype | None = None) -> float:

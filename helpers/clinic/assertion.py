@@ -46,7 +46,7 @@ def assert_healthy(
     >>> assert_healthy(MultiHeadAttention(32, 4), C=32)
     """
     __tracebackhide__ = True  # pytest shows the test
-    if isinstance(allow, str) or not all(isinstance(name, str) for name in allow):
+    if isinstance(allow, str) or not isinstance(allow, Collection):
         raise TypeError(f"allow must be a tuple of names, got {described(allow)}.")
     report = diagnose(module_or_callable, C=C, n_head=n_head, causal=causal, example=example)
     not_passed = [one.name for one in report.findings if not one.ok]

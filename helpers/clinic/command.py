@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -17,6 +18,7 @@ from helpers.clinic.crashes import where_raised
 from helpers.clinic.diagnosis import diagnose, random_example
 from helpers.clinic.examination import NO_ATTENTION
 from helpers.clinic.making import make, read_arguments
+from helpers.clinic.names import own_head_count
 from helpers.clinic.report import Report
 from helpers.clinic.targets import (
     FORMS,
@@ -48,7 +50,8 @@ exit codes:
      checked may be wrong; and not 3, so that a CI job can accept it and still see a missing file.
 
 In a folder that has a package `helpers` of its own, `python -m helpers.clinic` would start that
-one: call attention-clinic there, or python -P -m helpers.clinic.
+one: call attention-clinic there, or python -P -m helpers.clinic. (Neither starts where PYTHONPATH
+leads to another `helpers`.) The file that is named may import its own.
 """
 OTHER_INPUTS = (
     "{} takes {}, and is given one x (B, T, C). Write a module in its file whose forward(self, x) "
@@ -71,13 +74,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     if "--json" in argv:
-        print(json.dumps(_as_dict(report, made_as, why), ensure_ascii=False, indent=1))
+        _print(json.dumps(_as_dict(report, made_as, why), ensure_ascii=False, indent=1))
     elif why:
         print(f"Could not run. {why}", file=sys.stderr)
     else:
-        print(f"{made_as}, run on x {report.example}")
-        print(report)
+        _print(f"{made_as}, run on x {report.example}\n{report}")
     return EXIT_CODES[report.status]
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # | head has read enough; Python would complain at the end, too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _as_dict(report: Report, made_as: str, why: str) -> dict[str, Any]:
@@ -157,22 +166,28 @@ def _examined(arguments: argparse.Namespace) -> tuple[str, Report]:
     with importing_from(place), same_conditions():
         found, file = load(place)
         if isinstance(found, type):
-            function, told = make(found, C, n_head, given, vars(file))
+            function, told, heads = make(found, C, n_head, given, vars(file))
             told = f"made as {told}"
+            n_head = n_head if _knows_heads(function) else heads
         else:
             function, told = found, f"{place.name}, called as it is"
             if given:
                 raise CannotRun(f"--arg is for a class, and {place.name} is made already.")
         if not callable(function):
             raise CannotRun(f"{place.name} is {described(function)}, which cannot be called.")
-        example = arguments.example and random_example(*arguments.example, C, function)
-        _refuse_other_inputs(function, place.name, causal)
         with their_errors(f"{place.name} ({told})"):
+            _refuse_other_inputs(function, place.name, causal)
+            example = arguments.example and random_example(*arguments.example, C, function)
             try:
                 report = diagnose(function, C=C, n_head=n_head, causal=causal, example=example)
             except ValueError as error:
                 raise CannotRun(str(error)) from error
     return told, _refuse_unjudged(report)
+
+
+def _knows_heads(function: Callable) -> bool:
+    parts = function.modules() if isinstance(function, nn.Module) else ()
+    return any(map(own_head_count, parts))
 
 
 def _refuse_other_inputs(function: Callable, name: str, causal: bool) -> None:

@@ -6,7 +6,7 @@ import ast
 import difflib
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.clinic.names import CHANNEL_NAMES, HEAD_COUNT_NAMES
 from helpers.clinic.targets import CannotRun, their_errors
@@ -14,7 +14,15 @@ from helpers.numbers import joined
 
 CONFIG_NAMES = ("config", "cfg", "conf", "args", "params", "hparams")
 CONFIG_ENDINGS = ("Config", "Args", "Arguments", "Params", "Settings")
-IN_THE_FILE = "ake it in the file, as in attention = {}(…), and name that: attention."
+IN_THE_FILE = "You can make it in the file instead, attention = {}(…), and name that: attention."
+
+
+class Made(NamedTuple):
+    """An instance of a class, how it was made, and with which number of heads, if that is known."""
+
+    instance: Any
+    told: str
+    n_head: int | None
 
 
 def read_arguments(pairs: Iterable[str]) -> dict[str, Any]:
@@ -35,8 +43,8 @@ def read_arguments(pairs: Iterable[str]) -> dict[str, Any]:
 
 def make(
     made_class: type, C: int, n_head: int | None, given: Mapping[str, Any], among: Mapping[str, Any]
-) -> tuple[Any, str]:
-    """Make an instance of a class; returns it and how it was made.
+) -> Made:
+    """Make an instance of a class.
 
     Parameters
     ----------
@@ -60,7 +68,7 @@ def make(
         config_class = _config_class(parameters[missing[0]], among)
         if config_class:
             name = missing.pop(0)
-            arguments[name], texts[name] = make(config_class, C, n_head, others, {})
+            arguments[name], texts[name], n_head = make(config_class, C, n_head, others, {})
             others = {}
     if others:
         name = next(iter(others))
@@ -71,8 +79,9 @@ def make(
         raise CannotRun(_wants(made_class, parameters, missing))
     told = ", ".join(f"{key}={text}" for key, text in texts.items())
     told = f"{made_class.__name__}({told})"
+    counts = [arguments[name] for name in HEAD_COUNT_NAMES if type(arguments.get(name)) is int]
     with their_errors(f"{told} cannot be made"):
-        return made_class(**arguments), told
+        return Made(made_class(**arguments), told, counts[0] if counts else n_head)
 
 
 def _parameters(made_class: type) -> dict[str, inspect.Parameter]:
@@ -104,6 +113,8 @@ def _sizes(
     sizes, required = {}, _required(parameters)
     for names, size in ((CHANNEL_NAMES, C), (HEAD_COUNT_NAMES, n_head)):
         found = [name for name in names if name in parameters and name not in given]
+        if size is None and found and type(parameters[found[0]].default) is int:
+            size = parameters[found[0]].default  # told, for the module may not keep it
         if size is not None:
             sizes |= {name: size for name in found if name == found[0] or name in required}
     return {key: sizes[key] for key in parameters if key in sizes}
@@ -133,8 +144,8 @@ def _wants(
             options.append("--n-head 4")
         elif key not in CONFIG_NAMES:
             options.append(f"--arg {key}={_an_example(parameters[key])}")
-    add = f"Add, for example, {' '.join(options)}. Or m" if options else "M"
-    return f"{name} wants {joined(missing)} as well. {add}{IN_THE_FILE.format(name)}"
+    add = f" Add, for example, {' '.join(options)}." if options else ""
+    return f"{name} wants {joined(missing)} as well.{add} {IN_THE_FILE.format(name)}"
 
 
 def _an_example(parameter: inspect.Parameter) -> Any:

@@ -149,8 +149,8 @@ def their_errors(doing: str) -> Iterator[None]:
     except CannotRun:
         raise
     except SystemExit as error:
-        told = f"{doing}: {where_raised(error)}it ends the program. Put what it runs below "
-        raise CannotRun(told + 'if __name__ == "__main__":, and name the class.') from error
+        told = f"{doing}: {where_raised(error)}it ends the program. In a file that is imported, "
+        raise CannotRun(told + 'that belongs below if __name__ == "__main__":.') from error
     except Exception as error:
         message = " ".join(str(error).split())[:300] or "no message"
         if "relative import" in message:

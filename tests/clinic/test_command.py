@@ -44,7 +44,7 @@ def run(tmp_path, monkeypatch, capsys):
     [
         (f"{RIGHT}:CausalSelfAttention", ["--n-head=4"], 64, 0, "GPTConfig(n_head=4, n_embd=64)"),
         (f"{RIGHT}:LoRAAttention", ["--n-head=2"], 64, 0, "made as LoRAAttention(dim=64, heads=2)"),
-        (f"{RIGHT}:QKNormAttention", [], 48, 2, "QKNormAttention(hidden=48), run on x (3, 8, 48)"),
+        (f"{RIGHT}:QKNormAttention", [], 48, 2, "DIFFERENT: QK-norm (Henry et al. 2020)"),
         (f"{RIGHT}:LatentAttention", ["--arg=kv_rank=8"], 48, 4, "kv_rank=8"),
         (f"{BROKEN}:ScaleC", ["--n-head=4"], 64, 1, "BROKEN: divided by √C."),
         (f"{BROKEN}:WrongCorner", ["--n-head=4"], 32, 1, "BROKEN: no mask."),
@@ -52,7 +52,7 @@ def run(tmp_path, monkeypatch, capsys):
         (f"{BROKEN}:GoodAttention", ["--n-head=4"], 32, 0, "made as GoodAttention(c=32, h=4)"),
         ("torch.nn:MultiheadAttention", ["--n-head=4"], 32, 0, "(embed_dim=32, num_heads=4)"),
         ("helpers.attention:Block", ["--n-head=4"], 32, 0, "Block(C=32, n_head=4)"),
-        (f"{RIGHT}:LoRAAttention", ["--no-causal"], 32, 1, "failed reach"),
+        (f"{RIGHT}:LoRAAttention", ["--no-causal"], 32, 1, "unwanted causal mask"),
     ],
 )
 def test_the_verdict_is_the_exit_code(run, target, more, C, code, told):
@@ -72,6 +72,41 @@ def test_json_is_one_object_whatever_the_file_prints(run):
     code, out, err = run("nowhere.py:made", "--json")
     assert code == 3 and json.loads(out)["status"] == "could not run" and not err
     assert json.loads(out)["error"] == "There is no file nowhere.py."
+
+
+SCRIPT = f"""
+from __future__ import annotations
+import argparse
+from dataclasses import dataclass
+{OURS}
+argparse.ArgumentParser().parse_args()  # reads sys.argv
+
+@dataclass
+class OtherConfig:
+    size: int
+
+@dataclass
+class SizesConfig:
+    d_in: int
+    d_out: int
+    num_heads: int
+    bias: bool = False
+
+class Attention(MultiHeadAttention):
+    def __init__(self, cfg: SizesConfig):
+        assert cfg.d_in == cfg.d_out and cfg.bias
+        super().__init__(cfg.d_in, cfg.num_heads)
+"""
+
+
+def test_a_class_is_made_with_the_config_of_its_annotation(run):
+    files = {"script.py": SCRIPT}
+    code, out, err = run("script.py:Attention", "--n-head=4", "--arg=bias=True", files=files)
+    assert code == 0, err
+    made = "made as Attention(cfg=SizesConfig(d_in=32, d_out=32, num_heads=4, bias=True)), run on x"
+    assert out.startswith(made)
+    told = "SizesConfig wants num_heads as well. Add, for example, --n-head 4."
+    assert told in run("script.py:Attention")[2]
 
 
 def test_of_a_function_not_all_is_checked_which_is_no_green_light(run):
@@ -157,6 +192,9 @@ def test_python_m_starts_it(tmp_path):
     words = [sys.executable, "-m", "helpers.clinic", f"{BROKEN}:ScaleC", "--C=32", "--n-head=4"]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "") and "divided by √C" in done.stdout
+    read_no_more = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=-1, stderr=-1)
+    read_no_more.stdout.close()
+    assert read_no_more.wait() == 1 and not read_no_more.stderr.read()
 
 
 # ---------------------------------------------------------------- what cannot run
@@ -200,14 +238,18 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
             [],
             "It holds Attention, FromDict, Asks, Raises, Words, nothing, small and mlp.",
         ),
-        ("bad.py:Atention", [], "bad.py has no Atention: did you mean Attention?"),
+        ("bad.py:Attending", [], "bad.py has no Attending: did you mean Attention?"),
         (
             "bad.py:Attention",
             [],
             "wants block_size, dropout and num_heads as well. Add, for example,",
         ),
-        ("bad.py:Attention", [], "--arg block_size=16 --arg dropout=0.1 --n-head 4. Or make it in"),
-        ("bad.py:FromDict", [], "FromDict wants cfg as well. Make it in the file"),
+        (
+            "bad.py:Attention",
+            [],
+            "--arg block_size=16 --arg dropout=0.1 --n-head 4. You can make it in",
+        ),
+        ("bad.py:FromDict", [], "FromDict wants cfg as well. You can make it in the file"),
         ("bad.py:Attention", ["--arg=drpout=1"], "takes no argument drpout: did you mean dropout?"),
         ("bad.py:Attention", ["--arg=dropout"], "--arg takes NAME=VALUE"),
         ("bad.py:Attention", ["--arg=mask=true"], "Python writes True"),
@@ -231,7 +273,7 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
         ("syntax.py:mlp", [], "syntax.py:2: SyntaxError: "),
         ("raising.py:mlp", [], "raising.py cannot be imported: raising.py:2: OSError: no disk"),
         ("lacking.py:mlp", [], "lacking.py:1: ModuleNotFoundError: No module named 'not_there'"),
-        ("ending.py:mlp", [], "ending.py:2: it ends the program. Put what it runs below"),
+        ("ending.py:mlp", [], "ending.py:2: it ends the program. In a file that"),
     ],
 )
 def test_what_cannot_run_is_told_in_one_line(run, target, more, told):
