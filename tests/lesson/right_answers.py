@@ -1474,7 +1474,7 @@ def linear_by_a_matrix_of_weights(q, k, v):
 @right("14.3")
 def linear_by_running_sums(q, k, v):
     matrices, totals = (k[:, :, None] * v[:, None, :]).cumsum(0), k.cumsum(0)
-    return torch.einsum("td,tde->te", q, matrices) / (q * totals).sum(-1, keepdim=True)
+    return torch.einsum("ti,tij->tj", q, matrices) / (q * totals).sum(-1, keepdim=True)
 
 
 @right("14.3")
