@@ -316,8 +316,10 @@ class Block(nn.Module):
         """
         n_kept = 0 if cache is None else len(cache)
         refuse_bad_input(x, None, mask, self.attention.query, self.attention.n_head, n_kept)
+        # An attention that a learner puts in this place need not know of caches.
+        options = {"mask": mask} if cache is None else {"mask": mask, "cache": cache}
         if self.norm == "post":
-            x = self.norm_1(x + self.attention(x, mask=mask, cache=cache))
+            x = self.norm_1(x + self.attention(x, **options))
             return self.norm_2(x + self.feed_forward(x))
-        x = x + self.attention(self.norm_1(x), mask=mask, cache=cache)
+        x = x + self.attention(self.norm_1(x), **options)
         return x + self.feed_forward(self.norm_2(x))
