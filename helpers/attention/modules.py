@@ -164,6 +164,7 @@ class MultiHeadAttention(nn.Module):
         refuse_odd_rotary(rotary, C // n_head)
         self.rotary = rotary
         self.n_head, self.n_kv_head, self.head_size = n_head, n_kv_head, C // n_head
+        self.n_shared = n_head // n_kv_head  # query heads that share one head of keys and values
         self.fused, self.dropout = fused, dropout
         self.query = nn.Linear(C, C, bias=False)
         self.key = nn.Linear(C, n_kv_head * self.head_size, bias=False)
@@ -214,7 +215,7 @@ class MultiHeadAttention(nn.Module):
         q = self._split(self.query(x))  # (B, n_head, T_q, head_size)
         k, v = self._split(self.key(context)), self._split(self.value(context))
         if self.rotary:
-            places, sizes = torch.arange(n_kept, n_kept + x.shape[1]), (self.n_head, self.n_kv_head)
+            places, sizes = torch.arange(n_kept, n_kept + x.shape[1]), (q.shape[1], k.shape[1])
             # In one call: for a single token, most of the time goes into its angles.
             q, k = positions.rotary(torch.cat([q, k], dim=1), places).split(sizes, dim=1)
         if cache is not None:
@@ -245,8 +246,7 @@ class MultiHeadAttention(nn.Module):
 
     def _for_each_head(self, z: torch.Tensor) -> torch.Tensor:
         """(B, n_kv_head, T, head_size) -> (B, n_head, T, head_size), shared by neighbours."""
-        times = self.n_head // self.n_kv_head
-        return z if times == 1 else z.repeat_interleave(times, dim=1)
+        return z if self.n_shared == 1 else z.repeat_interleave(self.n_shared, dim=1)
 
 
 class FeedForward(nn.Module):

@@ -184,13 +184,15 @@ def _html(tables: list[Table], notes: list[str]) -> str:
 
 def _draw(tables: list[Table], notes: list[str]) -> "Figure":
     """Draw the tables and the notes below each other."""
-    lefts, steps = [], []  # of each table: where its cells begin; the width of a cell
-    for table in tables:
-        names = [table.corner, *table.names]
-        lefts.append(base.PAD + widest(names, 0, 6))
-        steps.append(widest([*table.columns, *(c.text for row in table.cells for c in row)], 40))
-    shapes = zip(tables, lefts, steps, strict=True)
-    width = max(left + step * len(table.columns) for table, left, step in shapes)
+    lefts = [base.PAD + widest([table.corner, *table.names], 0, 6) for table in tables]
+    widths = [  # of each table: of its columns
+        [
+            widest([name, *(cell.text for cell in column)], 40)
+            for name, *column in zip(table.columns, *table.cells, strict=True)
+        ]
+        for table in tables
+    ]
+    width = max(left + sum(own) for left, own in zip(lefts, widths, strict=True))
     told = [base.break_lines(note, width - base.PAD) for note in (MEANING, *notes)]
     high = sum(HEAD + ROW * len(table.rows) + base.PAD for table in tables)
     title, y = base.heading(TITLE, width)
@@ -198,12 +200,11 @@ def _draw(tables: list[Table], notes: list[str]) -> "Figure":
     page = width + base.PAD, y + high + LINE * sum(map(len, told)) + base.PAD
     figure, ax = base.empty_page(*page)
     base.write_heading(ax, title)
-    for table, left, step in zip(tables, lefts, steps, strict=True):
+    for table, left, own in zip(tables, lefts, widths, strict=True):
         base.write(ax, base.PAD, y + 8, table.caption, ha="left", weight="bold", size=12)
         y += HEAD
-        widths = [step] * len(table.columns)
         base.write(ax, left - 6, y - 9, table.corner, ha="right", color=QUIET)
-        grid(ax, left, y, table.cells, widths, ROW, names=table.names, columns=table.columns)
+        grid(ax, left, y, table.cells, own, ROW, names=table.names, columns=table.columns)
         y += ROW * len(table.rows) + base.PAD
     for line in chain.from_iterable(told):
         base.write(ax, base.PAD, y + LINE / 2, line, ha="left", color=QUIET)

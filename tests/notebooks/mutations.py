@@ -129,8 +129,8 @@ MUTATIONS = (
     Mutation(
         "no residual, attention",
         MODULES,
-        "        x = x + self.attention(self.norm_1(x), mask=mask, cache=cache)",
-        "        x = self.attention(self.norm_1(x), mask=mask, cache=cache)",
+        "        x = x + self.attention(self.norm_1(x), **options)",
+        "        x = self.attention(self.norm_1(x), **options)",
         "07",
     ),
     Mutation(
@@ -158,7 +158,7 @@ MUTATIONS = (
     Mutation("turned the other way round", ROTARY, "a * cos - b * sin", "a * cos + b * sin", "08"),
     Mutation("arrows of one speed", ROTARY, "torch.arange(0, d, 2,", "torch.zeros(d // 2,", "08"),
     Mutation(
-        "mask of a block ignored", MODULES, "(self.norm_1(x), mask=mask,", "(self.norm_1(x),", "08"
+        "mask of a block ignored", MODULES, "self.norm_1(x), **options)", "self.norm_1(x))", "08"
     ),
     Mutation("window one too wide", MASKS, ".triu(1 - window)", ".triu(-window)", "09"),
     Mutation(

@@ -180,7 +180,7 @@ def mask_at_the_top_left(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-def attend(q, k, v):
+def attend_to_kept(q, k, v):
     """New q (B, n_head, T_new, d), k and v (B, n_head, T_all, d) -> out, shaped as q."""
     mask = causal_mask(q.shape[2], k.shape[2])
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
@@ -202,7 +202,7 @@ def _new_and_kept():
 
 KEPT_KEYS = Exercise(
     "13.4",
-    attend,
+    attend_to_kept,
     _new_and_kept,
     accepted=(last_rows,),
     given=mask_at_the_top_left,
