@@ -202,3 +202,16 @@ def test_the_losses_of_the_wrong_attentions_are_those_that_were_measured():
     assert list(losses) == ["right", *EIGHT]
     expected = [[name, *(f"{n:.2f}" for n in of.values())] for name, of in losses.items()]
     assert rows(section) == expected
+
+
+def test_the_costs_are_those_that_were_measured():
+    text = (notebooks.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    section = text.partition("(`attention_cost.py`)")[2].partition("\n## ")[0]
+    runs = {(run["way"], run["T"], run["threads"]): run for run in measured("attention_cost")["runs"]}
+    columns = [(512, 1, "ms"), (512, 2, "ms")]
+    columns += [(T, *of) for T in (2048, 4096) for of in ((1, "ms"), (2, "ms"), (1, "extra_MB"))]
+    for way, *cells in rows(section):
+        numbers = [runs.get((way, T, n), {}).get(what) for T, n, what in columns]
+        told = ["–" if x is None else f"{x:,.{1 if x < 10 else 0}f}" for x in numbers]
+        assert cells == told, way
+    assert len(rows(section)) == len({way for way, _, _ in runs})
