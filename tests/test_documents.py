@@ -207,7 +207,9 @@ def test_the_losses_of_the_wrong_attentions_are_those_that_were_measured():
 def test_the_costs_are_those_that_were_measured():
     text = (notebooks.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     section = text.partition("(`attention_cost.py`)")[2].partition("\n## ")[0]
-    runs = {(run["way"], run["T"], run["threads"]): run for run in measured("attention_cost")["runs"]}
+    runs = {
+        (run["way"], run["T"], run["threads"]): run for run in measured("attention_cost")["runs"]
+    }
     columns = [(512, 1, "ms"), (512, 2, "ms")]
     columns += [(T, *of) for T in (2048, 4096) for of in ((1, "ms"), (2, "ms"), (1, "extra_MB"))]
     for way, *cells in rows(section):

@@ -30,7 +30,7 @@ MODELS = {
     "Llama 2, 7B": Model(32, 32, 32, 128, 6.7e9, 2),
     "Llama 3.1, 8B": Model(32, 32, 8, 128, 8.0e9, 2),
 }
-HEADS = ("as in the model", "a quarter of the query heads", "one")
+HEADS = ("its own", "a quarter", "one")
 TOKENS = ("256", "1,024", "4,096", "16,384", "131,072")
 
 

@@ -7,7 +7,7 @@ from helpers.explorers.explorer import Explorer, dropdown, sentences
 from helpers.numbers import joined, number
 from helpers.pictures.table import Cell, Table, text_html
 
-ORDER = (6, 2, 0, 5, 7, 3, 1, 4)  # which of the eight stands behind attention 1, 2, …
+ORDER = (6, 2, 0, 5, 7, 3, 1, 4)  # which of the eight stands behind attention A, B, …
 RIGHT = "the right one"
 NONE = "none"
 READ = "Hatched: {} answers otherwise, so it is not this one."
@@ -28,13 +28,13 @@ class WardExplorer(Explorer):
 
     def __init__(self) -> None:
         names = list(EIGHT)
-        self._hidden = {f"attention {i}": names[k] for i, k in enumerate(ORDER, 1)}
+        self._hidden = {f"attention {i}": names[k] for i, k in zip("ABCDEFGH", ORDER, strict=True)}
         self._answers = {RIGHT: dict.fromkeys(QUESTIONS, 0.0)}
         self._answers |= {name: ask(broken(name)) for name in EIGHT}
         again = [NONE, *QUESTIONS]
         super().__init__(
             {
-                "attention": dropdown("attention", list(self._hidden), "attention 1"),
+                "attention": dropdown("attention", list(self._hidden), "attention A"),
                 "first question": dropdown("first question", list(QUESTIONS), "shape"),
                 "second question": dropdown("second question", again, NONE),
                 "third question": dropdown("third question", again, NONE),

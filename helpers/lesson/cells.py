@@ -55,7 +55,7 @@ def check(id: str, candidate: Callable | None = None, *, details: bool = False) 
     -------
     Callable
         The candidate when it passes; the reference when it was not attempted (it raises
-        NotImplementedError, or is still the program to mend), so that the cells below run.
+        NotImplementedError, or is still the program to fix), so that the cells below run.
 
     Raises
     ------

@@ -144,7 +144,7 @@ class Exercise:
     # returns the effect and what is wrong with it, in words ("" for nothing). It may raise
     # TypeError or ValueError, in words, for what has no effect.
     effect: Callable | None = None
-    # The wrong program that the notebook's stub holds, where the task is to mend it.
+    # The wrong program that the notebook's stub holds, where the task is to fix it.
     given: Callable | None = None
     # Where one call is not enough to judge an answer: a function that calls it, used(answer,
     # *arguments of a case), and returns what is judged. It takes as many arguments as the answer.

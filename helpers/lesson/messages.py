@@ -76,7 +76,7 @@ def not_attempted(candidate: Callable) -> str:
 
 
 def not_changed() -> str:
-    """Say that the program is still the one to mend."""
+    """Say that the program is still the one to fix."""
     return "not changed yet: this is the program as it was given, and it is wrong."
 
 

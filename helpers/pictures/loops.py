@@ -54,9 +54,9 @@ def ladder() -> Picture:
             Box(f"{i} numbers", told, 3, row, look="pale"),
         ]
         arrows.append(Arrow(f"{i} from", f"{i} to", rung.carried, accent=bool(rung.step)))
-        if i:
-            arrows.append(Arrow(f"{i - 1}", f"{i}", "equal scores"))
-    heads = ["", "", "", " / ".join(f"{T:,}" for T in LENGTHS) + " tokens"]
+        if i:  # from the first notebook to the last
+            arrows.append(Arrow(f"{i}", f"{i - 1}"))
+    heads = ["", "", "", f"numbers, at {' / '.join(f'{T:,}' for T in LENGTHS)} tokens"]
     told = "; ".join(f"{_line(rung.name)}: {_line(rung.carried)}" for rung in rungs[::-1])
     drawn = diagram(
         TITLE,

@@ -29,7 +29,7 @@ def with_weights(weights, v):
     return weights @ v, weights
 
 
-# ---------------------------------------------------------------- 13.1 mend the cause
+# ---------------------------------------------------------------- 13.1 fix the cause
 
 
 @wrong("13.1", named="as it was given")
@@ -117,13 +117,13 @@ def softmax_for_the_division_too(q, k, v):
     return with_weights(seen(q, k).softmax(-1).softmax(-1), v)
 
 
-@wrong("13.1", named="the outputs mended, the weights not")
+@wrong("13.1", named="the outputs fixed, the weights not")
 def outputs_of_pytorch(q, k, v):
     out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     return out, rows_of_1(seen(q, k).softmax(-2))
 
 
-@wrong("13.1", named="the weights mended, the outputs not")
+@wrong("13.1", named="the weights fixed, the outputs not")
 def outputs_computed_first(q, k, v):
     out = rows_of_1(seen(q, k).softmax(-2)) @ v
     return out, seen(q, k).softmax(-1)
@@ -189,27 +189,27 @@ def cut_weights(q, k, v, need_weights):
     )
 
 
-@wrong("13.2", named="the outputs mended, the weights not")
+@wrong("13.2", named="the outputs fixed, the weights not")
 def fast_outputs_always(q, k, v, need_weights):
     out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     return out, scaled(q, k).softmax(-1) if need_weights else None
 
 
-@wrong("13.2", named="the outputs mended, the weights cut")
+@wrong("13.2", named="the outputs fixed, the weights cut")
 def fast_outputs_and_cut_weights(q, k, v, need_weights):
     out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     weights = scaled(q, k).softmax(-1).masked_fill(~causal_mask(q.shape[2]), 0)
     return out, weights if need_weights else None
 
 
-@wrong("13.2", named="the weights mended, the outputs not")
+@wrong("13.2", named="the weights fixed, the outputs not")
 def masked_for_the_picture(q, k, v, need_weights):
     return on_paths(lambda q, k, v: (without_mask(q, k, v), seen(q, k).softmax(-1)))(
         q, k, v, need_weights
     )
 
 
-@wrong("13.2", named="the weights cut, the outputs not mended")
+@wrong("13.2", named="the weights cut, the outputs not fixed")
 def cut_for_the_picture(q, k, v, need_weights):
     return on_paths(lambda q, k, v: (without_mask(q, k, v), cut(scaled(q, k).softmax(-1))))(
         q, k, v, need_weights

@@ -15,7 +15,7 @@ SIZES = {
     "Llama 2, 7B": (32, 32, 32, 128, 6_700_000_000, 2),
     "Llama 3.1, 8B": (32, 32, 8, 128, 8_000_000_000, 2),
 }
-HEADS = ("as in the model", "a quarter of the query heads", "one")
+HEADS = ("its own", "a quarter", "one")
 TOKENS = ("256", "1,024", "4,096", "16,384", "131,072")
 
 

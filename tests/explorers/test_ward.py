@@ -9,7 +9,7 @@ from tests.explorers.reading import controls, drawing, words
 
 HIDDEN = dict(
     zip(
-        [f"attention {i}" for i in range(1, 9)],
+        [f"attention {i}" for i in "ABCDEFGH"],
         [
             "heads tiled", "mask of -1e4", "softmax over the queries", "mask at the top left",
             "pairs and halves mixed up", "batch norm", "mask dropped when weights are asked for",
@@ -56,7 +56,7 @@ def model(attention, *questions):
 
 AGAIN = ("none", *QUESTIONS)
 CONTROLS = {
-    "attention": ("attention 1", tuple(HIDDEN)),
+    "attention": ("attention A", tuple(HIDDEN)),
     "first question": ("shape", tuple(QUESTIONS)),
     "second question": ("none", AGAIN),
     "third question": ("none", AGAIN),
@@ -66,9 +66,9 @@ CASES = [
         {},
         [
             *itertools.product(HIDDEN, ["prefix", "in pieces"], ["none"], ["none", "reference"]),
-            *itertools.product(["attention 1"], QUESTIONS, ["shifted"], ["in training"]),
-            *itertools.product(["attention 4"], ["shape"], AGAIN, ["in pieces", "none"]),
-            *itertools.product(["attention 8"], ["large scores"], ["none"], AGAIN),
+            *itertools.product(["attention A"], QUESTIONS, ["shifted"], ["in training"]),
+            *itertools.product(["attention D"], ["shape"], AGAIN, ["in pieces", "none"]),
+            *itertools.product(["attention H"], ["large scores"], ["none"], AGAIN),
         ],
     )
 ]
@@ -88,7 +88,7 @@ def test_each_is_named_by_two_questions_and_one_by_three():
                 if drawing(explorer).find("pre") is not None:
                     fewest[name] = n
                     break
-    assert fewest == dict.fromkeys(HIDDEN, 2) | {"attention 1": 3}
+    assert fewest == dict.fromkeys(HIDDEN, 2) | {"attention A": 3}
 
 
 def test_a_question_that_is_asked_twice_counts_once():

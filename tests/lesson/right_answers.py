@@ -1148,7 +1148,7 @@ def without_it_for_a_while(layer, x, head):
     return out
 
 
-# ---------------------------------------------------------------- 13, attentions to mend
+# ---------------------------------------------------------------- 13, attentions to fix
 
 
 def masked_scores(q, k):

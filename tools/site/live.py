@@ -90,7 +90,7 @@ PARTS = {
     ),
     "explore_ward": Part(
         {"third question": []},
-        "On this page you ask two questions. In JupyterLab you can ask three, which attention 1 "
+        "On this page you ask two questions. In JupyterLab you can ask three, which attention A "
         "needs.",
         about="choose an attention and ask it two questions; see which bugs still fit.",
     ),

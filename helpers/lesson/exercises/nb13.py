@@ -1,4 +1,4 @@
-"""The exercises of notebook 13: attentions that run and are wrong, each to be mended."""
+"""The exercises of notebook 13: attentions that run and are wrong, each to be fixed."""
 
 import torch
 import torch.nn.functional as F
