@@ -226,7 +226,8 @@ def attend_once(
     returned = attend(q, k, v, cache)
     wanted = "attend must return (out, (keys, values)), three tensors with four axes each"
     pair = returned[1] if isinstance(returned, tuple | list) and len(returned) == 2 else None
-    tensors = [returned[0], *pair] if isinstance(pair, tuple | list) and len(pair) == 2 else []
+    pair = pair if isinstance(pair, tuple | list | Tensor) and len(pair) == 2 else None
+    tensors = [returned[0], *pair] if pair is not None else []
     if not tensors or any(not isinstance(z, Tensor) or z.dim() != 4 for z in tensors):
         raise TypeError(f"{wanted}; it returned {_in_words(returned)}.")
     if returned[0].shape != v.shape:

@@ -37,12 +37,12 @@ def normalised_by_a_function(q, k, v):
     return with_weights(F.normalize(seen(q, k).softmax(2), p=1, dim=-1), v)
 
 
-@wrong("13.1", named="the division taken out")
+@wrong("13.1", named="the softmax still over the queries")
 def division_taken_out(q, k, v):
     return with_weights(F.softmax(seen(q, k), 2), v)
 
 
-@wrong("13.1", named="the division taken out")
+@wrong("13.1", named="the softmax still over the queries")
 def columns_divided_twice(q, k, v):
     weights = seen(q, k).softmax(-2)
     return with_weights(weights / weights.sum(dim=-2, keepdim=True), v)
@@ -654,3 +654,16 @@ def mask_lost_by_hand(q, k, v):
 @wrong("13.5")
 def first_key_head_for_all(q, k, v):
     return F.scaled_dot_product_attention(q, k[:, :1], v[:, :1], is_causal=True)
+
+
+@wrong("13.4", named="a large negative number")
+def minus_a_billion(q, k, v):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    hidden = ~causal_mask(q.shape[2], k.shape[2])
+    return scores.masked_fill(hidden, -1e9).softmax(dim=-1) @ v
+
+
+@wrong("13.4", named="as it was given")
+def a_mask_beside_is_causal(q, k, v):
+    mask = causal_mask(q.shape[2], k.shape[2])
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=True)

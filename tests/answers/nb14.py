@@ -474,3 +474,133 @@ def running_mean(q, k, v):
 def one_query(q, k, v):
     weights = q[-1] @ k.T
     return (weights[:, None] * v).cumsum(0) / weights.cumsum(0)[:, None]
+
+
+# ---------------------------------------------------------------- of a blind trial
+
+
+@wrong("14.1", named="no mask behind old tokens")
+def masked_while_the_cache_is_empty(q, k, v, cache):
+    q, keys, values = turned(q, k, v, cache)
+    first = cache[0].size(2) == 0
+    return F.scaled_dot_product_attention(q, keys, values, is_causal=first), (keys, values)
+
+
+@wrong("14.1", named="mask at the top left for several tokens")
+def masked_when_several_come(q, k, v, cache):
+    q, keys, values = turned(q, k, v, cache)
+    several = q.size(2) > 1
+    return F.scaled_dot_product_attention(q, keys, values, is_causal=several), (keys, values)
+
+
+@wrong("14.1", named="mask of 1 and 0 added")
+def numbers_for_a_mask(q, k, v, cache):
+    q, keys, values = turned(q, k, v, cache)
+    return weighed(q, keys, values, causal_mask(q.size(2), keys.size(2)).float()), (keys, values)
+
+
+@wrong("14.1", named="mask in the wrong order")
+def triangle_over_the_old_keys(q, k, v, cache):
+    q, keys, values = turned(q, k, v, cache)
+    new, old = q.size(2), cache[0].size(2)
+    mask = torch.cat([torch.ones(new, new).tril(), torch.ones(new, old)], dim=1).bool()
+    return weighed(q, keys, values, mask), (keys, values)
+
+
+@wrong("14.1", named="keys and values exchanged in the cache")
+def values_before_keys(q, k, v, cache):
+    q, keys, values = turned(q, k, v, cache)
+    return weighed(q, keys, values), (values, keys)
+
+
+@wrong("14.1", named="keys appended to the values")
+def keys_among_the_values(q, k, v, cache):
+    q, keys, _ = turned(q, k, v, cache)
+    values = torch.cat([cache[1], keys[:, :, -q.size(2) :]], dim=2)
+    return weighed(q, keys, values), (keys, values)
+
+
+@wrong("14.1", named="positions too far on")
+def places_of_the_next_piece(q, k, v, cache):
+    p = places(q, cache) + q.size(2)
+    keys, values = torch.cat([cache[0], rotary(k, p)], dim=2), torch.cat([cache[1], v], dim=2)
+    return weighed(rotary(q, p), keys, values), (keys, values)
+
+
+@wrong("14.1", named="all keys turned again for the scores")
+def turned_in_use(q, k, v, cache):
+    q, keys, values = turned(q, k, v, cache)
+    return weighed(q, rotary(keys), values), (keys, values)
+
+
+@wrong("14.1", "a cache of its own")
+def a_cache_for_all_blocks(q, k, v, cache, kept=[]):  # noqa: B006
+    kept[:] = kept if cache[0].size(2) else cache
+    _, keys, values = turned(q, k, v, tuple(kept))
+    q = rotary(q, torch.arange(keys.size(2))[-q.size(2) :])
+    kept[:] = keys, values
+    return weighed(q, keys, values), (keys, values)
+
+
+@wrong("14.2", named="the first score as the maximum")
+def first_score_for_all(scores, values):
+    weights = [torch.exp(score - scores[0]) for score in scores]
+    return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+
+
+@wrong("14.2", named="the newest score as the maximum")
+def newest_score_for_all(scores, values):
+    largest, total, weighted = torch.tensor(-torch.inf), 0.0, torch.zeros(values.shape[1])
+    for score, value in zip(scores, values, strict=True):
+        factor, largest = torch.exp(largest - score), score
+        total, weighted = total * factor + 1, weighted * factor + value
+    return weighted / total
+
+
+@wrong("14.2", named="the maximum begins at 0")
+def at_least_0(scores, values):
+    largest, total, weighted = torch.tensor(0.0), 0.0, torch.zeros(values.shape[1])
+    for score, value in zip(scores, values, strict=True):
+        new = torch.maximum(largest, score)
+        factor, weight, largest = torch.exp(largest - new), torch.exp(score - new), new
+        total, weighted = total * factor + weight, weighted * factor + weight * value
+    return weighted / total
+
+
+@wrong("14.2", named="the first score counted twice")
+def first_score_again(scores, values):
+    largest, total, weighted = scores[0], 1.0, values[0]
+    for score, value in zip(scores, values, strict=True):
+        new = torch.maximum(largest, score)
+        factor, weight, largest = torch.exp(largest - new), torch.exp(score - new), new
+        total, weighted = total * factor + weight, weighted * factor + weight * value
+    return weighted / total
+
+
+@wrong("14.2", "the whole row at once")
+def softmax_of_the_row(scores, values):
+    return torch.softmax(scores, dim=0) @ values
+
+
+@wrong("14.3", named="divided by t")
+def divided_by_those_before(q, k, v):
+    matrix, outs = torch.zeros(k.shape[1], v.shape[1]), []
+    for t in range(len(q)):
+        matrix = matrix + torch.outer(k[t], v[t])
+        outs.append(q[t] @ matrix / t)
+    return torch.stack(outs)
+
+
+@wrong("14.3", named="divisor one token behind")
+def divisor_late(q, k, v):
+    matrices = (k[:, :, None] * v[:, None, :]).cumsum(dim=0)
+    late = k.cumsum(dim=0) - k
+    late[0] = 0  # not the rounding of a difference
+    return torch.einsum("ti,tij->tj", q, matrices) / (q * late).sum(dim=-1, keepdim=True)
+
+
+@wrong("14.3", named="queries added up for the divisor")
+def sum_of_queries(q, k, v):
+    matrices = (k[:, :, None] * v[:, None, :]).cumsum(dim=0)
+    totals = (q * q.cumsum(dim=0)).sum(dim=-1, keepdim=True)
+    return torch.einsum("ti,tij->tj", q, matrices) / totals

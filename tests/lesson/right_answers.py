@@ -1460,11 +1460,6 @@ def online_by_the_logarithm_of_the_sum(scores, values):
     return out
 
 
-@right("14.2")
-def the_whole_row(scores, values):
-    return torch.softmax(scores, dim=0) @ values
-
-
 @right("14.3")
 def linear_by_a_matrix_of_weights(q, k, v):
     weights = (q @ k.T).tril()
@@ -1504,3 +1499,21 @@ def linear_by_two_loops(q, k, v):
         weights = torch.stack([q[t] @ k[s] for s in range(t + 1)])
         rows.append(weights @ v[: t + 1] / weights.sum())
     return torch.stack(rows)
+
+
+@right("14.3")
+def linear_with_a_small_number_against_0(q, k, v):
+    state, total, rows = 0.0, 0.0, []
+    for one, key, value in zip(q, k, v, strict=True):
+        state, total = state + torch.outer(key, value), total + key
+        rows.append(one @ state / (one @ total).clamp(min=1e-6))
+    return torch.stack(rows)
+
+
+@right("14.1")
+def kept_in_one_tensor(q, k, v, cache):
+    at = torch.arange(cache[0].shape[2], cache[0].shape[2] + q.shape[2])
+    q, new = rotary(q, at), torch.stack([rotary(k, at), v])
+    kept = torch.cat([torch.stack([*cache]), new], dim=3)
+    mask = causal_mask(q.shape[2], kept.shape[3])
+    return F.scaled_dot_product_attention(q, kept[0], kept[1], attn_mask=mask), kept

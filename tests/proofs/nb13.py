@@ -39,7 +39,9 @@ def the_prefix_test_after_the_division(texts):
     texts["why d"].says(0, 1)
     changed = rows_that_change(given("13.1"))
     before = EXERCISES["13.1"].mistakes[1]
-    assert before.name == "the division taken out" and all(rows_that_change(before.code))  # why d
+    assert before.name == "the softmax still over the queries" and all(
+        rows_that_change(before.code)
+    )  # why d
     return {
         "passes for each": not any(changed),
         "passes for all rows but": changed == [True] + 4 * [False],

@@ -197,7 +197,14 @@ def _new_and_kept():
     for B, n_head, T_new, T_all, d in ((2, 5, 3, 8, 4), (3, 2, 1, 6, 4), (2, 3, 5, 5, 4)):
         _, k, v = _qkv(generator, (B, n_head, T_all, d), 1.5)
         cases.append((1.5 * torch.randn(B, n_head, T_new, d, generator=generator), k, v))
-    return cases
+    q, k, v = _louder(generator, (2, 3, 6, 4), 1e30)  # so that no number will do as a mask
+    return [*cases, (q[:, :, -3:], k, v)]
+
+
+def large_negative_number(q, k, v):
+    hidden = ~causal_mask(q.shape[2], k.shape[2])
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, -1e4)
+    return torch.softmax(scores, dim=-1) @ v
 
 
 KEPT_KEYS = Exercise(

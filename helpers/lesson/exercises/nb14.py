@@ -25,14 +25,27 @@ def attend(q, k, v, cache):
 
 
 def in_pieces(attend, q, k, v, pieces):
-    """The outputs (B, n_head, T, d) when the tokens come in pieces of so many."""
+    """The outputs (B, n_head, T, d) when the tokens come in pieces of so many.
+
+    In turns with them, the answer is called as by another block, which has a cache of its own.
+    """
     cache, outputs = (k[:, :, :0], v[:, :, :0]), []
+    other = cache
     ends = [*itertools.accumulate(pieces[:-1])]  # the last piece is what is left
     for piece in zip(*(z.tensor_split(ends, dim=2) for z in (q, k, v)), strict=True):
         if piece[0].shape[2]:
             out, cache = attend_once(attend, *piece, cache)
             outputs.append(out)
+            _, other = attend_once(attend, *(2 * z for z in piece), other)
     return torch.cat(outputs, dim=2)
+
+
+def mask_of_ones_and_zeros(q, k, v, cache):
+    T_old, T_new = cache[0].shape[2], q.shape[2]
+    positions = torch.arange(T_old, T_old + T_new)
+    k, v = torch.cat([cache[0], rotary(k, positions)], dim=2), torch.cat([cache[1], v], dim=2)
+    mask = causal_mask(T_new, T_old + T_new).float()
+    return F.scaled_dot_product_attention(rotary(q, positions), k, v, attn_mask=mask), (k, v)
 
 
 def _queries_keys_values():
@@ -118,7 +131,9 @@ def _scores_and_values():
     generator = torch.Generator().manual_seed(0)
     mixed, rising, large = (torch.randn(T, generator=generator) for T in (5, 7, 6))
     rising = rising.sort().values
-    sizes = ((2 * mixed, 3), (2 * rising, 2), (1000 + large, 4))
+    steps = torch.tensor([0.0, 150.0, 160.0, 300.0, 310.0])  # e to the 150 would overflow
+    sizes = ((2 * mixed, 3), (2 * rising, 2), (1000 + large, 4), (large - 1000, 4))
+    sizes = (*sizes, (steps, 3), (steps.flip(0), 3))
     return [(s, torch.randn(len(s), D, generator=generator)) for s, D in sizes]
 
 
@@ -128,6 +143,7 @@ ONLINE_SOFTMAX = Exercise(
     _scores_and_values,
     atol=1e-4,  # right forms that carry a logarithm lose digits at scores around 1000
     axes={"scores": "T", "values": "T D", "return": "D"},
+    without="softmax",
     intermediates=(
         ("the sum of the exponentials", lambda scores, values: (scores - scores.max()).exp().sum()),
         ("the weights, before the values are averaged", lambda scores, values: scores.softmax(0)),
@@ -148,6 +164,11 @@ def linear_attention(q, k, v):
         total = total + k[t]
         outputs.append(q[t] @ matrix / (q[t] @ total))
     return torch.stack(outputs)
+
+
+def with_a_tiny_number_in_the_divisor(q, k, v):  # as published code has it, against 0 / 0
+    weights = (q @ k.mT).tril()
+    return weights @ v / (weights.sum(dim=-1, keepdim=True) + 1e-6)
 
 
 def over_all_tokens(q, k, v):
@@ -180,6 +201,16 @@ def read_before_written(q, k, v):
     return torch.stack(outputs)
 
 
+def divisor_one_token_behind(q, k, v):
+    matrix, total = torch.zeros(k.shape[1], v.shape[1]), torch.zeros(k.shape[1])
+    outputs = []
+    for t in range(len(q)):
+        matrix = matrix + torch.outer(k[t], v[t])
+        outputs.append(q[t] @ matrix / (q[t] @ total))
+        total = total + k[t]
+    return torch.stack(outputs)
+
+
 def _features_and_values():
     generator = torch.Generator().manual_seed(0)
     cases = []
@@ -193,6 +224,7 @@ LINEAR_ATTENTION = Exercise(
     "14.3",
     linear_attention,
     _features_and_values,
+    accepted=(with_a_tiny_number_in_the_divisor,),
     axes={"q": "T D", "k": "T D", "v": "T D_v", "return": "T D_v"},
     intermediates=(
         (
