@@ -10,6 +10,7 @@ from torch import nn
 from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
 from helpers.clinic.diagnosis import diagnose
 from helpers.clinic.examination import examine
+from helpers.clinic.ward import broken
 from tests.clinic.written import (
     BROKEN,
     N_HEAD,
@@ -401,6 +402,11 @@ def test_a_norm_that_looks_ahead_in_training_only_is_found():
     assert told_of_prefixes(report).startswith("in training mode, output ")
     assert block.norm_1.training and not block.norm_2.training
     assert all(torch.equal(before[name], z) for name, z in block.state_dict().items())
+
+
+def test_a_batch_norm_before_the_attention_is_named():
+    report = diagnose(broken("batch norm")(32, 4, 2), C=32)
+    assert report.bugs == ("batch norm instead of layer norm",) and report.error is None
 
 
 def test_a_module_that_takes_no_shorter_text_is_not_checked_for_prefixes():
