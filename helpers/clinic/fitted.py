@@ -112,7 +112,9 @@ def _solved(seen: AttentionInternals, reading: Reading, ending: Ending, causal: 
     try:
         constant = ending.project(unit[:1] * 0)
         matrix = (ending.project(unit) - constant).double()
-        out = (ending.out - constant).double() @ torch.linalg.pinv(matrix)
+        out = (ending.out - constant).double()
+        if not torch.equal(matrix, unit.double()):  # most often there is nothing to undo
+            out = out @ torch.linalg.pinv(matrix)
         out = split_heads(out, seen.n_head)
     except RuntimeError:  # the sizes do not fit
         return None

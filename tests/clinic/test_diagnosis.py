@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
+from helpers.clinic import comparison
 from helpers.clinic.diagnosis import diagnose
 from helpers.clinic.examination import examine
 from helpers.clinic.ward import broken
@@ -184,6 +185,26 @@ def test_another_formula_that_passes_all_else_is_different_not_broken():
     assert not report.bugs, "all were computed from q, k and v, and none was it"
     told = "it differs from softmax(q kᵀ/√d) v, and no known bug or variant explains it. 8 probes"
     assert told in " ".join(str(report).split()) and "meant" not in str(report)
+
+
+def test_what_nothing_explains_on_a_few_tokens_is_not_compared_on_all(monkeypatch):
+    tokens, find = set(), comparison._find
+
+    def counted(seen, *rest):
+        tokens.add(seen.x.shape[1])
+        return find(seen, *rest)
+
+    monkeypatch.setattr(comparison, "_find", counted)
+    x = torch.randn(2, 33, C)
+    unknown = Written(weigh=lambda s: masked(s * s).softmax(-1))
+    assert not diagnose(unknown, C=C, n_head=N_HEAD, example=x).bugs and tokens == {16}
+    assert diagnose(Written(**BROKEN["no mask"]), C=C, example=x).bugs == ("no mask",)
+
+    def twenty_tokens(s):
+        return masked(s).masked_fill(torch.ones_like(s).tril(-20) > 0, -math.inf).softmax(-1)
+
+    wide = Written(weigh=twenty_tokens)
+    assert diagnose(wide, C=C, example=x).bugs == ("sliding window (Beltagy et al. 2020)",)
 
 
 def test_another_formula_that_leaks_is_broken():
