@@ -109,12 +109,14 @@ def _recognise_any(
     seen: AttentionInternals, ways: Ways, others: list[int], causal: bool, try_pairs: bool
 ) -> Comparison | None:
     """Find other queries and keys, known bugs, or another number of heads that give the numbers."""
-    changed = changed_readings(seen.readings[0], seen.n_head, seen.module)
+    first, *more = seen.readings  # heads of keys may be repeated in another order
+    plain = [first, *(one for one in more if one.is_right and same(one.q, first.q))]
+    changed = (new for one in plain for new in changed_readings(one, seen.n_head, seen.module))
     for reading, ending in itertools.product(changed, seen.endings):
         out, right = _right(seen, reading, causal)
         if _gives_the_same(seen, ending, out, right):
             return _explained(seen, reading, ending, out, right, seen.n_head)
-    likely = changed_readings(seen.readings[0], seen.n_head, seen.module, likely=True)
+    likely = changed_readings(first, seen.n_head, seen.module, likely=True)
     changed = [(reading, seen.endings[0]) for reading in likely]
     if found := _recognise(seen, ways, changed, causal, try_pairs):
         return found

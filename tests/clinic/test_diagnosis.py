@@ -431,6 +431,12 @@ def test_a_batch_norm_before_the_attention_is_named():
     assert report.bugs == ("batch norm instead of layer norm",) and report.error is None
 
 
+def test_heads_that_are_tiled_are_named_beside_rotary_positions():
+    report = diagnose(broken("heads tiled")(32, 4, 2), C=32)
+    assert report.status == "different" and "groups tiled" in report.bugs
+    assert "groups tiled" not in diagnose(broken(None)(32, 4, 2), C=32).bugs
+
+
 def test_a_module_that_takes_no_shorter_text_is_not_checked_for_prefixes():
     module = MultiHeadAttention(C, N_HEAD)
     fixed = diagnose(lambda x: module(x, mask=causal_mask(8)), C=C)
