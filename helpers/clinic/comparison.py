@@ -34,6 +34,8 @@ from helpers.known import Known
 from helpers.numbers import small
 from helpers.same import ATOL, close, same, same_but_for_rounding, tolerance
 
+Ways = list[tuple[Reading, Ending]]
+
 LARGEST_WINDOW = 64  # that is tried
 FOUND = "found from its weights, which follow from its outputs and values."
 
@@ -59,7 +61,12 @@ class Comparison:
 
 
 def compare_attention(
-    seen: AttentionInternals, causal: bool, *, try_heads: bool = False, try_pairs: bool = True
+    seen: AttentionInternals,
+    causal: bool,
+    *,
+    few: Callable[[], AttentionInternals | None] = lambda: None,
+    try_heads: bool = False,
+    try_pairs: bool = True,
 ) -> Comparison:
     """Compare an attention with the right formula, then with every known variant and bug.
 
@@ -69,6 +76,9 @@ def compare_attention(
         What it computed.
     causal
         Whether it should be causal.
+    few
+        Gives what it computed of a few tokens, or None. What nothing explains there is not
+        compared any further, since each of the many comparisons takes far longer with all tokens.
     try_heads
         Whether its number of heads is not known for sure: then others are tried, too.
     try_pairs
@@ -83,24 +93,37 @@ def compare_attention(
                 out, right = _right(replace(seen, n_head=n_head), reading, causal)
                 if _gives_the_same(seen, ending, out, right):
                     return _explained(seen, reading, ending, out, right, n_head)
-    changed = changed_readings(seen.readings[0], seen.n_head, seen.module)
-    for reading, ending in itertools.product(changed, seen.endings):
-        out, right = _right(seen, reading, causal)
-        if _gives_the_same(seen, ending, out, right):
-            return _explained(seen, reading, ending, out, right, seen.n_head)
-    likely = changed_readings(seen.readings[0], seen.n_head, seen.module, likely=True)
-    changed = [(reading, seen.endings[0]) for reading in likely]
-    if found := _recognise(seen, ways, changed, causal, try_pairs):
+    of_few, again = few(), {"try_heads": try_heads, "try_pairs": try_pairs}
+    in_vain = of_few is not None and compare_attention(of_few, causal, **again).unexplained
+    if not in_vain and (found := _recognise_any(seen, ways, others, causal, try_pairs)):
         return found
-    for n_head in others:
-        if found := _recognise(replace(seen, n_head=n_head), ways[:2], [], causal, False):
-            return found
     reading, ending = ways[0]
     out, right = _right(seen, reading, causal)
     meant = {bug.name: bug.message for bug in reading.bugs if bug.name == MORE_KEYS.name}
     return Comparison(
         _difference_from_right(seen, ending, out), right, {}, meant, None, seen.n_head
     )
+
+
+def _recognise_any(
+    seen: AttentionInternals, ways: Ways, others: list[int], causal: bool, try_pairs: bool
+) -> Comparison | None:
+    """Find other queries and keys, known bugs, or another number of heads that give the numbers."""
+    first, *more = seen.readings  # heads of keys may be repeated in another order
+    plain = [first, *(one for one in more if one.is_right and same(one.q, first.q))]
+    changed = (new for one in plain for new in changed_readings(one, seen.n_head, seen.module))
+    for reading, ending in itertools.product(changed, seen.endings):
+        out, right = _right(seen, reading, causal)
+        if _gives_the_same(seen, ending, out, right):
+            return _explained(seen, reading, ending, out, right, seen.n_head)
+    likely = changed_readings(first, seen.n_head, seen.module, likely=True)
+    changed = [(reading, seen.endings[0]) for reading in likely]
+    if found := _recognise(seen, ways, changed, causal, try_pairs):
+        return found
+    for n_head in others:
+        if found := _recognise(replace(seen, n_head=n_head), ways[:2], [], causal, False):
+            return found
+    return None
 
 
 def _head_counts(seen: AttentionInternals, try_heads: bool) -> list[int]:
@@ -174,9 +197,6 @@ def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
 
 
 # ---------------------------------------------------------------- known bugs
-
-
-Ways = list[tuple[Reading, Ending]]
 
 
 def _recognise(

@@ -75,7 +75,13 @@ class Fit:
         return bool((weights - self.weights).abs().max() < self.near)
 
     def coefficients(self, *columns: Tensor) -> Tensor | None:
-        """With which factors (n_head, columns) the sum of these makes the weights; None if none."""
+        """With which factors (n_head, columns) the sum of these makes the weights; None if none.
+
+        None, too, with more than half as many factors as weights: enough of them make any weights.
+        """
+        in_rows = self.visible.sum(-1) - 1  # the last weight of a row follows from the others
+        if 2 * len(columns) > len(self.weights) * int(in_rows.clamp(min=0).sum()):
+            return None
         root = self.weights.clamp(min=0).sqrt()  # small weights count less
 
         def centred(z: Tensor) -> Tensor:  # (n_head, B * n * n)
@@ -112,7 +118,9 @@ def _solved(seen: AttentionInternals, reading: Reading, ending: Ending, causal: 
     try:
         constant = ending.project(unit[:1] * 0)
         matrix = (ending.project(unit) - constant).double()
-        out = (ending.out - constant).double() @ torch.linalg.pinv(matrix)
+        out = (ending.out - constant).double()
+        if not torch.equal(matrix, unit.double()):  # most often there is nothing to undo
+            out = out @ torch.linalg.pinv(matrix)
         out = split_heads(out, seen.n_head)
     except RuntimeError:  # the sizes do not fit
         return None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -39,7 +41,7 @@ from helpers.clinic.inspection import (
 )
 from helpers.clinic.names import block_part_names, own_head_count
 from helpers.clinic.probes import Finding
-from helpers.clinic.subject import Inside, Subject
+from helpers.clinic.subject import Inside, Subject, look_inside
 from helpers.clinic.told import Told, found, not_checked, recognised, together
 from helpers.clinic.variants import rotated_in_vain
 from helpers.known import Known
@@ -48,6 +50,7 @@ from helpers.same import ATOL, same, seed_all
 NO_WEIGHTS = "it shows no weights; return (out, weights) to show them"
 TWO_RUNS_DIFFER = "two runs on the same input differ"
 REFERENCE, RESIDUALS = "equals the reference", "residuals and norms"
+FEW = (4, 16)  # sequences and tokens, on which what may explain a large example is tried first
 
 # ---------------------------------------------------------------- the attentions
 
@@ -57,6 +60,7 @@ def compare_attentions(
 ) -> tuple[Told, dict[str, Comparison]]:
     """Compare each attention with the right formula, and with every known bug."""
     told, compared = Told(), {}
+    few = functools.cache(lambda: _of_few_tokens(subject))
     for name, seen in inside.internals.items():
         why = cannot_be_judged(seen, subject.causal)
         if not why and not before.passed("same twice"):
@@ -67,6 +71,7 @@ def compare_attentions(
         one = compare_attention(
             seen,
             subject.causal,
+            few=lambda name=name: few().get(name),
             try_heads=_may_try_heads(subject, seen, name),
             try_pairs=not any(other.unexplained for other in compared.values()),
         )
@@ -92,6 +97,17 @@ def compare_attentions(
             where = f" (In {name}.)" if name else ""
             told += Told(different={REFERENCE: f"{one.finding.evidence}{where}"})
     return told, compared
+
+
+def _of_few_tokens(subject: Subject) -> dict[str, AttentionInternals]:
+    """What the attentions compute of a part of a large example, where they take it."""
+    part = subject.x[: FEW[0], : FEW[1]]
+    if part.shape == subject.x.shape:
+        return {}
+    try:
+        return look_inside(replace(subject, x=part)).internals
+    except Exception:  # it may take no shorter text
+        return {}
 
 
 def _told_of_inputs(call: Call, seen: AttentionInternals, causal: bool, name: str) -> Told:

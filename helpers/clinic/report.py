@@ -101,14 +101,19 @@ class Report:
             return f"INCOMPLETE: no bug found; not checked: {', '.join(self.not_checked)}."
         if self.status == "different":
             what = [*self.bugs, *([self.difference] if self.difference else [])]
-            if self.difference:
-                return f"DIFFERENT: {' and '.join(what)}. The other probes passed. {LOOK}"
             what = what or ["the outputs do not depend on all tokens"]
-            return f"DIFFERENT: {' and '.join(what)}. All else passed. If this is meant, fine."
+            advice = LOOK if self.difference else "If this is meant, fine."
+            return f"DIFFERENT: {' and '.join(what)}. {self._all_else()} {advice}"
         if self.bugs:
             return f"BROKEN: {' and '.join(self.bugs)}."
         failed = ", ".join(finding.name for finding in self.findings if not finding.ok)
         return f"BROKEN: failed {failed}. {self.remark}"
+
+    def _all_else(self) -> str:
+        if not self.not_checked:
+            return "All else passed."
+        passed = sum(finding.ok for finding in self.findings)
+        return f"{passed} probes passed; not checked: {', '.join(self.not_checked)}."
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         picture = self.picture

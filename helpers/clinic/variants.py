@@ -1,5 +1,6 @@
 """Right attention with other queries and keys: rotated by their positions, normed, or both."""
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -115,7 +116,7 @@ def changed_readings(
         return replace(reading, q=q, k=k, v=v, bugs=(*reading.bugs, *bugs))
 
     q, k, v = (split_heads(z, n_head) for z in (reading.q, reading.k, reading.v))
-    norms = _norms(module, n_head, q.shape[-1])
+    norms = _norms(module, q)
     yield from (with_bugs(f(q), g(k), v, QK_NORM) for f, g in norms)
     if q.shape[-1] % 2 or v.shape[-1] % 2:
         return
@@ -132,8 +133,9 @@ def changed_readings(
         yield from (with_bugs(turn(q), turn(k), v, HALVES_AND_PAIRS) for turn in MIXED_UP)
 
 
-def _norms(module: nn.Module | None, n_head: int, d: int) -> list[tuple[Function, Function]]:
+def _norms(module: nn.Module, q: Tensor) -> list[tuple[Function, Function]]:
     """Norms of queries and of keys (B, n_head, T, d): without parameters, or the module's own."""
+    n_head, d = q.shape[1], q.shape[-1]
 
     def of_heads(norm: nn.Module, size: int) -> Function:
         return norm if size == d else lambda z: split_heads(norm(merge_heads(z)), n_head)
@@ -142,5 +144,7 @@ def _norms(module: nn.Module | None, n_head: int, d: int) -> list[tuple[Function
     for part in module.modules():
         sizes = {z.numel() if z.dim() == 1 else 0 for z in part.parameters()}
         if len(sizes) == 1 and sizes <= {d, n_head * d}:
-            own.append(of_heads(part, sizes.pop()))
+            norm = of_heads(part, sizes.pop())
+            with contextlib.suppress(Exception):  # a batch norm takes (B, C, T)
+                own += [norm] if norm(q).shape == q.shape else []
     return [(f, f) for f in (*NORMS, *own[:4])] + [*itertools.permutations(own[:4], 2)]

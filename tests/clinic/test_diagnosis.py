@@ -8,8 +8,10 @@ import torch
 from torch import nn
 
 from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
+from helpers.clinic import comparison
 from helpers.clinic.diagnosis import diagnose
 from helpers.clinic.examination import examine
+from helpers.clinic.ward import broken
 from tests.clinic.written import (
     BROKEN,
     N_HEAD,
@@ -181,8 +183,28 @@ def test_another_formula_that_passes_all_else_is_different_not_broken():
     assert all(finding.ok for finding in report.findings)
     assert list(report.different) == ["equals the reference"]
     assert not report.bugs, "all were computed from q, k and v, and none was it"
-    told = "it differs from softmax(q kᵀ/√d) v, and no known bug or variant explains it. The other"
+    told = "it differs from softmax(q kᵀ/√d) v, and no known bug or variant explains it. 8 probes"
     assert told in " ".join(str(report).split()) and "meant" not in str(report)
+
+
+def test_what_nothing_explains_on_a_few_tokens_is_not_compared_on_all(monkeypatch):
+    tokens, find = set(), comparison._find
+
+    def counted(seen, *rest):
+        tokens.add(seen.x.shape[1])
+        return find(seen, *rest)
+
+    monkeypatch.setattr(comparison, "_find", counted)
+    x = torch.randn(2, 33, C)
+    unknown = Written(weigh=lambda s: masked(s * s).softmax(-1))
+    assert not diagnose(unknown, C=C, n_head=N_HEAD, example=x).bugs and tokens == {16}
+    assert diagnose(Written(**BROKEN["no mask"]), C=C, example=x).bugs == ("no mask",)
+
+    def twenty_tokens(s):
+        return masked(s).masked_fill(torch.ones_like(s).tril(-20) > 0, -math.inf).softmax(-1)
+
+    wide = Written(weigh=twenty_tokens)
+    assert diagnose(wide, C=C, example=x).bugs == ("sliding window (Beltagy et al. 2020)",)
 
 
 def test_another_formula_that_leaks_is_broken():
@@ -384,7 +406,8 @@ def test_a_scale_by_the_number_of_tokens_is_different_not_broken():
     assert report.status == "different"
     assert report.bugs == ("scores scaled by log T (Chiang and Cholak 2022)",)
     assert "how many tokens there are" in report.different["same for a prefix"]
-    assert "All else passed. If this is meant, fine." in " ".join(str(report).split())
+    told = "). 7 probes passed; not checked: rows sum to 1, no weight on the future. If this is"
+    assert told in " ".join(str(report).split())
     unknown = diagnose(lambda x: module(x), C=C)
     assert unknown.status == "different"
     assert str(unknown).startswith("DIFFERENT: the outputs depend on how many tokens there are, ")
@@ -401,6 +424,17 @@ def test_a_norm_that_looks_ahead_in_training_only_is_found():
     assert told_of_prefixes(report).startswith("in training mode, output ")
     assert block.norm_1.training and not block.norm_2.training
     assert all(torch.equal(before[name], z) for name, z in block.state_dict().items())
+
+
+def test_a_batch_norm_before_the_attention_is_named():
+    report = diagnose(broken("batch norm")(32, 4, 2), C=32)
+    assert report.bugs == ("batch norm instead of layer norm",) and report.error is None
+
+
+def test_heads_that_are_tiled_are_named_beside_rotary_positions():
+    report = diagnose(broken("heads tiled")(32, 4, 2), C=32)
+    assert report.status == "different" and "groups tiled" in report.bugs
+    assert "groups tiled" not in diagnose(broken(None)(32, 4, 2), C=32).bugs
 
 
 def test_a_module_that_takes_no_shorter_text_is_not_checked_for_prefixes():

@@ -10,6 +10,7 @@ from torch import nn
 from helpers.attention import Block, MultiHeadAttention
 from helpers.clinic import diagnose
 from tests.clinic.written import BROKEN, Written, no_norms, rewired
+from tests.designs.others_right import QKNormAttention
 
 C, N_HEAD = 32, 4
 
@@ -163,6 +164,13 @@ def test_a_cross_attention_is_called_with_x_as_its_context():
     assert report.status == "healthy" and "Called with context=x" in str(report)
     assert diagnose(Cross(scale=False), C=C).bugs == ("no scale",)
     assert diagnose(Cross(mask=True), C=C).bugs == ("unwanted causal mask",)
+
+
+def test_no_variant_is_named_that_fits_whatever_the_numbers_are():
+    report = diagnose(QKNormAttention(48, heads=4), C=48)  # 16 heads of 3 channels fit 3 tokens
+    assert (report.status, report.bugs) == ("different", ()) and "n_head=…" in report.assumed
+    known = diagnose(QKNormAttention(48, heads=4), C=48, n_head=4)
+    assert known.bugs == ("QK-norm (Henry et al. 2020)",)
 
 
 def test_the_order_of_a_fused_layer_is_named_and_no_bug():
