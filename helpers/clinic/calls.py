@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from helpers.attention import causal_mask
 
+CACHE_WORDS = ("cache", "past", "kept")
 CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "xa", "y")
 
 
@@ -94,6 +95,12 @@ def self_attention_call(module: nn.Module, x: Tensor, causal: bool) -> Call:
     kwargs: dict[str, Any] = {"mask": None} if takes_mask and not causal else {}
     context = context_name(module)
     return Call(module, (x,), kwargs | ({context: x} if context else {}))
+
+
+def cache_names(module: Any) -> list[str]:
+    """The arguments of a module that seem to be for keys and values of earlier tokens."""
+    names = parameters_of(module) if isinstance(module, nn.Module) else ()
+    return [name for name in names if any(word in name for word in CACHE_WORDS)]
 
 
 def may_take_context(module: nn.Module) -> bool:

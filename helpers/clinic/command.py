@@ -55,7 +55,7 @@ leads to another `helpers`.) The file that is named may import its own.
 """
 OTHER_INPUTS = (
     "{} takes {}, and is given one x (B, T, C). Write a module in its file whose forward(self, x) "
-    "calls it, as in return self.attention(x, x, x), and name that one."
+    "calls it with all that it takes, as in return self.attention(x, mask), and name that one."
 )
 TOKENS_WANTED = " It looks up token numbers in an embedding: name the attention or a block in it."
 

@@ -17,7 +17,12 @@ from torch import Tensor, nn
 
 from helpers.clinic import probes
 from helpers.clinic.bugs import Named
-from helpers.clinic.calls import context_name, evaluation_mode, self_attention_call
+from helpers.clinic.calls import (
+    cache_names,
+    context_name,
+    evaluation_mode,
+    self_attention_call,
+)
 from helpers.clinic.crashes import (
     NOT_CONTIGUOUS,
     examine_crash,
@@ -31,12 +36,14 @@ from helpers.clinic.lists import InList, registered
 from helpers.clinic.names import own_head_count
 from helpers.clinic.probes import Finding
 from helpers.clinic.report import Report
+from helpers.numbers import joined
 from helpers.same import one_thread, seed_all
 
 CALLED_WITH_MASK = (
     "Called with attn_mask=~causal_mask(T); without a mask of yours it would attend to the future."
 )
 CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
+CALLED_WITHOUT = "Called without {}: how it reads a text in pieces was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
 RETURNED_NONE = (
     "it returned None: is its `return` missing? It should return out, or (out, weights)."
@@ -130,6 +137,8 @@ def _diagnose(
         notes = (*notes, CALLED_WITH_MASK)
     if _asks_for_context(function):
         notes = (*notes, CALLED_WITH_CONTEXT.format(context_name(function)))
+    if kept := cache_names(function):
+        notes = (*notes, CALLED_WITHOUT.format(joined(kept)))
     told, recognised = exam.told, exam.recognised
     named = told.wrong if told.failed else tuple(recognised)
     meant = {name: one.evidence for name, one in recognised.items() if name not in named}
@@ -307,4 +316,4 @@ def _why_refused(function: Callable, x: Tensor, run: Callable[[Tensor], Any]) ->
     if size == C or runs(run, resized(x, size)):  # it may take tokens for channels
         return ""
     layer = f"The module (its layer {name})" if name else "The module"
-    return f"{layer} reads C = {size} channels, but diagnose was told C = {C}."
+    return f"{layer} reads C = {size} channels, but it was given C = {C}."

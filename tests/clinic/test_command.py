@@ -263,7 +263,7 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
         ("bad.py:Words", [], "It looks up token numbers in an embedding"),
         ("bad.py:nothing", [], "nothing takes no input"),
         ("bad.py:number", [], "number is the int 3, which cannot be called"),
-        ("bad.py:small", [], "reads C = 16 channels, but diagnose was told C = 32"),
+        ("bad.py:small", [], "reads C = 16 channels, but it was given C = 32"),
         ("bad.py:small", ["--n-head=2"], "The module has 4 heads"),
         ("bad.py:small", ["--arg=dropout=0"], "--arg is for a class, and small is made already"),
         ("bad.py:mlp", [], "It mixes no tokens at all: is it an attention?"),

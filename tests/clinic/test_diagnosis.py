@@ -554,3 +554,12 @@ def test_a_wrong_shape_ends_the_examination():
     report = diagnose(lambda x: x.mean(1), C=C)
     assert [finding.name for finding in report.findings] == ["shape"] and report.status == "broken"
     assert "out (3, 12); expected out (3, 8, 12)" in report.findings[0].evidence
+
+
+def test_a_cache_that_is_not_handed_over_is_told():
+    class Keeps(MultiHeadAttention):
+        def forward(self, x, layer_past=None, use_cache=False):
+            return super().forward(x)
+
+    (note,) = diagnose(Keeps(C, N_HEAD), C=C).notes
+    assert note.startswith("Called without layer_past and use_cache: ")
