@@ -2,8 +2,8 @@
 
 `ReadsOnce` is a tiny GPT that reads each token once, with any function that keeps a cache.
 
-`blockwise_attention` is the forward pass of Dao et al. (2022), "FlashAttention",
-https://arxiv.org/abs/2205.14135, algorithm 1, with the softmax of Milakov and Gimelshein (2018),
+`blockwise_attention` is the forward pass of Dao (2023), "FlashAttention-2",
+https://arxiv.org/abs/2307.08691, algorithm 1, with the softmax of Milakov and Gimelshein (2018),
 "Online normalizer calculation for softmax", https://arxiv.org/abs/1805.02867, algorithm 3.
 """
 
