@@ -39,7 +39,7 @@ class NotAChoice(LessonError, ValueError):
     """The answer given to a prediction is none of its choices."""
 
 
-def check(id: str, candidate: Callable | None = None, *, details: bool = False) -> Callable:
+def check(id: str = "", candidate: Callable | None = None, *, details: bool = False) -> Callable:
     """Check an answer to an exercise, and return the function to go on with.
 
     Parameters
@@ -105,7 +105,7 @@ def check(id: str, candidate: Callable | None = None, *, details: bool = False) 
 _hints_given: dict[str, int] = {}
 
 
-def hint(id: str) -> None:
+def hint(id: str = "") -> None:
     """Print the next hint of an exercise, from vague to nearly there.
 
     Raises
@@ -123,7 +123,7 @@ def hint(id: str) -> None:
     _hints_given[exercise.id] = given + 1
 
 
-def solution(id: str) -> None:
+def solution(id: str = "") -> None:
     """Print one solution of an exercise.
 
     Raises
@@ -157,7 +157,7 @@ def known_mistakes(id: str) -> dict[str, Callable]:
     return {mistake.name: mistake.code for mistake in _find(id, EXERCISES).mistakes}
 
 
-def predict(id: str, answer: str | None = None) -> Question:
+def predict(id: str = "", answer: str | None = None) -> Question:
     """Ask a prediction, or answer it.
 
     Parameters
@@ -238,6 +238,8 @@ def _find(id: str, where: dict) -> Exercise | Prediction:
     if isinstance(id, str) and id in other:
         call = f'check("{id}", …)' if other is EXERCISES else f'predict("{id}")'
         raise UnknownId(f"{id} is no {kind}: use {call}.")
+    if id == "":
+        raise UnknownId(f"Say which {kind}: the heading above it has its id, such as {min(where)}.")
     text = f"There is no {kind} {id!r}. {_nearest(str(id), where)}"
     raise UnknownId(text if isinstance(id, str) else f"{text} An id is text, in quotes.")
 

@@ -93,6 +93,12 @@ def test_an_endless_loop_that_is_stopped_is_told_with_its_line():
         lesson.check("99.1", running_sum)
 
 
+@pytest.mark.parametrize("ask", [lesson.check, lesson.hint, lesson.solution, lesson.predict])
+def test_a_call_without_an_id_says_where_ids_stand(ask):
+    with pytest.raises(UnknownId, match="the heading above it has its id, such as"):
+        ask()
+
+
 def test_unknown_ids_name_the_nearest():
     for call in (lesson.hint, lesson.solution, lambda id: lesson.check(id, running_sum)):
         with pytest.raises(UnknownId, match=r"no exercise '99\.11'\. Notebook 99 has \"99\.1\"\."):
