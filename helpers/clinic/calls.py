@@ -35,14 +35,23 @@ class Call:
         call = self.copied()
         return out_and_weights(self.module(*call.args, **call.kwargs, **more))
 
-    def run_with_weights(self) -> tuple[Tensor, Tensor | None]:
-        """Call the module so that it returns its weights, if there is a known way to ask."""
+    @property
+    def ways_to_ask(self) -> list[dict[str, Any]]:
+        """The arguments by which this module can be asked for its weights, the best first."""
         of_each_head = {"need_weights": True, "average_attn_weights": False}
         names = parameters_of(self.module)
-        for arguments in (of_each_head, {"need_weights": True}, {"return_weights": True}):
-            if names.keys() >= arguments.keys() and not self.kwargs.keys() & arguments.keys():
-                with contextlib.suppress(Exception):  # it may refuse, as a fused module does
-                    return self.run(**arguments)
+        known = (of_each_head, {"need_weights": True}, {"return_weights": True})
+        return [
+            arguments
+            for arguments in known
+            if names.keys() >= arguments.keys() and not self.kwargs.keys() & arguments.keys()
+        ]
+
+    def run_with_weights(self) -> tuple[Tensor, Tensor | None]:
+        """Call the module so that it returns its weights, if there is a known way to ask."""
+        for arguments in self.ways_to_ask:
+            with contextlib.suppress(Exception):  # it may refuse, as a fused module does
+                return self.run(**arguments)
         return self.run()
 
     def copied(self) -> "Call":

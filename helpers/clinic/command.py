@@ -28,7 +28,7 @@ from helpers.clinic.targets import (
     place_of,
     their_errors,
 )
-from helpers.numbers import described, joined
+from helpers.numbers import described, joined, wrap_text
 from helpers.same import same_conditions
 
 EXIT_CODES = {"healthy": 0, "broken": 1, "different": 2, "could not run": 3, "incomplete": 4}
@@ -57,6 +57,10 @@ OTHER_INPUTS = (
     "{} takes {}, and is given one x (B, T, C). Write a module in its file whose forward(self, x) "
     "calls it with all that it takes, as in return self.attention(x, mask), and name that one."
 )
+NOT_ASKED = wrap_text(
+    "Not asked: texts in pieces with a cache, masks of yours, very large scores, long texts, lower "
+    "precision. Ask them where you use them."
+)
 TOKENS_WANTED = " It looks up token numbers in an embedding: name the attention or a block in it."
 
 
@@ -78,7 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif why:
         print(f"Could not run. {why}", file=sys.stderr)
     else:
-        _print(f"{made_as}, run on x {report.example}\n{report}")
+        ended = f"\n{NOT_ASKED}" if report.status == "healthy" else ""
+        _print(f"{made_as}, run on x {report.example}\n{report}{ended}")
     return EXIT_CODES[report.status]
 
 

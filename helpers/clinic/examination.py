@@ -214,7 +214,10 @@ def examine(
     told += inside.told
     told += from_outside.check_finite(out, shown)
     told += from_outside.check_input_unchanged(subject)
-    told += from_outside.check_same_twice(subject, out)
+    twice = from_outside.check_same_twice(subject, out)
+    told += twice
+    if not twice.failed:
+        told += from_outside.check_without_weights(subject, out)
     of_reference, compared = from_inside.compare_attentions(subject, inside, told)
     told += of_reference
     weights = from_inside.known_weights(inside, compared, shown)
@@ -233,7 +236,7 @@ def examine(
     told += from_inside.check_parts_of_blocks(inside, told)
     gradients = check_gradients(subject, inside, compared, out, told)
     told += check_lists(in_lists, gradients)
-    told = _differences_judged(told)
+    told = _one_name_for_two_paths(_differences_judged(told))
     exam = Examination(subject, inside, told, compared, weights, changes)
     return replace(exam, told=_each_probe_once(exam))
 
@@ -245,6 +248,13 @@ def _differences_judged(told: Told) -> Told:
             others = {key: why for key, why in told.different.items() if key != name}
             told = replace(told + found(Finding(name, False, evidence)), different=others)
     return told
+
+
+def _one_name_for_two_paths(told: Told) -> Told:
+    """A mask that is missing on one of two paths is one bug, not two."""
+    if from_outside.DROPPED_WITH_WEIGHTS not in told.wrong:
+        return told
+    return replace(told, bugs=tuple(bug for bug in told.bugs if bug.name != "no mask"))
 
 
 def _each_probe_once(exam: Examination) -> Told:

@@ -15,12 +15,27 @@ from helpers.clinic.probes import PREFIX, Finding
 from helpers.clinic.subject import Inside, Subject
 from helpers.clinic.told import Told, found, not_checked, recognised
 from helpers.numbers import listed, small
-from helpers.same import seed_all
+from helpers.same import same, seed_all, tolerance
 
 MOST_TOKENS = 16  # that are replaced in a long example
 ZERO_PROJECTION = "the output projection is zero throughout and hides what lies before it"
 NOT_FINITE = "there are outputs that are nan or inf"
 ONE_TOKEN = "the example has a single token"
+DROPPED_WITH_WEIGHTS = "mask dropped when weights are asked for"
+ONLY_WITH = (
+    "Without them, no token attends to the future; with them, tokens do. So training may have been "
+    "right, and the weights that you look at are not those it used. Mask the scores on both paths."
+)
+NO_MASK_WITHOUT = "mask dropped unless weights are asked for"
+ONLY_WITHOUT = (
+    "With them, no token attends to the future; without them, as in training, tokens do. Mask on "
+    "both paths."
+)
+TWO_PATHS = "other outputs when weights are asked for"
+TWO_PATHS_DIFFER = (
+    "Whoever looks at the weights sees those of another computation: make both paths the same, "
+    "with the same scale and the same mask."
+)
 
 
 def check_shape(subject: Subject, out: Tensor, weights: Tensor | None) -> Told:
@@ -101,6 +116,33 @@ def check_same_twice(subject: Subject, out: Tensor) -> Told:
         why += "evaluation nothing should be: use nn.Dropout, or F.dropout(…, "
         why += "training=self.training)."
     return found(Finding(name, False, evidence)) + recognised(bug, f"{evidence} {why}")
+
+
+def check_without_weights(subject: Subject, out: Tensor) -> Told:
+    """Call it without asking for the weights, too. Told only where the outputs differ."""
+    if not subject.is_module or not subject.call().ways_to_ask:
+        return Told()
+    without = subject.out_without_weights(subject.x)
+    if without.shape != out.shape or same(without, out, tolerance(out)):
+        return Told()
+    largest = (without - out).abs().nan_to_num().max().item()
+    differ = f"with the weights asked for, the outputs are others, by up to {small(largest)}."
+    if subject.causal and subject.x.shape[1] > 1:
+        # name of a way to call it -> whether an output changes with a later token
+        leaks, findings = {}, {}
+        for way, run in (("with", subject.out), ("without", subject.out_without_weights)):
+            changes = probes.output_changes(run, subject.x, "diagnose", most=MOST_TOKENS)
+            if isinstance(changes, Finding):
+                return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
+            findings[way] = probes.judge_leaks(changes, tolerance(out))
+            leaks[way] = not findings[way].ok
+        if leaks["with"] and not leaks["without"]:
+            return recognised(DROPPED_WITH_WEIGHTS, f"{differ} {ONLY_WITH}")
+        if leaks["without"] and not leaks["with"]:
+            return found(findings["without"]) + recognised(
+                NO_MASK_WITHOUT, f"{differ} {ONLY_WITHOUT}"
+            )
+    return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
 
 
 # ---------------------------------------------------------------- which output depends on what

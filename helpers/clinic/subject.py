@@ -53,7 +53,9 @@ class Subject:
         """How the module is called with x."""
         return self_attention_call(self.function, self.x, self.causal)
 
-    def run(self, x: Tensor, seed: int | None = 0) -> tuple[Tensor, Tensor | None]:
+    def run(
+        self, x: Tensor, seed: int | None = 0, with_weights: bool = True
+    ) -> tuple[Tensor, Tensor | None]:
         """The output for x, (B, T, anything), and the weights if they are shown.
 
         With None as the seed, random numbers go on from where they are.
@@ -63,7 +65,7 @@ class Subject:
         with torch.no_grad():
             if self.is_module:
                 call = self_attention_call(self.function, x.clone(), self.causal)
-                out, weights = call.run_with_weights()
+                out, weights = call.run_with_weights() if with_weights else call.run()
             else:
                 out, weights = out_and_weights(self.function(x.clone()))
         if isinstance(self.function, nn.MultiheadAttention) and not self.function.batch_first:
@@ -74,6 +76,10 @@ class Subject:
     def out(self, x: Tensor) -> Tensor:
         """The output alone."""
         return self.run(x)[0]
+
+    def out_without_weights(self, x: Tensor) -> Tensor:
+        """The output of a call that does not ask for the weights."""
+        return self.run(x, with_weights=False)[0]
 
 
 @dataclass(frozen=True)

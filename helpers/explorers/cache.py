@@ -27,7 +27,7 @@ class Model(NamedTuple):
 MODELS = {
     "the model of notebook 10": Model(2, 4, 4, 16, 113_000, 4),
     "GPT-2 small": Model(12, 12, 12, 64, 124e6, 2),
-    "Llama 2, 7B": Model(32, 32, 32, 128, 6.7e9, 2),
+    "Llama 2, 7B": Model(32, 32, 32, 128, 6.74e9, 2),
     "Llama 3.1, 8B": Model(32, 32, 8, 128, 8.0e9, 2),
 }
 HEADS = ("its own", "a quarter", "one")

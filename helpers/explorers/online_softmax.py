@@ -30,7 +30,7 @@ class Carried(NamedTuple):
     def then(self, score: float, value: float, rescale: bool) -> Carried:
         """Take one score more."""
         maximum = max(self.maximum, score)
-        factor = math.exp(self.maximum - maximum) if rescale and self.sum else 1.0
+        factor = math.exp(self.maximum - maximum) if rescale else 1.0
         weight = math.exp(score - maximum)
         return Carried(
             maximum, factor, self.sum * factor + weight, self.weighted * factor + weight * value

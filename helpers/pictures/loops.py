@@ -10,7 +10,10 @@ from helpers.pictures.table import Table, plain_cells, text_html
 
 HEAD_SIZE = 16
 TITLE = "One loop, and what it carries"
-EQUAL = "With equal scores, each of them gives the running mean of notebook 01."
+EQUAL = (
+    "The numbers are those of one head with 16 channels. With equal scores, each way gives the "
+    "running mean of notebook 01."
+)
 LENGTHS = (256, 100_000)
 
 
@@ -29,7 +32,7 @@ def _rungs() -> list[Rung]:
     fixed = [(n, n) for n in (d * d + d, d + 2, d + 1)]
     return [
         Rung("14\nlinear attention", "token", "a matrix and a sum", fixed[0]),
-        Rung("14\nonline softmax", "block", "maximum, sum,\nweighted sum", fixed[1]),
+        Rung("14\nonline softmax", "block", "maximum and two\nsums, for a query", fixed[1]),
         Rung("14\nKV cache", "token", "all keys\nand values", tuple(2 * d * T for T in lengths)),
         Rung("03 to 13\nthe formula", "", "T × T scores", tuple(T * T for T in lengths)),
         Rung("01\nrunning mean", "token", "a sum and a count", fixed[2]),
@@ -46,7 +49,8 @@ def ladder() -> Picture:
     for i, rung in enumerate(rungs := _rungs()):
         row = 1.3 * i
         steps = (f"{rung.step} t", f"{rung.step} t + 1") if rung.step else ("all tokens", "outputs")
-        told = " / ".join(f"{n:,}" for n in dict.fromkeys(rung.numbers))
+        few, many = (f"{n:,}" for n in rung.numbers)
+        told = f"{few} / {many}" if few != many else f"{few} at any length"
         boxes += [
             Box(f"{i}", rung.name, 0, row, look="plain" if i < len(rungs) - 1 else "accent"),
             Box(f"{i} from", steps[0], 1, row),

@@ -563,3 +563,49 @@ def test_a_cache_that_is_not_handed_over_is_told():
 
     (note,) = diagnose(Keeps(C, N_HEAD), C=C).notes
     assert note.startswith("Called without layer_past and use_cache: ")
+
+
+# ---------------------------------------------------------------- two ways to call it
+
+
+class TwoPaths(MultiHeadAttention):
+    """A fast path without weights, and one with them; each with a mask or without."""
+
+    def __init__(self, masked_without=True, masked_with=True, scale=None):
+        super().__init__(C, N_HEAD)
+        self.masked_without, self.masked_with, self.scale = masked_without, masked_with, scale
+
+    def forward(self, x, need_weights=False):
+        q, k, v = (
+            z(x).unflatten(-1, (N_HEAD, -1)).transpose(1, 2)
+            for z in (self.query, self.key, self.value)
+        )
+        if need_weights:
+            scores = q @ k.mT / q.shape[-1] ** 0.5
+            if self.masked_with:
+                scores = scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf)
+            weights = torch.softmax(scores, dim=-1)
+            return self.proj((weights @ v).transpose(1, 2).flatten(2)), weights
+        out = torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, is_causal=self.masked_without, scale=self.scale
+        )
+        return self.proj(out.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize(
+    ("given", "bug", "leaks"),
+    [
+        ({"masked_with": False}, "mask dropped when weights are asked for", True),
+        ({"masked_without": False}, "mask dropped unless weights are asked for", True),
+        ({"scale": 1.0}, "other outputs when weights are asked for", False),
+        ({"masked_with": False, "masked_without": False}, "no mask", True),
+    ],
+)
+def test_both_ways_to_call_a_module_are_compared(given, bug, leaks):
+    report = diagnose(TwoPaths(**given), C=C, n_head=N_HEAD)
+    assert report.bugs == (bug,)
+    assert any(one.name == "no leak" and not one.ok for one in report.findings) == leaks
+
+
+def test_two_paths_that_agree_are_healthy():
+    assert diagnose(TwoPaths(), C=C, n_head=N_HEAD).status == "healthy"

@@ -17,7 +17,7 @@ def model(order, n, rescale):
     row = torch.tensor([float(score) for score in order.split(", ")], dtype=torch.float64)
     values = torch.tensor([{1: 10.0, 2: 30.0, 3: 20.0}[score.item() % 1000] for score in row])
     top = torch.cummax(row, 0).values
-    factors = [1.0] + [(top[i] - top[i + 1]).exp().item() for i in range(2)]
+    factors = [0.0] + [(top[i] - top[i + 1]).exp().item() for i in range(2)]
     rows, totals = [], []
     for i, (score, value) in enumerate(zip(row, values, strict=True)):
         # Not rescaled, each exponential keeps the maximum that it was computed with.
