@@ -12,7 +12,7 @@ from tests.explorers.reading import now
 SIZES = {
     "the model of notebook 10": (2, 4, 4, 16, 113_000, 4),
     "GPT-2 small": (12, 12, 12, 64, 124_000_000, 2),
-    "Llama 2, 7B": (32, 32, 32, 128, 6_700_000_000, 2),
+    "Llama 2, 7B": (32, 32, 32, 128, 6_740_000_000, 2),
     "Llama 3.1, 8B": (32, 32, 8, 128, 8_000_000_000, 2),
 }
 HEADS = ("its own", "a quarter", "one")
