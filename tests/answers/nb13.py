@@ -307,6 +307,25 @@ def weights_on_both_paths(q, k, v, need_weights):
     return attention(q, k, v, causal_mask(q.shape[2]))
 
 
+@wrong("13.2", named="softmax over the queries")
+def softmax_over_queries_on_the_slow_path(q, k, v, need_weights):
+    def slow(q, k, v):
+        return with_weights(F.softmax(seen(q, k), 2), v)
+
+    return on_paths(slow)(q, k, v, need_weights)
+
+
+@wrong("13.2", named="the mask of the fast path the wrong way round")
+def what_may_not_be_seen_on_the_fast_path(q, k, v, need_weights):
+    def fast(q, k, v):
+        later = torch.ones(q.shape[2], q.shape[2]).triu(1) == 1
+        return F.scaled_dot_product_attention(q, k, v, later)
+
+    return on_paths(lambda q, k, v: with_weights(seen(q, k).softmax(-1), v), fast)(
+        q, k, v, need_weights
+    )
+
+
 # ---------------------------------------------------------------- 13.3 minus infinity
 
 
@@ -446,6 +465,11 @@ def largest_of_all_subtracted(q, k, v):
     scores = scaled(q, k)
     scores = scores - scores.amax(dim=-1, keepdim=True)
     return with_weights(scores.masked_fill(~causal_mask(q.shape[2]), -1e4).softmax(-1), v)
+
+
+@wrong("13.3", named="softmax over the queries")
+def softmax_over_queries_with_infinity(q, k, v):
+    return with_weights(F.softmax(seen(q, k), dim=2), v)
 
 
 # ---------------------------------------------------------------- 13.4 new tokens behind old ones
