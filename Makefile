@@ -24,6 +24,7 @@ RUN := .venv/bin/python
 TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
+READY_SLIDES := .venv/ready-slides
 READY_NPM := .venv/npm/ready
 # As root, with the hub's own Python. -B: root leaves no files of its own in the clone.
 AS_HUB := exec "$$HUB/venv/bin/python" -B -m
@@ -36,7 +37,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report pages cheatsheet slides slides-html model circuits site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -50,11 +51,11 @@ lab: $(READY) ## open JupyterLab at notebook 00 in work/, your own copies (LAB_A
 fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03)
 	@$(RUN) -m tools.fresh "$$NB"
 
-slides: $(READY_DEV) ## open your copy of one notebook as live slides (NB=03 LAB_ARGS="--port 8899")
+slides: $(READY_SLIDES) ## open your copy of one notebook as live slides (NB=03 LAB_ARGS="--port 8899")
 	@$(RUN) -m tools.slides.live "$$NB" $(LAB_ARGS)
 
-slides-html: $(READY) $(READY_NPM) ## write slides that need no network into slides/ (NB=03 for one; needs npm)
-	@$(RUN) -m tools.slides.static "$$NB"
+lecture: $(READY) $(READY_NPM) ## write a deck for each plan of TEACHING.md into lecture/ (needs npm; shown without a network)
+	@$(RUN) -m tools.lecture
 
 report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder OUT=page.html NAMES=0)
 	@$(RUN) -m tools.report $(if $(filter 0,$(NAMES)),--no-names) --out="$$OUT" -- "$$FROM"
@@ -125,7 +126,7 @@ check-upgrade: $(READY) ## run the notebooks with newer packages, in an environm
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
-browser: $(READY_DEV) $(READY_NPM) ## run notebooks, slides and site in a real browser (needs Chromium, npm)
+browser: $(READY_DEV) $(READY_NPM) ## run notebooks, slides, decks and site in a real browser (needs Chromium, npm)
 	@$(RUN) -m pytest --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
 
 clean: ## remove .venv and caches, never work/
@@ -136,6 +137,9 @@ $(READY): requirements.txt pyproject.toml tools/install.sh
 
 $(READY_DEV): $(READY)
 	@bash tools/install.sh dev
+
+$(READY_SLIDES): $(READY)
+	@bash tools/install.sh slides
 
 $(READY_NPM): tools/npm/package-lock.json | $(READY)
 	@bash tools/install.sh npm

@@ -134,7 +134,7 @@ def clock(time):
 
 def check_follow(blocks, start, end, read):
     """Each block begins where the one before ends, and is as long as it says."""
-    for times, minutes, _what in blocks:
+    for times, minutes, *_ in blocks:
         begins, ends = map(read, times.split("–"))
         assert begins == start and ends - begins == int(minutes), times
         start = ends

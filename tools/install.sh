@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make or mend .venv, from the project's folder: `bash tools/install.sh [dev]`; or remove it, with all
+# Make or mend .venv, from the project's folder: `bash tools/install.sh [dev | slides]`; or remove it, with all
 # caches: `bash tools/install.sh clean`; or only ask whether both could be: `may-write`. Make calls it.
 # `bash tools/install.sh npm` installs what tools/npm/package-lock.json names into .venv/npm, which has
 # a file `ready` when all is done.
@@ -8,7 +8,8 @@
 #   installing   an install is under way, or was interrupted: the next one starts from nothing
 #   incomplete   the last install failed in an orderly way: the next one goes on from there
 #   ready        all done. Its text is the project's folder, its time the start of the install, so that
-#                an edit of requirements.txt made meanwhile is newer. ready-dev: the same with [dev].
+#                an edit of requirements.txt made meanwhile is newer. ready-dev and ready-slides: the
+#                same with [dev] and [slides], the extras of pyproject.toml.
 # A failure ends in one sentence on stderr.
 set -u
 
@@ -156,8 +157,9 @@ write $$ .venv/installing || {
     rm -f .venv/installing # without it, what was ready stays ready
     no_room
 }
-[ "$mode" = dev ] && [ -f .venv/ready ] && mv .venv/ready .venv/was-ready
-rm -f .venv/ready .venv/ready-dev .venv/incomplete
+[ -n "$mode" ] && [ -f .venv/ready ] && mv .venv/ready .venv/was-ready
+rm -f .venv/ready .venv/incomplete ".venv/ready-${mode:-dev}"
+[ -n "$mode" ] || rm -f .venv/ready-slides
 
 if [ -n "$python" ]; then
     echo "Making .venv with $python"
@@ -171,15 +173,18 @@ fi
 
 { : >"$log"; } 2>/dev/null
 extra=""
-if [ "$mode" = dev ]; then
-    extra="[dev]"
-    echo "Installing ruff, codespell, import-linter, playwright and jupyterlab-slideshow into .venv"
+if [ -n "$mode" ]; then
+    extra="[$mode]"
+    case $mode in
+    dev) echo "Installing ruff, codespell, import-linter, playwright and jupyterlab-slideshow into .venv" ;;
+    *) echo "Installing jupyterlab-slideshow into .venv" ;;
+    esac
 else
     echo "Installing PyTorch, JupyterLab and what else requirements.txt names into .venv (the first time takes some minutes)"
 fi
 export PIP_USER=0 # a user's own pip setting that does not go with a .venv
 {
-    { [ "$mode" = dev ] || [ -z "${TORCH_INDEX:-}" ] ||
+    { [ -n "$mode" ] || [ -z "${TORCH_INDEX:-}" ] ||
         # Without its dependencies: the next line takes them from the usual index.
         pip_install --no-deps --index-url "$TORCH_INDEX" "$(sed -n 's/^\(torch==[^ #]*\).*/\1/p' requirements.txt)"; } &&
         pip_install -r requirements.txt -e ".$extra"
@@ -188,10 +193,10 @@ export PIP_USER=0 # a user's own pip setting that does not go with a .venv
     give_up "The install failed (${reason:-see the log}): check the network and the free disk space, $again; all that pip said is in $log."
 }
 
-if [ "$mode" = dev ]; then
+if [ -n "$mode" ]; then
     write "$here" .venv/here || give_up "The disk is full: free some disk space, $again."
     mv .venv/was-ready .venv/ready
-    mv .venv/here .venv/ready-dev
+    mv .venv/here ".venv/ready-$mode"
     rm -f .venv/installing
 else
     write "$here" .venv/here || give_up "The disk is full: free some disk space, $again."

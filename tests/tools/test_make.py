@@ -456,16 +456,16 @@ def test_what_comes_from_npm_is_installed_once(project, tmp_path):
         (tools / name).chmod(0o755)
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     project.says("npm-fails")
-    code, _, err = project.make("slides-html", PATH=path)
+    code, _, err = project.make("lecture", PATH=path)
     assert code and one_sentence(err, "npm could not install (getaddrinfo)", "check the network")
     project.forgets("npm-fails")
     project.calls()
-    assert project.make("slides-html", PATH=path, NB="03")[0] == 0
+    assert project.make("lecture", PATH=path)[0] == 0
     asked, opened = project.calls()
-    assert asked.startswith("npm ci") and opened == "-m tools.slides.static 03"
-    assert project.make("slides-html", PATH=path)[0] == 0
+    assert asked.startswith("npm ci") and opened == "-m tools.lecture"
+    assert project.make("lecture", PATH=path)[0] == 0
     assert project.make("site", PATH=path)[0] == 0
-    assert project.calls() == ["-m tools.slides.static", "-m tools.site"]
+    assert project.calls() == ["-m tools.lecture", "-m tools.site"]
     lists = project.folder / "tools/npm/package-lock.json"
     later = time.time() + 10
     os.utime(lists, (later, later))  # as after git pull
@@ -480,12 +480,12 @@ def test_without_npm_it_says_what_to_install(project, tmp_path, missing):
     tools.mkdir()
     for folder in os.environ["PATH"].split(os.pathsep):
         for tool in Path(folder).glob("*") if Path(folder).is_dir() else ():
-            if tool.name not in ("npm", "node") and not (tools / tool.name).exists():
+            if tool.name not in ("npm", "node") and not os.path.lexists(tools / tool.name):
                 (tools / tool.name).symlink_to(tool)
     there = tools / {"npm": "node", "node": "npm"}[missing]
     there.write_text("#!/bin/sh\n")
     there.chmod(0o755)
-    code, _, err = project.make("slides-html", PATH=str(tools))
+    code, _, err = project.make("lecture", PATH=str(tools))
     assert code and one_sentence(err, f"{missing} is not installed", "apt install nodejs npm")
     assert not (project.folder / ".venv" / "npm").exists()
 
@@ -494,4 +494,4 @@ def test_without_npm_it_says_what_to_install(project, tmp_path, missing):
 def test_slides_opens_the_notebook_that_is_named(project):
     assert project.make("slides", NB="03", LAB_ARGS="--port 8899")[0] == 0
     calls = project.calls()
-    assert "-e .[dev]" in " ".join(calls) and calls[-1] == "-m tools.slides.live 03 --port 8899"
+    assert "-e .[slides]" in " ".join(calls) and calls[-1] == "-m tools.slides.live 03 --port 8899"

@@ -208,7 +208,7 @@ def test_without_javascript_the_start_page_has_a_text_that_the_model_wrote(soups
 
 
 def unpack(script):
-    """What site.js makes of a script: the tree of settings and all states."""
+    """What live.js makes of a script: the tree of settings and all states."""
     packed = base64.b64decode(re.search(r'"(.*)"', script)[1])
     data = json.loads(zlib.decompress(packed))
     states = []

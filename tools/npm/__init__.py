@@ -1,6 +1,6 @@
 """What comes from npm, as package.json here names it: `make` installs it into .venv/npm.
 
-reveal.js and MathJax are for slides, KaTeX for the site, axe-core for the tests in the browser.
+reveal.js is for decks, KaTeX for the site, axe-core for the tests in the browser.
 """
 
 from tools import notebooks

@@ -1,7 +1,7 @@
 """Explorers without Python: what each shows in every setting, computed when the site is built.
 
 The Python explorer itself is driven through its settings. All that it draws and says is stored in
-one script a page, compressed, and a small script of the page (static/site.js) looks it up.
+one script a page, compressed, and a small script of the page (static/live.js) looks it up.
 """
 
 from __future__ import annotations

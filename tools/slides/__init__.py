@@ -1,5 +1,4 @@
-"""Notebooks as slides: `live` opens one in JupyterLab, `static` writes pages without a kernel.
+"""A notebook as slides in JupyterLab: `live` opens it; `settings` are JupyterLab's for a projector.
 
-Both follow the slide type in each cell's metadata. `template` makes a page of a notebook, and
-`settings` holds JupyterLab's letter sizes for a projector.
+The slides follow the slide type in each cell's metadata.
 """

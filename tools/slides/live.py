@@ -1,5 +1,6 @@
 """Open your copy of a notebook in JupyterLab, as slides: ``python -m tools.slides.live 03``."""
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,12 +8,10 @@ from pathlib import Path
 from tools import notebooks
 from tools.lab import become_jupyterlab, copy_missing, notices
 
-# Letters that the back row can read; nothing else differs from make lab.
+# Letters that the back row can read, and the button; nothing else differs from make lab.
 SETTINGS = Path(__file__).parent / "settings"
-STEPS = """JupyterLab opens {copy}. There
-  1. choose Run > Run All Cells, since a slide shows what its cells have computed;
-  2. click on the first cell;
-  3. click the orange button above the notebook (Toggle Deck).
+STEPS = """JupyterLab opens {copy}.
+Click on Present above the notebook: it runs all cells, then shows the slides.
 Space leads to the next slide, Shift + Space back, Escape ends the slides.
 JupyterLab runs until you press Ctrl-C here."""
 
@@ -30,6 +29,7 @@ def main(nb: str) -> None:
         if source.stem in notice:
             print(notice)
     print(STEPS.format(copy=notebooks.shown(notebooks.WORK / source.name)), flush=True)
+    os.environ["ATTENTION_PROGRESS"] = "0"  # no answers from when the lesson was prepared
     del sys.argv[1]  # the rest is JupyterLab's
     become_jupyterlab(source.name, SETTINGS)
 

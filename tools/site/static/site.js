@@ -1,5 +1,5 @@
 // What the pages do beyond HTML: the switch between light and dark, contents that stand open where
-// there is room, live pictures, the search. Everything comes from files beside this one.
+// there is room, the search. (Live pictures: live.js.) Everything comes from files beside this one.
 "use strict";
 
 // --- Light and dark -------------------------------------------------------------------------
@@ -48,48 +48,6 @@ addEventListener("beforeprint", () => {
   for (const details of closed) { details.removeAttribute("name"); details.open = true; }
 });
 addEventListener("afterprint", () => { for (const details of closed) details.open = false; });
-
-// --- Live pictures ------------------------------------------------------------------------------
-
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
-async function bringToLife(box) {
-  const { tree, templates, states } = await unpack(window.LIVE[box.dataset.live]);
-  const controls = [...box.querySelectorAll("fieldset input, fieldset select")];
-  const view = box.querySelector(".view");
-  const words = box.querySelector(".words");
-
-  const place = control => control.type === "checkbox" ? Number(control.checked)
-    : control.type === "range" ? Number(control.value) : control.selectedIndex;
-
-  function show() {
-    let branch = tree;
-    for (const control of controls) {
-      if (control.type === "range") {
-        const text = control.dataset.texts.split("|")[control.value];
-        control.setAttribute("aria-valuetext", text);
-        control.nextElementSibling.textContent = text;
-      }
-      branch = branch[place(control)];
-    }
-    const [number, ...values] = states[branch];
-    const template = templates[number];
-    const text = template[0] + values.map((value, i) => value + template[i + 1]).join("");
-    const [html, said] = text.split("\0");
-    view.innerHTML = html;
-    words.textContent = said;
-  }
-
-  for (const control of controls) control.addEventListener("input", show);
-  box.querySelector("fieldset").disabled = false;
-  box.dataset.ready = "";
-}
-
-for (const box of document.querySelectorAll("[data-live]")) bringToLife(box);
 
 // --- Search -------------------------------------------------------------------------------------
 

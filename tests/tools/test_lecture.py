@@ -1,0 +1,212 @@
+"""Decks: every plan of TEACHING.md names what is there, and a slide has what its kind promises."""
+
+import errno
+import re
+from html import unescape
+
+import nbformat
+import pytest
+from nbformat import v4
+
+from helpers.lesson import PREDICTIONS
+from tools import notebooks, npm
+from tools.lecture import __main__ as lecture
+from tools.lecture import plan as planned
+from tools.lecture.deck import Book, Deck
+
+TEACHING = planned.TEACHING.read_text(encoding="utf-8")
+CHAPTERS = planned.chapters(TEACHING)
+BOOKS = {
+    path.name[:2]: Book(path.name[:2], nbformat.read(path, as_version=4))
+    for path in notebooks.names()
+}
+PNG = "iVBORw0KGgo="
+
+
+PLANS = [  # all notebooks' explorers take a while
+    pytest.param(plan, id=plan.file, marks=[pytest.mark.slow] * (len(plan.rows) == len(BOOKS)))
+    for plan in planned.plans(TEACHING)
+]
+
+
+@pytest.fixture(scope="module", params=PLANS)
+def deck(request):
+    return Deck(request.param, CHAPTERS, BOOKS)
+
+
+def text_of(html):
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def test_there_is_a_plan_for_a_lecture_a_day_and_weeks():
+    files = [plan.file for plan in planned.plans(TEACHING)]
+    assert files == ["one_lecture.html", "one_day.html", "eight_weeks.html"]
+    lecture, _, weeks = planned.plans(TEACHING)
+    assert 20 <= len(Deck(lecture, CHAPTERS, BOOKS).slides) <= 35
+    assert [row.slides for row in weeks.rows] == [(number,) for number in BOOKS]
+
+
+def test_each_answer_stands_on_the_slide_behind_its_question(deck):
+    kinds = [slide.kind for slide in deck.slides]
+    for i, slide in enumerate(deck.slides):
+        if slide.kind == "prediction":
+            after = deck.slides[i + 1]
+            assert (after.kind, after.values) == ("answer", slide.values)
+    assert kinds.count("prediction") == kinds.count("answer") > 0
+
+
+def test_the_notes_of_a_prediction_say_right_whom_to_expect_and_why(deck):
+    asked = [slide for slide in deck.slides if slide.kind == "prediction"]
+    for slide in asked:
+        id = slide.values["prediction"].id
+        stop, told = CHAPTERS[id[:2]].stops[id], letters(unescape(text_of(slide.notes)))
+        for part in (stop.right, stop.expected, stop.why):
+            assert letters(part) in told, id
+    assert asked
+
+
+def letters(text):
+    """A text without the signs of Markdown, and without the places of its links."""
+    return re.sub(r"[^\w]", "", re.sub(r"\]\([^)]*\)", "", text))
+
+
+def test_a_question_does_not_give_its_answer_away(deck):
+    page = deck.html()
+    for shown in re.findall(r'<section class="prediction">(.*?)</section>', page, re.S):
+        slide, notes = shown.split('<aside class="notes">')
+        assert "✓" not in slide and "right" not in re.findall('class="([^"]*)"', slide)
+        assert "Right:" in text_of(notes)
+    answers = re.findall(r'<section class="answer">(.*?)</section>', page, re.S)
+    assert all(shown.count('class="right"') == 1 for shown in answers)
+
+
+def test_each_slide_says_to_the_speaker_when_and_what(deck):
+    told = {row.when for row in deck.plan.rows if row.slides}
+    assert all(any(when in slide.notes for when in told) for slide in deck.slides)
+
+
+def test_all_of_a_notebook_is_its_pictures_predictions_and_explorers():
+    plan = planned.Plan("All", (planned.Row("Session 4", "talk", ("03",)),))
+    deck = Deck(plan, CHAPTERS, BOOKS)
+    asked = [s.values["prediction"].id for s in deck.slides if s.kind == "prediction"]
+    assert asked == [id for id in PREDICTIONS if id.startswith("03")]
+    assert list(deck.live) == ["softmax"]
+    pictures = [
+        output
+        for cell in BOOKS["03"].nb.cells
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    assert sum(s.kind == "picture" for s in deck.slides) == len(pictures) - 1  # without the map
+    assert (deck.slides[0].kind, deck.slides[-1].kind) == ("question", "board")
+
+
+def test_what_a_page_loads_lies_beside_it(deck):
+    page = deck.html()
+    loaded = set(re.findall(r'(?:src|<link[^>]*href)="(?!data:)([^"]*)"', page))
+    live = {f"assets/live-{name}.js" for name in deck.live}
+    assert loaded == live | {f"assets/{name}" for name in [*lecture.ASSETS, "deck.css"]}
+    assert "http" not in re.sub(r'href="#/\d+"', "", page.split("<body>")[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("99.p1", "'99.p1' names no slide"),
+        ("board 42", "nothing of notebook 42"),
+        ("question 42", "nothing of notebook 42"),
+        ("42", "no notebook 42"),
+        ("*A cat* in [x](notebooks/03_softmax_masking.ipynb#Keep-the-future-out)", "no 'A cat'"),
+        ("live in [x](notebooks/03_softmax_masking.ipynb#Break-it)", "shows no 'live'"),
+        ("live in [x](notebooks/42_none.ipynb#Break-it)", "no notebook 42"),
+        ("*A cat* in [x](notebooks/03_softmax_masking.ipynb#Nowhere)", "section #Nowhere"),
+    ],
+)
+def test_a_name_of_nothing_is_told_with_its_place(name, said):
+    plan = planned.Plan("One lecture", (planned.Row("5–12", "talk", (name,)),))
+    with pytest.raises(planned.Unplanned, match=re.escape(said)) as told:
+        Deck(plan, CHAPTERS, BOOKS)
+    assert str(told.value).startswith("One lecture, 5–12: ")
+
+
+# ---------------------------------------------------------------- the files
+
+PLAN = """
+## 00 · [Why?](notebooks/00_start.ipynb)
+
+**Question to open with.** Why?
+
+**On the board.** A drawing.
+
+```
+1 2 3
+```
+
+## Three plans
+
+### One lecture (90 minutes)
+
+| from–to | minutes | what to do | on the screen |
+| --- | --- | --- | --- |
+| 0–90 | 90 | Talk. | {slides} |
+"""
+
+
+@pytest.fixture
+def project(folder, tmp_path, monkeypatch):
+    """The small project, with a plan, and files in the places of those from npm."""
+    monkeypatch.setattr(lecture, "FOLDER", tmp_path / "lecture")
+    monkeypatch.setattr(planned, "TEACHING", tmp_path / "TEACHING.md")
+    monkeypatch.setattr(npm, "PACKAGES", tmp_path / "npm" / "node_modules")
+    (tmp_path / "npm").mkdir()
+    (tmp_path / "npm" / "ready").touch()
+    (tmp_path / "script").write_text("script")
+    assets = dict.fromkeys(lecture.ASSETS, tmp_path / "script")
+    monkeypatch.setattr(lecture, "ASSETS", assets)
+
+    def plan(slides):
+        planned.TEACHING.write_text(PLAN.format(slides=slides))
+
+    plan("question 00 · board 00")
+    return plan
+
+
+def written(root):
+    return {str(p.relative_to(root)) for p in (root / "lecture").rglob("*") if p.is_file()}
+
+
+def test_a_deck_is_written_with_all_that_it_loads(project, tmp_path, capsys):
+    lecture.main()
+    assets = {f"lecture/assets/{name}" for name in [*lecture.ASSETS, "deck.css"]}
+    assert written(tmp_path) == assets | {"lecture/one_lecture.html"}
+    assert capsys.readouterr().out == "lecture/one_lecture.html\n"
+    assert "1 2 3" in (tmp_path / "lecture" / "one_lecture.html").read_text()
+
+
+def test_a_plan_that_names_nothing_leaves_the_old_deck(project, tmp_path, refused):
+    lecture.main()
+    before = (tmp_path / "lecture" / "one_lecture.html").read_text()
+    project("board 07")
+    assert "TEACHING.md: One lecture (90 minutes), 0–90" in refused(lecture.main)
+    assert (tmp_path / "lecture" / "one_lecture.html").read_text() == before
+
+
+def test_a_damaged_notebook_and_a_full_disk_are_told(project, folder, tmp_path, disk, refused):
+    disk(errno.ENOSPC, "one_lecture.part")
+    assert "because the disk is full" in refused(lecture.main)
+    assert "lecture/one_lecture.html" not in written(tmp_path)
+    (folder.source / "01_bag.ipynb").write_text("{")
+    assert "notebooks/01_bag.ipynb is damaged" in refused(lecture.main)
+
+
+def test_an_explorer_that_fails_is_told(project, folder, refused):
+    cells = [v4.new_code_cell("x = 1 / 0"), v4.new_code_cell("explore_it(x)")]
+    heading = v4.new_markdown_cell("# Why?\n## Here")
+    nbformat.write(v4.new_notebook(cells=[heading, *cells]), folder.source / "00_start.ipynb")
+    project("live in [Here](notebooks/00_start.ipynb#Here)")
+    assert "`x = 1 / 0` raised ZeroDivisionError" in refused(lecture.main)
+
+
+def test_without_npm_it_says_what_to_run(project, refused):
+    (npm.PACKAGES.parent / "ready").unlink()
+    assert "run make lecture" in refused(lecture.main)

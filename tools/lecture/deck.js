@@ -1,0 +1,33 @@
+// Turns the pages, and makes each slide fit. Space and the arrow keys lead on, S opens the notes.
+"use strict";
+
+Reveal.initialize({
+  width: 1280, height: 720, margin: 0, minScale: 0.1, center: false, hash: true, transition: "none",
+  controls: false, slideNumber: "c/t", plugins: [RevealNotes],
+});
+
+const ROOM = 636; // px: the height of a slide without its edges
+
+function fit() {
+  const slide = Reveal.getCurrentSlide();
+  if (slide.dataset.fits !== undefined) return;
+  slide.dataset.fits = "";
+  const cell = slide.querySelector(".cell");
+  if (cell) { // an explorer, as large as the slide allows, with some room for states that are higher
+    cell.style.zoom = Math.min(2, 1180 / cell.scrollWidth, 0.95 * ROOM / cell.scrollHeight);
+    return;
+  }
+  const parts = [...slide.children].filter(part => part.tagName !== "ASIDE");
+  const height = () => parts.at(-1).getBoundingClientRect().bottom - parts[0].getBoundingClientRect().top;
+  const most = () => ROOM * Reveal.getScale();
+  for (let size = 34; size > 18 && height() > most(); size--) slide.style.fontSize = `${size}px`;
+}
+
+Reveal.on("ready", fit);
+Reveal.on("slidechanged", fit);
+
+// After a click on a control, the keys turn pages again. Whoever moves it by the keyboard keeps it.
+for (const control of document.querySelectorAll("fieldset input, fieldset select")) {
+  control.addEventListener("pointerup", () => { if (control.type === "range") control.blur(); });
+  control.addEventListener("change", () => { if (control.type !== "range") control.blur(); });
+}

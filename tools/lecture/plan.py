@@ -1,0 +1,109 @@
+"""What TEACHING.md says: its plans, row by row, and for each notebook its predictions and board."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tools import notebooks
+
+TEACHING = notebooks.ROOT / "TEACHING.md"
+SCREEN = "on the screen"  # the column that names the slides
+WHOLE = "notebook"  # or this one: all slides of one notebook
+PLACE = re.compile(r"(live|\*.*\*) in \[.*\]\(notebooks/(\d\d)_\w+\.ipynb#(.*)\)")
+
+
+class Unplanned(Exception):
+    """A row of a plan names what is not there; the message says which and where."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a plan: when, what to do (Markdown), and the names of its slides."""
+
+    when: str
+    what: str
+    slides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan: its name, as in its heading, and its rows."""
+
+    name: str
+    rows: tuple[Row, ...]
+
+    @property
+    def file(self) -> str:
+        """The name of its deck: "One lecture (90 minutes)" is one_lecture.html."""
+        words = self.name.partition(" (")[0].lower()
+        return f"{words.replace(' ', '_')}.html"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What is told of a prediction: where it stands, and whom to expect."""
+
+    right: str
+    expected: str
+    why: str
+
+    @property
+    def wrong(self) -> list[str]:
+        """The letters of the wrong choices to expect."""
+        return re.findall(r"\b([a-z]): ", self.expected)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What is told of a notebook."""
+
+    question: str
+    opening: str
+    stops: dict[str, Stop]  # by the id of a prediction
+    board: tuple[str, str]  # what it shows, and the drawing
+
+
+def plans(text: str) -> list[Plan]:
+    """The plans of TEACHING.md, those that name slides."""
+    found = []
+    section = text.partition("\n## Three plans\n")[2].partition("\n## ")[0]
+    for name, body in re.findall(r"^### (.*?)\n(.*?)(?=^### |\Z)", section, re.M | re.S):
+        head, *rows = tables(body)
+        if not {SCREEN, WHOLE} & {*head}:
+            continue
+        found.append(Plan(name, tuple(_row(dict(zip(head, row, strict=True))) for row in rows)))
+    return found
+
+
+def _row(cells: dict[str, str]) -> Row:
+    if WHOLE in cells:
+        when = f"Session {cells['session']}"
+        home = f" At home: {cells['at home']}." if cells.get("at home") else ""
+        return Row(when, cells["in the session"] + home, (cells[WHOLE],))
+    when = f"{cells['from–to']} ({cells['minutes']} minutes)"
+    slides = tuple(part.strip() for part in cells[SCREEN].split(" · ") if part.strip())
+    return Row(when, cells["what to do"], slides)
+
+
+def chapters(text: str) -> dict[str, Chapter]:
+    """What TEACHING.md says of each notebook, by its number."""
+    found = {}
+    parts = re.findall(r"^## (\d\d) · \[(.*?)\]\(.*?\)\n(.*?)(?=^## )", text, re.M | re.S)
+    for number, question, body in parts:
+        opening = re.search(r"^\*\*Question to open with\.\*\* (.*?)\n\n", body, re.M | re.S)
+        board = re.search(r"^\*\*On the board\.\*\* (.*?)\n\n```\n(.*?)```", body, re.M | re.S)
+        stops = {
+            row[0]: Stop(*row[2:5]) for row in tables(body) if re.fullmatch(r"\d\d\.p\d", row[0])
+        }
+        found[number] = Chapter(
+            question, " ".join(opening[1].split()), stops, (" ".join(board[1].split()), board[2])
+        )
+    return found
+
+
+def tables(text: str) -> list[list[str]]:
+    """All rows of the tables in a text, heads included, as lists of cells."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+    return [cells for cells in rows if not set("".join(cells)) <= set("-: ")]
