@@ -403,6 +403,20 @@ def public_imports(book: Book) -> Iterator[Finding]:
 
 
 @rule
+def cross_references(book: Book) -> Iterator[Finding]:
+    """Where a text names another notebook, it leads there, and each such link leads to one."""
+    files = {path.name[:2]: path.name for path in notebooks.names()}
+    for n, text in book.prose:
+        for file in re.findall(r"\]\((\d\d_[^)#]*)", text):
+            if file not in files.values():
+                yield n, f"has a link to {file}", "no notebook of this series has that name"
+        told = re.sub(r"(?ms)<!--.*?-->|`[^`]*`|\[[^\]]*\]\([^)]*\)|^#.*?$", "", text)
+        for number in re.findall(r"\b[Nn]otebook (\d\d)\b", told):
+            if number in files and number != book.name[:2]:
+                yield n, f"names notebook {number}", f"write [notebook {number}]({files[number]})"
+
+
+@rule
 def cell_length(book: Book) -> Iterator[Finding]:
     """A code cell has at most 25 lines."""
     for n, cell in book.code:

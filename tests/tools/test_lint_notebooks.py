@@ -224,6 +224,13 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
         ),
         ("cell 3", in_words(f"```python{EXERCISES.split('EXERCISES')[0]}```")),
     ],
+    "cross_references": [
+        (
+            r"names notebook 01: write \[notebook 01\]\(01_bag_of_words",
+            in_words("As in notebook 01."),
+        ),
+        ("link to 01_gone.ipynb", in_words("As in [notebook 01](01_gone.ipynb).")),
+    ],
     "slide_types": [
         ("cell 4: has the slide type none", lambda book: cell(book, 4).metadata.pop("slideshow")),
         ("cell 4: has the slide type -", slides({4: "-"})),
