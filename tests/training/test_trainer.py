@@ -67,6 +67,14 @@ def test_with_samples_it_learns_the_same():
     assert len(set(writes.samples.values())) == 5
 
 
+@pytest.fixture(autouse=True)
+def interrupts():
+    """Ctrl+C interrupts, also where a shell runs the tests in the background and has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("at", [0, 9, 23])
 def test_an_interrupt_ends_it_after_the_step_and_run_goes_on(at, capsys):
     whole = run(trainer(), "the ")
