@@ -121,9 +121,9 @@ class NoAttention(MultiHeadAttention):
 class NoResidual(Block):
     """A block that does not add to the tokens, but replaces them."""
 
-    def forward(self, x: Tensor, *, mask: Tensor | str | None = "causal") -> Tensor:
-        """(B, T, C) -> (B, T, C)."""
-        return self.feed_forward(self.norm_2(self.attention(self.norm_1(x), mask=mask)))
+    def forward(self, x: Tensor, **options: Any) -> Tensor:
+        """(B, T, C) -> (B, T, C), with the options of `Block`."""
+        return self.feed_forward(self.norm_2(self.attention(self.norm_1(x), **options)))
 
 
 # ---------------------------------------------------------------- the variants

@@ -180,7 +180,7 @@ IGNORED_CELLS = (
         "14", "torch.set_num_threads(1)  # times are easier to compare", WRITTEN, None, words=False
     ),
     IgnoredCell("14", "again, fast = write(ReadsOnce(gpt, attend), prompt)", TIMES, None),
-    IgnoredCell("14", "def in_twenties(seconds):", TIMES, None),
+    IgnoredCell("14", "def two_figures(ratio):", TIMES, None),
     IgnoredCell("14", "def formula(q, k, v):", TIMES, None),
     IgnoredCell("14", "sizes = [16, 32, 64, 128, 256, 512, 1024, 2048]", TIMES, None),
     IgnoredCell(
