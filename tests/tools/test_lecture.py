@@ -80,6 +80,20 @@ def test_a_question_does_not_give_its_answer_away(deck):
     assert all(shown.count('class="right"') == 1 for shown in answers)
 
 
+@pytest.mark.parametrize("plan", planned.plans(TEACHING), ids=lambda plan: plan.file)
+def test_nothing_that_follows_a_prediction_in_its_notebook_is_shown_before_it(plan):
+    """In the notebook, what follows a prediction answers it."""
+    last = dict.fromkeys(BOOKS, 0)
+    for name in [name for row in plan.rows for name in row.slides]:
+        if place := planned.PLACE.fullmatch(name):
+            book = BOOKS[place[2]]
+            at = book.shown.index(book.find(place[1].strip("*"), place[3]))
+            last[book.number] = max(last[book.number], at)
+        elif name in PREDICTIONS:
+            titles = [one.title for one in BOOKS[name[:2]].shown]
+            assert titles.index(name) >= last[name[:2]], name
+
+
 def test_each_slide_says_to_the_speaker_when_and_what(deck):
     told = {row.when for row in deck.plan.rows if row.slides}
     assert all(any(when in slide.notes for when in told) for slide in deck.slides)

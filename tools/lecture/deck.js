@@ -20,7 +20,11 @@ function fit() {
   const parts = [...slide.children].filter(part => part.tagName !== "ASIDE");
   const height = () => parts.at(-1).getBoundingClientRect().bottom - parts[0].getBoundingClientRect().top;
   const most = () => ROOM * Reveal.getScale();
-  for (let size = 34; size > 18 && height() > most(); size--) slide.style.fontSize = `${size}px`;
+  const largest = parseInt(getComputedStyle(slide).getPropertyValue("--largest")) || 34; // px
+  for (let size = largest; size > 17; size--) {
+    slide.style.fontSize = `${size}px`;
+    if (height() <= most()) break;
+  }
 }
 
 Reveal.on("ready", fit);
