@@ -11,8 +11,8 @@ from helpers.pictures.table import Table, plain_cells, text_html
 HEAD_SIZE = 16
 TITLE = "One loop, and what it carries"
 EQUAL = (
-    "The numbers are those of one head with 16 channels. With equal scores, each way gives the "
-    "running mean of notebook 01."
+    "The numbers are those of one head with 16 channels. The formula and the online softmax read "
+    "all keys and values besides. With equal scores, each way gives the running mean of notebook 01."
 )
 LENGTHS = (256, 100_000)
 
