@@ -67,7 +67,7 @@ def goals() -> list[str]:
         question = first.partition("\n")[0].removeprefix("# ")
         alone = int(re.search(r"^(\d+) minutes", first, re.M)[1])
         verbs = first.partition("You will be able to\n")[2].partition("\n\n")[0]
-        told.append(f"## {path.name[:2]} · {question} ({alone} minutes)\n\n{verbs}\n")
+        told.append(f"## {path.name[:2]} · {question} ({alone} min)\n\n{verbs}\n")
         minutes += alone
     head = (
         "# What you will be able to do\n\nAfter each notebook, in its own words. The minutes are "
@@ -102,7 +102,7 @@ SAID = {
     "cheatsheet": "it fits one sheet",
     "checklist": "it fits one sheet",
     "goals": "it fits one sheet",
-    "exit_questions": "the questions for the class, and behind them the key",
+    "exit_questions": "a sheet of questions for the class, and one with the key",
 }
 
 
