@@ -260,3 +260,14 @@ def test_the_costs_are_those_that_were_measured():
         told = ["–" if x is None else f"{x:,.{1 if x < 10 else 0}f}" for x in numbers]
         assert cells == told, way
     assert len(rows(section)) == len({way for way, _, _ in runs})
+
+
+def test_the_memory_of_each_notebook_is_what_was_measured_rounded_up():
+    text = (notebooks.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    section = text.partition("(`memory.py`)")[2].partition("\n## ")[0]
+    most = {notebook: int(most) for notebook, _end, most in rows(section)}
+    assert [*most] == [path.name[:2] for path in notebooks.names()]
+    said = re.findall(r"^\| \[(\d\d)\].*\| (\d+) MB \|$", README, re.M)
+    assert {n: int(MB) for n, MB in said} == {n: 50 * math.ceil(MB / 50) for n, MB in most.items()}
+    (up_to,) = re.findall(r"up to (\d+) MB of memory", README)
+    assert int(up_to) == max(int(MB) for _, MB in said)

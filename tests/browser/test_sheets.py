@@ -19,15 +19,6 @@ def test_each_page_prints_on_its_sheets(chromium, name, paper):
     page.close()
 
 
-@pytest.mark.parametrize("paper", ["A4", "Letter"])
-def test_the_questions_for_the_class_stand_on_one_sheet_without_the_key(chromium, paper):
-    page = chromium.new_page()
-    page.set_content(cheatsheet.page("exit_questions"))
-    page.evaluate("document.querySelectorAll('main')[1].remove()")
-    assert sheets(page.pdf(format=paper)) == 1
-    page.close()
-
-
 def test_no_code_of_the_cheat_sheet_is_cut_off_by_the_picture(chromium):
     page = chromium.new_page(viewport={"width": 720, "height": 1000})  # as wide as A4's text
     page.set_content(cheatsheet.page("cheatsheet"))
