@@ -63,7 +63,7 @@ report: $(READY) ## write a page about a class from the files it has handed in (
 pages: $(READY) ## try the pages of exercises after an edit: does each mistake fit, and differ (NB=03)
 	@$(RUN) -m tools.pages "$$NB"
 
-cheatsheet: $(READY) ## write the cheat sheet and the checklist as pages that print on one sheet each
+cheatsheet: $(READY) ## write pages to print: cheat sheet, checklist, learning goals, exit questions with a key
 	@$(RUN) -m tools.cheatsheet
 
 hub: ## start a hub for a class: for each student an account and a server (as root; HUB=folder PORT=8000)

@@ -100,11 +100,15 @@ def test_examples_in_docstrings_are_true(path):
 @pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
 def test_the_readme_lists_every_notebook_with_its_question_and_minutes(path):
     row = re.search(
-        rf"^\|[^|]*\]\(notebooks/{path.name}\)[^|]*\| *([^|]+\?) *\| *[^|]+\. *\| *(\d+) *\|$",
+        rf"^\|[^|]*\]\(notebooks/{path.name}\)[^|]*\| *([^|]+\?) *\| *[^|]+\. *\| *(\d+) *"
+        r"\| *\d+ MB *\|$",
         (ROOT / "README.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
-    assert row, f"README has no row | [00](notebooks/{path.name}) | question? | answer. | minutes |"
+    assert row, (
+        f"README has no row | [00](notebooks/{path.name}) | question? | answer. | minutes "
+        "| memory |"
+    )
     first = nbformat.read(path, as_version=4).cells[0].source
     assert row[1] in first.splitlines()[0]
     assert f"{row[2]} min" in first, "the notebook's first cell says other minutes"

@@ -8,10 +8,20 @@ from helpers.pictures import Picture
 from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
 
 IN_A_ROW = 8  # boxes; the next ones stand in a row below
+# What the map of the first notebook writes below others, so that it says where the way leads.
+MILESTONES = {
+    "04": "your own head",
+    "07": "your block",
+    "10": "your GPT writes",
+    "13": "you find its bugs",
+    "14": "it writes faster",
+}
 
 
 def series_map(current: str) -> Picture:
     """Draw the way of the series, from tensors to a model that writes, and where you are.
+
+    The map of the first notebook also says what the reader will have on the way.
 
     Parameters
     ----------
@@ -30,15 +40,18 @@ def series_map(current: str) -> Picture:
         _box(place, number, f"{number}\n{idea}")
         for place, (number, idea) in enumerate(SERIES.items())
     ]
+    leads = MILESTONES if here == 0 else {}
+    boxes = [replace(box, note=leads.get(box.name, "")) for box in boxes]
     boxes[here] = replace(boxes[here], look="accent", note="you are here")
     arrows = [Arrow(a.name, b.name) for a, b in pairwise(boxes) if a.row == b.row]
     told = [f"{number}, {idea}".replace("\n", " ") for number, idea in SERIES.items()]
+    ends = ", ".join(f"{note} ({number})" for number, note in leads.items())
     return diagram(
         "Map of the series",
         [Panel(boxes, arrows, row_height=35, gap=18)],
         alt=(
             f"The notebooks in two rows, from {told[0]}, to {told[-1]}. "
-            f"You are in notebook {told[here]}."
+            f"{f'On the way: {ends}. ' if ends else ''}You are in notebook {told[here]}."
         ),
         kind="notebook",
         about="place",

@@ -21,7 +21,18 @@ def test_the_map_marks_where_you_are(current):
     assert picture.html().count("you are here") == 1
     idea = SERIES[current].replace("\n", " ")
     assert picture.alt.endswith(f"You are in notebook {current}, {idea}.")
-    assert "from 00, tensors, to 14, what attention costs. You are" in picture.alt
+    assert "from 00, tensors, to 14, what attention costs. " in picture.alt
+
+
+def test_the_first_map_says_what_you_will_have_on_the_way():
+    first = series_map("00")
+    lines = str(first).splitlines()[1:]
+    noted = {line[:2]: line.partition("[")[2].rstrip("]") for line in lines if "[" in line}
+    assert noted == {"00": "you are here", **series_view.MILESTONES}
+    assert all(f"{note} ({number})" in first.alt for number, note in series_view.MILESTONES.items())
+    assert size_of(first.figure())[0] <= 900
+    for number in [*SERIES][1:]:
+        assert str(series_map(number)).count("[") == 1
 
 
 @pytest.mark.parametrize("count", [8, 9, 15])

@@ -112,7 +112,17 @@ def test_all_of_a_notebook_is_its_pictures_predictions_and_explorers():
         if "image/png" in output.get("data", {})
     ]
     assert sum(s.kind == "picture" for s in deck.slides) == len(pictures) - 1  # without the map
-    assert (deck.slides[0].kind, deck.slides[-1].kind) == ("question", "board")
+    assert [deck.slides[n].kind for n in (0, -3, -2, -1)] == ["question", "board", "exit", "exit"]
+
+
+def test_an_exit_question_is_asked_without_its_key_which_stands_in_the_notes():
+    plan = planned.Plan("All", (planned.Row("5–12", "talk", ("03.e1",)),))
+    deck = Deck(plan, CHAPTERS, BOOKS)
+    told = CHAPTERS["03"].exits["03.e1"]
+    (shown,) = re.findall(r'<section class="exit">(.*?)</section>', deck.html(), re.S)
+    slide, notes = (letters(unescape(text_of(part))) for part in shown.split("<aside"))
+    assert letters(told.question) in slide and letters(told.key) not in slide
+    assert letters(told.key) in notes and letters(told.wrong) in notes
 
 
 def test_what_a_page_loads_lies_beside_it(deck):
@@ -127,6 +137,8 @@ def test_what_a_page_loads_lies_beside_it(deck):
     ("name", "said"),
     [
         ("99.p1", "'99.p1' names no slide"),
+        ("03.e9", "no exit question 03.e9"),
+        ("42.e1", "nothing of notebook 42"),
         ("board 42", "nothing of notebook 42"),
         ("question 42", "nothing of notebook 42"),
         ("42", "no notebook 42"),

@@ -133,15 +133,17 @@ class Deck:
             yield from self._prediction(name)
         elif re.fullmatch(r"\d\d", name):
             yield from self._whole(name)
+        elif re.fullmatch(r"\d\d\.e\d", name):
+            yield self._exit(name)
         elif words[0] == "question" and len(words) == 2:
             yield self._question(words[1])
         elif words[0] == "board" and len(words) == 2:
             yield self._board(words[1])
         else:
             raise Unplanned(
-                f"{name!r} names no slide: it is a prediction such as 03.p1, “question 03”, "
-                "“board 03”, or “live”, *the title of a picture* or *a sentence in bold*, in "
-                "[a section](of a notebook)"
+                f"{name!r} names no slide: it is a prediction such as 03.p1, an exit question "
+                "such as 03.e1, “question 03”, “board 03”, or “live”, *the title of a picture* or "
+                "*a sentence in bold*, in [a section](of a notebook)"
             )
 
     def _book(self, number: str) -> Book:
@@ -150,7 +152,7 @@ class Deck:
         return self.books[number]
 
     def _whole(self, number: str) -> Iterator[Slide]:
-        """All of a notebook: its question, what it shows in order, and the board."""
+        """All of a notebook: its question, what it shows in order, the board, exit questions."""
         book = self._book(number)
         yield self._question(number)
         for one in book.shown:
@@ -159,6 +161,8 @@ class Deck:
             elif one.kind != "sentence" and one.title != MAP:
                 yield self._one(book, one)
         yield self._board(number)
+        for id in self._chapter(number).exits:
+            yield self._exit(id)
 
     def _one(self, book: Book, shown: Shown) -> Slide:
         if shown.kind == "sentence":
@@ -186,6 +190,15 @@ class Deck:
         size = min(LETTERS, wide, BOARD[1] / (LINE_HEIGHT * len(lines)))
         text = drawing.rstrip()
         return Slide("board", values={"told": markdown(told), "text": text, "size": round(size, 1)})
+
+    def _exit(self, id: str) -> Slide:
+        """An exit question; its key stands in the notes."""
+        exits = self._chapter(id[:2]).exits
+        if id not in exits:
+            raise Unplanned(f"TEACHING.md has no exit question {id}")
+        told = exits[id]
+        notes = markdown(f"**Key:** {told.key}\n\n**Wrong answers:** {told.wrong}")
+        return Slide("exit", notes, {"id": id, "text": markdown(told.question)})
 
     def _prediction(self, id: str) -> Iterator[Slide]:
         """The question without its answer, and then the answer."""

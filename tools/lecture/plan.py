@@ -1,4 +1,4 @@
-"""What TEACHING.md says: its plans, row by row, and for each notebook its predictions and board."""
+"""What TEACHING.md says: its plans row by row, and what it tells of each notebook."""
 
 from __future__ import annotations
 
@@ -55,6 +55,15 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Exit:
+    """A question for the end of a session: what to answer, and what wrong answers say."""
+
+    question: str
+    key: str
+    wrong: str
+
+
+@dataclass(frozen=True)
 class Chapter:
     """What is told of a notebook."""
 
@@ -62,6 +71,7 @@ class Chapter:
     opening: str
     stops: dict[str, Stop]  # by the id of a prediction
     board: tuple[str, str]  # what it shows, and the drawing
+    exits: dict[str, Exit]  # by their ids, such as 03.e1
 
 
 def plans(text: str) -> list[Plan]:
@@ -96,8 +106,12 @@ def chapters(text: str) -> dict[str, Chapter]:
         stops = {
             row[0]: Stop(*row[2:5]) for row in tables(body) if re.fullmatch(r"\d\d\.p\d", row[0])
         }
+        exits = {
+            row[0]: Exit(*row[1:4]) for row in tables(body) if re.fullmatch(r"\d\d\.e\d", row[0])
+        }
+        told = " ".join(board[1].split())
         found[number] = Chapter(
-            question, " ".join(opening[1].split()), stops, (" ".join(board[1].split()), board[2])
+            question, " ".join(opening[1].split()), stops, (told, board[2]), exits
         )
     return found
 
