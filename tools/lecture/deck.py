@@ -20,7 +20,7 @@ from tools.site import live, pages
 HERE = Path(__file__).parent
 MAP = "Map of the series"  # the first picture of each notebook
 # In px, of the slide's 1280 × 720: the room for a drawing on the board, and its letters.
-BOARD, LETTERS, LETTER_WIDTH, LINE_HEIGHT = (1180, 520), 34, 0.61, 1.35
+BOARD, LETTERS, LETTER_WIDTH, LINE_HEIGHT = (1180, 600), 44, 0.61, 1.35
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Shown:
     """Something that a notebook shows: in which section and part of it, under which title."""
 
     sections: tuple[str, ...]  # their anchors
-    kind: str  # "picture", "live", "prediction" or "sentence"
+    kind: str  # "picture", "live", "prediction", "code" or "sentence"
     title: str
     output: NotebookNode | None = None
 
@@ -66,12 +66,13 @@ class Book:
         return self._live
 
     def find(self, name: str, section: str) -> Shown:
-        """What a plan names: "live", the title of a picture, or a sentence in bold."""
+        """What a plan names: "live", "code", the title of a picture, or a sentence in bold."""
         here = [one for one in self.shown if section in one.sections]
         for one in here:
-            if name == ("live" if one.kind == "live" else one.title):
+            if name == (one.kind if one.kind in ("live", "code") else one.title):
                 return one
-        there = ", ".join(f"“{one.title}”" for one in here if one.kind != "prediction") or "nothing"
+        told = [one.title for one in here if one.kind in ("picture", "sentence")]
+        there = ", ".join(f"“{title}”" for title in told) or "nothing"
         raise Unplanned(f"section #{section} of notebook {self.number} shows no {name!r}: {there}")
 
 
@@ -89,6 +90,7 @@ def _shown(nb: NotebookNode) -> Iterator[Shown]:
         elif live.is_explorer(cell.source):
             yield Shown(at, "live", cell.source)
         else:
+            yield Shown(at, "code", cell.source)
             for output in cell.outputs:
                 if "image/png" in output.get("data", {}):
                     first = output.data["text/plain"].partition("\n")[0]
@@ -131,6 +133,9 @@ class Deck:
             yield self._one(book, book.find(place[1].strip("*"), place[3]))
         elif name in PREDICTIONS:
             yield from self._prediction(name)
+        elif name.startswith("“") and name.endswith("”"):
+            lines = name[1:-1].split(" / ")
+            yield Slide("sentence", values={"text": markdown("\n\n".join(lines))})
         elif re.fullmatch(r"\d\d", name):
             yield from self._whole(name)
         elif re.fullmatch(r"\d\d\.e\d", name):
@@ -142,8 +147,9 @@ class Deck:
         else:
             raise Unplanned(
                 f"{name!r} names no slide: it is a prediction such as 03.p1, an exit question "
-                "such as 03.e1, “question 03”, “board 03”, or “live”, *the title of a picture* or "
-                "*a sentence in bold*, in [a section](of a notebook)"
+                "such as 03.e1, “question 03”, “board 03”, a text in quotation marks, or “live”, "
+                "“code”, *the title of a picture* or *a sentence in bold*, in [a section](of a "
+                "notebook)"
             )
 
     def _book(self, number: str) -> Book:
@@ -158,7 +164,7 @@ class Deck:
         for one in book.shown:
             if one.kind == "prediction":
                 yield from self._prediction(one.title)
-            elif one.kind != "sentence" and one.title != MAP:
+            elif one.kind in ("picture", "live") and one.title != MAP:
                 yield self._one(book, one)
         yield self._board(number)
         for id in self._chapter(number).exits:
@@ -168,6 +174,8 @@ class Deck:
         if shown.kind == "sentence":
             said = shown.title[:1].upper() + shown.title[1:]
             return Slide("sentence", values={"text": markdown(said)})
+        if shown.kind == "code":
+            return self._drawn(shown.title)
         if shown.kind == "picture":
             data, size = shown.output.data["image/png"], shown.output.metadata["image/png"]
             uri = f"data:image/png;base64,{base64.b64encode(base64.b64decode(data)).decode()}"
@@ -185,11 +193,14 @@ class Deck:
 
     def _board(self, number: str) -> Slide:
         told, drawing = self._chapter(number).board
+        return self._drawn(drawing, markdown(f"On the board. {told}"))
+
+    def _drawn(self, drawing: str, notes: str = "") -> Slide:
+        """A drawing of letters, or code, as large as it can be."""
         lines = drawing.rstrip().splitlines()
         wide = BOARD[0] / (LETTER_WIDTH * max(map(len, lines)))
         size = min(LETTERS, wide, BOARD[1] / (LINE_HEIGHT * len(lines)))
-        text = drawing.rstrip()
-        return Slide("board", values={"told": markdown(told), "text": text, "size": round(size, 1)})
+        return Slide("board", notes, {"text": drawing.rstrip(), "size": round(size, 1)})
 
     def _exit(self, id: str) -> Slide:
         """An exit question; its key stands in the notes."""

@@ -10,7 +10,7 @@ from tools import notebooks
 TEACHING = notebooks.ROOT / "TEACHING.md"
 SCREEN = "on the screen"  # the column that names the slides
 WHOLE = "notebook"  # or this one: all slides of one notebook
-PLACE = re.compile(r"(live|\*.*\*) in \[.*\]\(notebooks/(\d\d)_\w+\.ipynb#(.*)\)")
+PLACE = re.compile(r"(live|code|\*.*\*) in \[.*\]\(notebooks/(\d\d)_\w+\.ipynb#(.*)\)")
 
 
 class Unplanned(Exception):
