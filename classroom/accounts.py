@@ -156,6 +156,7 @@ def remove(names: list[str], files: bool | None = None) -> None:
             if name in members():
                 run("gpasswd", "--delete", name, hub_group())
                 end_processes(name, "jupyterhub-singleuser")
+                shutil.rmtree(hub_folder() / "run" / name, ignore_errors=True)
             print(f"{name}: stays, because it was not made here; may no longer log in to the hub")
 
 
@@ -167,10 +168,11 @@ def is_made_here(account: pwd.struct_passwd) -> bool:
 def outside(ours: dict[str, pwd.struct_passwd], files: bool | None) -> None:
     """Find what accounts have left outside of their homes, and remove it if ``files``."""
     found, all_of_it = left.found(ours.values())
-    if files:
+    before = found
+    if files and any(found.values()):
         for account in ours.values():
             left.remove(account, found[account.pw_uid])
-        before, (found, all_of_it) = found, left.found(ours.values())
+        found, all_of_it = left.found(ours.values())
     for name, account in ours.items():
         paths = found.get(account.pw_uid, [])
         if files and (gone := len(set(before[account.pw_uid]) - set(paths))):

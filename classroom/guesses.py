@@ -1,9 +1,9 @@
 """Who may try a password now: a guesser waits longer and longer, and nobody else waits for them.
 
 A `Try` is a name, with the address or the browser that it comes from. After a wrong password this
-name has to wait for the next try from there: half a second at first, twice as long and more after
-each failure, up to five minutes. It is longer, too, where many passwords were wrong for the name, or
-from the address, so that forty addresses for one name or forty names from one address get slow
+name has to wait for the next try from there: half a second at first, about twice as long after each
+further failure, up to five minutes. It is longer, too, where many passwords were wrong for the name
+or from the address, so that forty addresses for one name, or forty names from one address, get slow
 together. But a name that has not failed at an address may always try there at once: a class that
 shares one address gets in, whatever somebody there guesses. So does whoever is under attack.
 

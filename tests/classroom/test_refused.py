@@ -161,6 +161,30 @@ def test_what_students_run_they_cannot_change(hub, ben):
     kernel.close()
 
 
+def test_ps_shows_the_commands_of_others_unless_the_machine_hides_them(anna, ben):
+    """And never what their environment holds: the token with which a server speaks to the hub."""
+    mounts = Path("/proc/mounts").read_text().splitlines()
+    options = next(line.split()[3] for line in mounts if line.split()[1:3] == ["/proc", "proc"])
+    hidden = "hidepid=" in options and not re.search("hidepid=(0|off)", options)
+    theirs = accounts.existing(anna.name).pw_uid
+    kernel = ben.kernel("work/03_softmax_masking.ipynb")
+    kernel.run("import subprocess")
+    said = kernel.text("print(subprocess.getoutput('ps -ww -eo uid,args'))")
+    seen = [line for line in said.splitlines() if line.split()[0] == str(theirs)]
+    assert any("jupyterhub-singleuser" in line for line in seen) == (not hidden)
+    assert "JUPYTERHUB_API_TOKEN" not in said
+    server = processes_of(anna.name)[0]
+    told = kernel.text(f"open('/proc/{server}/environ').read()")
+    assert "PermissionError" in told or "FileNotFoundError" in told
+    kernel.close()
+
+
+def processes_of(name):
+    """The ids of an account's processes."""
+    done = subprocess.run(["pgrep", "-u", name], capture_output=True, text=True)
+    return done.stdout.split()
+
+
 def test_homes_are_closed_and_accounts_have_no_shell_but_in_the_hub(anna, names):
     assert all(Path(f"/home/{name}").stat().st_mode & 0o777 == 0o700 for name in names)
     assert accounts.existing(anna.name).pw_shell == accounts.NO_SHELL
