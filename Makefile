@@ -11,12 +11,14 @@ SEED ?=
 FROM ?=
 OUT ?=
 NAMES ?=
+FILES ?=
 HUB ?= /opt/attention-hub
 PORT ?= 8000
+PROXY ?=
 PKG ?=
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB N SEED FROM OUT HUB PORT PKG
+export PYTHON TORCH_INDEX NB N SEED FROM OUT NAMES FILES HUB PORT PROXY PKG
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -37,7 +39,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits site hub accounts remove-accounts collect publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits site hub accounts remove-accounts collect watch publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -66,17 +68,20 @@ pages: $(READY) ## try the pages of exercises after an edit: does each mistake f
 cheatsheet: $(READY) ## write pages to print: cheat sheet, checklist, learning goals, exit questions with a key
 	@$(RUN) -m tools.cheatsheet
 
-hub: ## start a hub for a class: for each student an account and a server (as root; HUB=folder PORT=8000)
+hub: ## start a hub for a class: for each student an account and a server (as root; HUB=folder PORT=8000 PROXY=1)
 	@$(INSTALL_HUB) classroom.hub
 
 accounts: ## make the accounts of a list with lines name:password (as root; FROM=class.txt)
 	@$(WITH_HUB) classroom.accounts add "$$FROM"
 
-remove-accounts: ## delete the accounts that make accounts has made, with all work in them (as root; FROM=class.txt)
+remove-accounts: ## delete the accounts that make accounts has made, with all work in them (as root; FROM=class.txt FILES=1)
 	@$(WITH_HUB) classroom.accounts remove "$$FROM"
 
 collect: ## copy each student's progress from the hub into a folder, with a report (as root; OUT=folder)
 	@$(WITH_HUB) classroom.collect "$$OUT"
+
+watch: ## show a page during the lesson that says who is where, and who is stuck (as root; NAMES=0)
+	@$(WITH_HUB) classroom.watch
 
 publish: $(if $(OUT),$(READY)) ## send changed notebooks to the hub (as root), or write them for another one (OUT=folder)
 	@$(if $(OUT),$(RUN) -m classroom.publish "$$OUT",$(WITH_HUB) classroom.publish)

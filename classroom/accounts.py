@@ -2,10 +2,12 @@
 
 LIST is a file with one line for each student, ``name:password``. An account that exists already
 keeps its password. `remove` deletes the accounts that `add` has made, with their homes; one that
-existed before only loses the right to log in to the hub.
+existed before only loses the right to log in to the hub. FILES=1 lets it delete, too, what the
+accounts have left outside of their homes; FILES=0 leaves that.
 """
 
 import grp
+import os
 import pwd
 import re
 import shutil
@@ -13,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from classroom import WORK, hub_folder, hub_group
+from classroom import WORK, hub_folder, hub_group, left
 from classroom.hub import running
 from tools import notebooks
 
@@ -126,32 +128,67 @@ def mark() -> str:
     return f"{MARK}{hub_folder()}"
 
 
-def remove(names: list[str]) -> None:
+def remove(names: list[str], files: bool | None = None) -> None:
     """Delete the accounts that `add` has made, with their homes; exclude the others.
 
-    The hub must not run: it would go on knowing who has logged in.
+    The hub must not run: it would go on knowing who has logged in. What lies outside of the homes
+    is removed, too, if ``files``; where that is not said, and there is any, nobody is removed.
     """
     if pid := running(hub_folder()):
         notebooks.stop(
             "The hub runs: press Ctrl-C in its terminal first (without that terminal: "
             f"sudo kill -INT {pid}), then run the same command again; nobody was removed."
         )
+    ours = {name: each for name in names if (each := existing(name)) and is_made_here(each)}
+    for name in ours:
+        # The next account may get the same number, and with it whatever still runs or lies there.
+        end_processes(name)
+        shutil.rmtree(hub_folder() / "run" / name, ignore_errors=True)
+    outside(ours, files)
     forget(names)
     for name in names:
-        account = existing(name)
-        if account is None:
+        if name in ours:
+            run("userdel", "--remove", "--force", name)
+            print(f"{name}: removed with its home")
+        elif existing(name) is None:
             print(f"{name}: there is no such account")
-        elif account.pw_gecos.split(",")[0] != mark():
+        else:
             if name in members():
                 run("gpasswd", "--delete", name, hub_group())
                 end_processes(name, "jupyterhub-singleuser")
+                shutil.rmtree(hub_folder() / "run" / name, ignore_errors=True)
             print(f"{name}: stays, because it was not made here; may no longer log in to the hub")
-        else:
-            # The next account may get the same number, and with it whatever still runs.
-            end_processes(name)
-            run("userdel", "--remove", "--force", name)
-            shutil.rmtree(hub_folder() / "run" / name, ignore_errors=True)
-            print(f"{name}: removed with its home")
+
+
+def is_made_here(account: pwd.struct_passwd) -> bool:
+    """Whether `add` has made an account, for this hub."""
+    return account.pw_gecos.split(",")[0] == mark()
+
+
+def outside(ours: dict[str, pwd.struct_passwd], files: bool | None) -> None:
+    """Find what accounts have left outside of their homes, and remove it if ``files``."""
+    found, all_of_it = left.found(ours.values())
+    before = found
+    if files and any(found.values()):
+        for account in ours.values():
+            left.remove(account, found[account.pw_uid])
+        found, all_of_it = left.found(ours.values())
+    for name, account in ours.items():
+        paths = found.get(account.pw_uid, [])
+        if files and (gone := len(set(before[account.pw_uid]) - set(paths))):
+            print(f"{name}: {left.counted(gone)} outside of the home removed")
+        if paths:
+            print(f"{name}: {left.counted(len(paths))} outside of the home: {left.told(paths)}")
+    if not all_of_it:
+        print(f"There may be more: each search ends after {left.SECONDS} seconds.")
+    if any(found.values()) and files is None:
+        notebooks.stop(
+            "Whoever gets the number of a removed account owns what it has left: run the same "
+            "command with FILES=1 to remove these files, too, or with FILES=0 to leave them; "
+            "nobody was removed."
+        )
+    if any(found.values()) and files:
+        print("What is left could not be removed with the students' rights: look at it yourself.")
 
 
 def forget(names: list[str]) -> None:
@@ -195,7 +232,8 @@ def main() -> None:
     if sys.argv[1] == "add":
         add(read(Path(sys.argv[2])))
     else:
-        remove(list(read(Path(sys.argv[2]), need_passwords=False)))
+        files = {"1": True, "0": False}.get(os.environ.get("FILES", ""))
+        remove(list(read(Path(sys.argv[2]), need_passwords=False)), files)
 
 
 if __name__ == "__main__":

@@ -18,17 +18,20 @@ REPORT = "report.html"
 SECONDS = 10  # for one file; a pipe in its place would never end
 
 
-def progress_of(account: pwd.struct_passwd) -> bytes | None:
+def progress_of(
+    account: pwd.struct_passwd, most: int = MOST, seconds: float | None = None
+) -> bytes | None:
     """What a student's progress file holds; None where there is none to read.
 
-    It is read with the student's rights: in its place may lie a link to any other file.
+    It is read with the student's rights: in its place may lie a link to any other file. Of a file
+    that is too large come the first ``most`` bytes.
     """
     path = Path(account.pw_dir) / WORK / "progress.jsonl"
     try:
         done = subprocess.run(
-            ["head", f"--bytes={MOST}", "--", str(path)],
+            ["head", f"--bytes={most}", "--", str(path)],
             capture_output=True,
-            timeout=SECONDS,
+            timeout=SECONDS if seconds is None else seconds,
             cwd="/",
             user=account.pw_uid,
             group=account.pw_gid,

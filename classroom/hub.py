@@ -129,7 +129,8 @@ def become_jupyterhub(hub: Path) -> NoReturn:
     """Go on as JupyterHub, with little of root's environment."""
     path = f"{hub}/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     ours = {"HUB": str(hub), "HOME": "/root", "PATH": path, "PYTHONPATH": str(hub / "project")}
-    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "PORT") if name in os.environ}
+    settings = ("LANG", "LC_ALL", "PORT", "PROXY")
+    kept = {name: os.environ[name] for name in settings if name in os.environ}
     config = hub / "project/classroom/jupyterhub_config.py"
     os.chdir(hub / "state")
     command = [sys.executable, "-m", "jupyterhub", f"--config={config}"]

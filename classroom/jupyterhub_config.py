@@ -27,9 +27,9 @@ c.JupyterHub.cookie_secret_file = str(HUB / "state/cookie_secret")
 c.ConfigurableHTTPProxy.pid_file = str(HUB / "state/proxy.pid")
 
 # Who logs in: the accounts that classroom.accounts has put into the group, by their passwords.
-c.JupyterHub.authenticator_class = "pam"
-c.PAMAuthenticator.allowed_groups = {hub_group()}
-c.PAMAuthenticator.open_sessions = False  # needs no logind, and leaves none behind
+c.JupyterHub.authenticator_class = "classroom.logins.Logins"
+c.Logins.allowed_groups = {hub_group()}
+c.Logins.open_sessions = False  # needs no logind, and leaves none behind
 
 # What a student's server is.
 if Path("/run/systemd/system").is_dir():

@@ -6,6 +6,7 @@ websocket and saves notebooks, by the same requests as JupyterLab.
 
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -29,17 +30,37 @@ PROGRAMS = hub_folder()  # what make hub has installed, which every hub of a tes
 
 
 class Refused(Exception):
-    """A request that was not fulfilled; the text says which, and with which status."""
+    """A request that was not fulfilled; the text says which, and with which status.
+
+    ``wait`` is how many seconds the hub asks to wait before the next one, or 0.
+    """
+
+    def __init__(self, text: str, wait: int = 0):
+        super().__init__(text)
+        self.wait = wait
 
 
 class Browser:
-    """One browser: its cookies, the student ``name`` it belongs to, and the hub's ``url``."""
+    """One browser: its cookies, the student ``name`` it belongs to, and the hub's ``url``.
 
-    def __init__(self, url: str, name: str):
+    It sends ``headers`` with each request, as a guesser may.
+    """
+
+    def __init__(self, url: str, name: str, **headers: str):
         self.url, self.name, self._session = url, name, requests.Session()
+        self._session.headers.update(headers)
 
-    def login(self, password: str) -> None:
-        """Fill in the login page."""
+    def login(self, password: str, patient: bool = False) -> None:
+        """Fill in the login page; who is ``patient`` waits where the hub asks for it."""
+        try:
+            self._fill_in(password)
+        except Refused as error:
+            if not (patient and error.wait):
+                raise
+            time.sleep(error.wait)
+            self.login(password, patient)
+
+    def _fill_in(self, password: str) -> None:
         self._session.get(f"{self.url}/hub/login")
         answer = self._session.post(
             f"{self.url}/hub/login",
@@ -48,7 +69,11 @@ class Browser:
             allow_redirects=False,
         )
         if answer.status_code != 302:
-            raise Refused(f"login {self.name}: {answer.status_code}")
+            told = re.search(r'class="login_error">(.*?)</p>', answer.text, re.DOTALL)
+            raise Refused(
+                f"login {self.name}: {answer.status_code} {told[1] if told else ''}",
+                int(answer.headers.get("Retry-After", 0)),
+            )
 
     def logout(self) -> None:
         """Leave the hub; the student's server goes on until it is idle for long."""
@@ -176,9 +201,9 @@ class Hub:
         self.url = f"http://127.0.0.1:{port}"
         self.log = folder / "log"
 
-    def start(self) -> None:
-        """Start it as make hub does, and wait until it answers."""
-        environment = {**os.environ, "HUB": str(self.folder), "PORT": str(self.port)}
+    def start(self, **settings: str) -> None:
+        """Start it as make hub does, with its settings, and wait until it answers."""
+        environment = {**os.environ, "HUB": str(self.folder), "PORT": str(self.port), **settings}
         already = self.said().count("is now running")
         with open(self.log, "a") as log:
             self.process = subprocess.Popen(
@@ -203,7 +228,7 @@ class Hub:
     def enter(self, name: str) -> Browser:
         """A browser in which a student has logged in, with a server that runs."""
         browser = Browser(self.url, name)
-        browser.login(self.passwords[name])
+        browser.login(self.passwords[name], patient=True)  # a test has tried a wrong one before
         browser.start_server(90)
         return browser
 
@@ -255,6 +280,6 @@ def running(students: list[str]) -> Iterator[Hub]:
     finally:
         shutil.rmtree(folder)  # what the hub knows of them is gone, too
         with redirect_stdout(None):
-            accounts.remove(list(passwords))
+            accounts.remove(list(passwords), files=True)
         accounts.run("groupdel", hub_group())
         os.environ["HUB"] = str(PROGRAMS)

@@ -145,17 +145,23 @@ def read(path: Path) -> Log:
     OSError
         Where it cannot be read, or is no ordinary file.
     """
-    entries, broken = [], []
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a device may never end
             raise OSError(errno.EINVAL, "it is no ordinary file")
-        lines = path.read_bytes().split(b"\n")
+        return log_of(path.read_bytes())
     except FileNotFoundError:
-        lines = []
-    for number, line in enumerate(lines, 1):
+        return Log([], [])
+
+
+def log_of(content: bytes) -> Log:
+    """What the content of a file says, the broken lines left out."""
+    entries, broken = [], []
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
         if entry := _parsed(line):
             entries.append(entry)
-        elif line.strip():
+        else:
             broken.append(number)
     return Log(entries, broken)
 

@@ -4,13 +4,14 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 import requests
 import websocket
 
-from classroom import accounts, hub_group
+from classroom import accounts, hub_group, left
 from classroom.simulated import Browser, Refused
 
 
@@ -28,16 +29,9 @@ def port_of(hub, name):
 def test_a_wrong_password_is_refused_and_starts_nothing(hub, names):
     for name, password in [(names[1], "wrong"), (names[1], ""), ("nobody-of-that-name", "x")]:
         with pytest.raises(Refused, match=r": 403"):
-            Browser(hub.url, name).login(password)
-    assert "Invalid username or password" in login_page(hub, names[1], "wrong")
-
-
-def login_page(hub, name, password):
-    """What the page says after a login that failed."""
-    with requests.Session() as session:
-        session.get(f"{hub.url}/hub/login")
-        form = {"username": name, "password": password, "_xsrf": session.cookies["_xsrf"]}
-        return session.post(f"{hub.url}/hub/login", data=form).text
+            Browser(hub.url, name).login(password, patient=True)
+    with pytest.raises(Refused, match="Invalid username or password"):
+        Browser(hub.url, names[1]).login("wrong", patient=True)
 
 
 @pytest.fixture
@@ -52,7 +46,7 @@ def account():
 
 def test_a_right_password_outside_the_class_is_refused(hub, account):
     with pytest.raises(Refused, match=r": 403"):
-        Browser(hub.url, account).login("right-enough")
+        Browser(hub.url, account).login("right-enough", patient=True)
 
 
 def gets_in(browser):
@@ -67,26 +61,26 @@ def test_who_is_removed_is_out_also_in_the_browser_that_was_logged_in(hub, accou
     passwords = {account: "not-used-at-all", student: "the-first-one"}
     accounts.add(passwords)  # who exists keeps the password
     old = {name: Browser(hub.url, name) for name in passwords}
-    old[account].login("right-enough")
-    old[student].login("the-first-one")
+    old[account].login("right-enough", patient=True)
+    old[student].login("the-first-one", patient=True)
     assert gets_in(old[account]) and gets_in(old[student])
     with pytest.raises(SystemExit):
         accounts.remove([student])  # while the hub runs
     assert accounts.existing(student) and gets_in(old[student])
     hub.stop()
-    accounts.remove([account, student])
+    accounts.remove([account, student], files=True)
     accounts.add({student: "another-person"})
     try:
         hub.start()
         assert not gets_in(old[account]) and not gets_in(old[student])
         for name, password in ((account, "right-enough"), (student, "the-first-one")):
             with pytest.raises(Refused, match=r": 403"):
-                Browser(hub.url, name).login(password)
-        Browser(hub.url, student).login("another-person")
+                Browser(hub.url, name).login(password, patient=True)
+        Browser(hub.url, student).login("another-person", patient=True)
         assert accounts.existing(account)
     finally:
         hub.stop()
-        accounts.remove([student])
+        accounts.remove([student], files=True)
         hub.start()
 
 
@@ -167,6 +161,30 @@ def test_what_students_run_they_cannot_change(hub, ben):
     kernel.close()
 
 
+def test_ps_shows_the_commands_of_others_unless_the_machine_hides_them(anna, ben):
+    """And never what their environment holds: the token with which a server speaks to the hub."""
+    mounts = Path("/proc/mounts").read_text().splitlines()
+    options = next(line.split()[3] for line in mounts if line.split()[1:3] == ["/proc", "proc"])
+    hidden = "hidepid=" in options and not re.search("hidepid=(0|off)", options)
+    theirs = accounts.existing(anna.name).pw_uid
+    kernel = ben.kernel("work/03_softmax_masking.ipynb")
+    kernel.run("import subprocess")
+    said = kernel.text("print(subprocess.getoutput('ps -ww -eo uid,args'))")
+    seen = [line for line in said.splitlines() if line.split()[0] == str(theirs)]
+    assert any("jupyterhub-singleuser" in line for line in seen) == (not hidden)
+    assert "JUPYTERHUB_API_TOKEN" not in said
+    server = processes_of(anna.name)[0]
+    told = kernel.text(f"open('/proc/{server}/environ').read()")
+    assert "PermissionError" in told or "FileNotFoundError" in told
+    kernel.close()
+
+
+def processes_of(name):
+    """The ids of an account's processes."""
+    done = subprocess.run(["pgrep", "-u", name], capture_output=True, text=True)
+    return done.stdout.split()
+
+
 def test_homes_are_closed_and_accounts_have_no_shell_but_in_the_hub(anna, names):
     assert all(Path(f"/home/{name}").stat().st_mode & 0o777 == 0o700 for name in names)
     assert accounts.existing(anna.name).pw_shell == accounts.NO_SHELL
@@ -195,6 +213,88 @@ def test_a_removed_account_leaves_nothing_behind(hub, monkeypatch, tmp_path):
     finally:
         shutil.rmtree(home, ignore_errors=True)
         accounts.run("groupdel", hub_group())
+
+
+@pytest.fixture
+def leaving(monkeypatch, tmp_path):
+    """An account of a hub that does not run, which has left files where all may write."""
+    monkeypatch.setenv("HUB", str(tmp_path))
+    name = "hub-test-leaving"
+    accounts.add({name: "any-password"})
+    account = accounts.existing(name)
+    folders = [Path(tempfile.mkdtemp(dir=where)) for where in ("/tmp", "/dev/shm", "/var/tmp")]
+    folders.append(Path(tempfile.mkdtemp(dir="/opt")))
+    for folder in folders:
+        folder.chmod(0o1777)
+    yield account, folders
+    if accounts.existing(name):
+        accounts.run("userdel", "--remove", "--force", name)
+    accounts.run("groupdel", hub_group())
+    for folder in folders:
+        shutil.rmtree(folder)
+
+
+def as_student(account, *command):
+    subprocess.run(command, check=True, user=account.pw_uid, group=account.pw_gid, cwd="/")
+
+
+def test_what_a_student_left_in_open_folders_is_told_and_removed_on_request(
+    leaving, tmp_path, capsys
+):
+    account, folders = leaving
+    kept, mine = tmp_path / "kept", []
+    kept.mkdir()
+    (kept / "of root").write_text("kept")
+    for folder in folders:
+        as_student(account, "mkdir", "-p", f"{folder}/a b/-c")
+        as_student(account, "touch", f"{folder}/a b/-c/new\nline")
+        as_student(account, "mkfifo", f"{folder}/pipe")
+        as_student(account, "ln", "-s", str(kept), f"{folder}/link")
+        (folder / "of root").write_text("kept")
+        (folder / "link to theirs").symlink_to(folder / "pipe")
+        mine += [folder / "a b", folder / "pipe", folder / "link"]
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        accounts.remove([account.pw_name])
+    said = capsys.readouterr()
+    assert "20 files outside of the home" in said.out and "and 17 more" in said.out
+    assert "new?line" in said.out and "FILES=1" in said.err and "nobody was removed" in said.err
+    assert accounts.existing(account.pw_name) and Path(account.pw_dir).exists()
+    assert all(path.is_symlink() or path.exists() for path in mine)
+    accounts.remove([account.pw_name], files=True)
+    said = capsys.readouterr().out
+    assert "20 files outside of the home removed" in said and "could not be removed" not in said
+    assert not any(path.is_symlink() or path.exists() for path in mine)
+    assert not accounts.existing(account.pw_name)
+    for folder in folders:
+        assert (folder / "of root").read_text() == "kept"
+        assert (folder / "link to theirs").is_symlink()
+    assert (kept / "of root").read_text() == "kept"
+
+
+def test_files_are_left_where_that_is_wanted_or_the_student_could_not_remove_them(leaving, capsys):
+    account, folders = leaving
+    as_student(account, "touch", f"{folders[0]}/x")
+    as_student(account, "mkdir", f"{folders[1]}/theirs")
+    (folders[1] / "theirs/of root").write_text("kept")
+    folders[0].chmod(0o755)  # closed by now, as a swapped folder would be
+    (folders[2] / "open").mkdir()
+    (folders[2] / "open").chmod(0o777)
+    accounts.outside({account.pw_name: account}, files=True)
+    said = capsys.readouterr().out
+    assert "2 files outside" in said and "could not be removed" in said
+    assert (folders[1] / "theirs/of root").read_text() == "kept"
+    as_student(account, "touch", f"{folders[2]}/open/y")
+    accounts.remove([account.pw_name], files=False)
+    assert (folders[2] / "open/y").exists() and not accounts.existing(account.pw_name)
+
+
+def test_what_is_found_is_removed_with_the_rights_of_the_student(leaving, tmp_path):
+    """Between search and removal another student can put a link in place of a folder."""
+    account, _ = leaving
+    (tmp_path / "of root").write_text("kept")
+    left.remove(account, [bytes(tmp_path / "of root")])
+    assert (tmp_path / "of root").read_text() == "kept"
 
 
 def test_two_hubs_of_a_machine_have_classes_of_their_own(hub, names, monkeypatch, tmp_path):
