@@ -98,3 +98,28 @@ def descend(
                     parameter.grad = None
             losses.append(loss.item())
     return losses
+
+
+def descend_with_adam(
+    loss_of: Callable[[], torch.Tensor],
+    parameters: Iterable[torch.Tensor],
+    learning_rate: float,
+    steps: int,
+) -> list[float]:
+    """Steps of PyTorch's Adam in place of those of `descend`.
+
+    Returns
+    -------
+    list of float
+        The loss before each step.
+    """
+    parameters, losses = list(parameters), []
+    adam = torch.optim.Adam(parameters, lr=learning_rate)
+    with one_thread():
+        for _ in range(steps):
+            loss = loss_of()
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            losses.append(loss.item())
+    return losses

@@ -1,4 +1,4 @@
-"""The tasks of notebooks 05 and 06: what the texts hold, and that gradient descent descends."""
+"""The tasks of notebooks 05 and 06: what the texts hold, and that both ways to descend do so."""
 
 import torch
 
@@ -45,3 +45,11 @@ def test_descend_takes_the_steps_of_gradient_descent():
     a = torch.tensor(3.0, requires_grad=True)
     losses = tasks.descend(lambda: a**2, [a], learning_rate=0.25, steps=3)
     assert losses == [9.0, 2.25, 0.5625] and a.item() == 0.375 and a.grad is None
+
+
+def test_with_adam_a_tiny_gradient_makes_as_large_a_step_as_a_large_one():
+    for factor in (1.0, 1e-4):
+        a = torch.tensor(3.0, requires_grad=True)
+        losses = tasks.descend_with_adam(lambda a=a, c=factor: c * a, [a], 0.25, steps=2)
+        torch.testing.assert_close(a.detach(), torch.tensor(2.5), atol=1e-4, rtol=0)
+        torch.testing.assert_close(losses, [3 * factor, 2.75 * factor], atol=0, rtol=1e-4)
