@@ -571,8 +571,10 @@ def _size(d: Content, cell: float, many: bool) -> Size:
     if not many and n_col <= 8 and cell_w < longest + 8 <= 62:
         cell_w = longest + 8  # a little wider cells, and the words stay level
     # Short labels stay level, with gaps if need be; of longer ones, turned, the height counts.
-    step = _step(cell_w, longest + 6 if longest <= 22 else LABEL)
-    turned = longest + 4 > cell_w * step
+    # Single letters may stand close together, as in a word: a reader looks for each of them.
+    apart = 2 if all(len(label) == 1 for label in d.labels[1]) else 6
+    step = _step(cell_w, longest + apart if longest <= 22 else LABEL)
+    turned = longest + min(apart, 4) > cell_w * step
     grid_w, grid_h = n_col * cell_w, n_row * cell
     left = NAME + max(map(base.text_width, d.labels[0])) + GAP + 4
     right = 0.0

@@ -164,6 +164,17 @@ def test_long_labels_are_turned_and_many_are_thinned_out():
     assert labels(np.zeros((60, 60)), None) == [(str(i), 0) for i in range(0, 60, 5)]
 
 
+def test_each_letter_of_a_word_has_its_label_beside_other_heatmaps():
+    word = "watermelonpie" * 2
+    maps = {name: np.zeros((13, 26)) for name in "abcd"}
+    for ax in heatmaps(maps, cols=list(word)).figure().axes[::2]:  # every other one is a bar
+        assert [(t.get_text(), t.get_rotation()) for t in ax.get_xticklabels()] == [
+            (letter, 0) for letter in word
+        ]
+    numbers = heatmaps(maps, cols=[*map(str, range(26))]).figure().axes[0]
+    assert len(numbers.get_xticklabels()) == 13, "two digits need more room"
+
+
 def test_alt_says_what_the_picture_is():
     alt = heatmap(WEIGHTS, mask=MAY, title="Means").alt
     assert "“Means”: 6 by 6 cells" in alt
