@@ -28,6 +28,7 @@ READY := .venv/ready
 READY_DEV := .venv/ready-dev
 READY_SLIDES := .venv/ready-slides
 READY_NPM := .venv/npm/ready
+READY_LIGHTHOUSE := .venv/lighthouse/ready
 # As root, with the hub's own Python. -B: root leaves no files of its own in the clone.
 AS_HUB := exec "$$HUB/venv/bin/python" -B -m
 WITH_HUB := bash classroom/install.sh look && $(AS_HUB)
@@ -39,7 +40,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits site hub accounts remove-accounts collect watch publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits site lighthouse hub accounts remove-accounts collect watch publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -95,6 +96,9 @@ circuits: $(READY) ## train the models of notebook 12, and store them with their
 site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
 	@$(RUN) -m tools.site
 
+lighthouse: $(READY_DEV) $(READY_LIGHTHOUSE) site ## judge the site as a phone loads it, 15 minutes (needs Chromium, npm; NB=index NB=03)
+	@$(RUN) -m tools.lighthouse "$$NB"
+
 test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests
 
@@ -148,5 +152,8 @@ $(READY_SLIDES): $(READY)
 
 $(READY_NPM): tools/npm/package-lock.json | $(READY)
 	@bash tools/install.sh npm
+
+$(READY_LIGHTHOUSE): tools/lighthouse/package-lock.json | $(READY)
+	@bash tools/install.sh lighthouse
 
 FORCE:

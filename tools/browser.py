@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from tools import notebooks
 from tools.lab import SETTINGS as LAB_SETTINGS
@@ -93,7 +93,19 @@ def lab(settings: Path = LAB_SETTINGS) -> Iterator[Lab]:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start a headless Chromium: $CHROMIUM, the system's one, or the one playwright installed.
+    """Start a headless Chromium, the one that `executable` finds."""
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=executable(playwright),
+            args=QUIET + (["--no-sandbox"] if root else []),
+        )
+        yield browser
+        browser.close()
+
+
+def executable(playwright: Playwright | None = None) -> str:
+    """Where Chromium is: $CHROMIUM, the system's one, or the one playwright installed.
 
     Raises
     ------
@@ -102,19 +114,17 @@ def chromium() -> Iterator[Browser]:
     """
     names = ("chromium", "chromium-browser", "google-chrome")
     found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
-    with sync_playwright() as playwright:
-        if not Path(found or playwright.chromium.executable_path).exists():
-            notebooks.stop(
-                f"There is no Chromium here{f' at {found}' if found else ''}: install it (Debian, "
-                "Ubuntu: apt install chromium; elsewhere: .venv/bin/playwright install chromium), "
-                "or name one with CHROMIUM=/path/to/chromium, then run the same command again."
-            )
-        browser = playwright.chromium.launch(
-            executable_path=found, args=QUIET + (["--no-sandbox"] if root else [])
+    if found is None and playwright is None:
+        with sync_playwright() as playwright:
+            return executable(playwright)
+    path = found or playwright.chromium.executable_path
+    if not Path(path).exists():
+        notebooks.stop(
+            f"There is no Chromium here{f' at {found}' if found else ''}: install it (Debian, "
+            "Ubuntu: apt install chromium; elsewhere: .venv/bin/playwright install chromium), "
+            "or name one with CHROMIUM=/path/to/chromium, then run the same command again."
         )
-        yield browser
-        browser.close()
+    return path
 
 
 def open_notebook(page: Page, url: str) -> None:

@@ -2,7 +2,7 @@
 # Make or mend .venv, from the project's folder: `bash tools/install.sh [dev | slides]`; or remove it, with all
 # caches: `bash tools/install.sh clean`; or only ask whether both could be: `may-write`. Make calls it.
 # `bash tools/install.sh npm` installs what tools/npm/package-lock.json names into .venv/npm, which has
-# a file `ready` when all is done.
+# a file `ready` when all is done; `lighthouse` does the same with tools/lighthouse.
 #
 # Three files in .venv say how things stand:
 #   installing   an install is under way, or was interrupted: the next one starts from nothing
@@ -114,19 +114,19 @@ if [ "$mode" = clean ]; then
     exit "${PIPESTATUS[1]}"
 fi
 
-if [ "$mode" = npm ]; then
+if [ "$mode" = npm ] || [ "$mode" = lighthouse ]; then
     for program in node npm; do
         command -v $program >/dev/null ||
             stop "Node.js with npm is needed for this, and $program is not installed: install both from nodejs.org or your package manager (Debian, Ubuntu: apt install nodejs npm), $again."
     done
-    remove .venv/npm
-    { mkdir .venv/npm && cp tools/npm/package*.json .venv/npm; } 2>/dev/null || no_room
-    echo "Installing what tools/npm/package.json names into .venv/npm"
-    (cd .venv/npm && npm ci --no-audit --no-fund --ignore-scripts --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=60000) >.venv/npm.log 2>&1 || {
-        reason=$(sed -n 's/^npm error //p' .venv/npm.log | grep -v '^code ' | head -1)
-        stop "npm could not install (${reason:-see the log}): check the network and the free disk space, $again; all that npm said is in $here/.venv/npm.log."
+    remove .venv/$mode
+    { mkdir .venv/$mode && cp tools/$mode/package*.json .venv/$mode; } 2>/dev/null || no_room
+    echo "Installing what tools/$mode/package.json names into .venv/$mode"
+    (cd .venv/$mode && npm ci --no-audit --no-fund --ignore-scripts --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=60000) >.venv/$mode.log 2>&1 || {
+        reason=$(sed -n 's/^npm error //p' .venv/$mode.log | grep -v '^code ' | head -1)
+        stop "npm could not install (${reason:-see the log}): check the network and the free disk space, $again; all that npm said is in $here/.venv/$mode.log."
     }
-    touch .venv/npm/ready
+    touch .venv/$mode/ready
     exit
 fi
 

@@ -202,8 +202,10 @@ def metadata(book: Book) -> Iterator[Finding]:
     """Metadata are in normal form."""
     if {k: v for k, v in book.nb.metadata.items() if k != "widgets"} != notebooks.METADATA:
         yield None, "has metadata of one machine", "run make refresh"
+    set_up = next((n for n, _ in book.code), None)
     for n, cell in book.cells:
-        if extra := set(cell.metadata) - set(notebooks.CELL_METADATA):
+        allowed = {*notebooks.CELL_METADATA, *(["jupyter"] if n == set_up else [])}
+        if extra := set(cell.metadata) - allowed:
             yield n, f"has metadata {', '.join(sorted(extra))}", "run make refresh"
 
 
@@ -383,7 +385,10 @@ def marked_numbers(book: Book) -> Iterator[Finding]:
 
 @rule
 def set_up_cell(book: Book) -> Iterator[Finding]:
-    """The first code cell holds imports only."""
+    """The first code cell holds imports only, and is folded: in JupyterLab a bar stands for it."""
+    for n, cell in book.code[:1]:
+        if cell.metadata.get("jupyter") != notebooks.FOLDED:
+            yield n, "is the first code cell and is not folded", "run make refresh"
     for n, tree in book.trees[:1]:
         if not tree.body or not all(isinstance(s, ast.Import | ast.ImportFrom) for s in tree.body):
             yield n, "is the first code cell and holds more than imports", "move the rest down"

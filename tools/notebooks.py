@@ -19,6 +19,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CELL_METADATA = ("slideshow", "tags")
+FOLDED = {"source_hidden": True}  # what the first code cell has as "jupyter": the set-up is folded
 
 ROOM = 310_000  # bytes that a folder must have left: one notebook with its outputs
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}

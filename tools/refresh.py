@@ -81,6 +81,8 @@ def normalise(nb: NotebookNode, number: str) -> NotebookNode:
         if cell.cell_type != "code":
             continue
         count += 1
+        if count == 1:
+            cell.metadata.jupyter = nbformat.from_dict(notebooks.FOLDED)
         cell.execution_count = count
         cell.outputs = merge_streams(cell.outputs)
         for output in cell.outputs:

@@ -51,6 +51,20 @@ def test_who_only_opens_a_notebook_changes_nothing(lab, page):
     page.keyboard.press("Control+z")
 
 
+def test_the_folded_set_up_runs_with_shift_enter_and_opens_with_a_click(lab, page):
+    browser.open_notebook(page, f"{lab.url}/lab/tree/{NB01}?token={browser.TOKEN}&reset")
+    cells = page.locator(".jp-Notebook .jp-CodeCell")
+    assert cells.first.inner_text().strip() == "import torch"  # the first line of more
+    page.locator(".jp-Notebook .jp-MarkdownCell").first.click()
+    for _ in range(3):
+        page.keyboard.press("Shift+Enter")
+    cells.nth(1).locator(".jp-OutputArea-output").wait_for(timeout=60_000)
+    assert "series_map" in cells.nth(1).inner_text()  # which the set-up imports
+    assert page.locator(STDERR).count() == 0
+    cells.first.locator(".jp-Placeholder-content").click()
+    assert "from helpers.lesson import" in cells.first.locator(".cm-content").inner_text()
+
+
 def nameless(page):
     """Controls of widgets that a screen reader would announce without a name, by their role."""
     cells = page.locator(".jp-Notebook .jp-OutputArea-output")

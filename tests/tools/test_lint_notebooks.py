@@ -132,6 +132,7 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
     "metadata": [
         ("make refresh", lambda book: book.nb.metadata.language_info.update(version="3.11.7")),
         ("cell 4: has metadata editable", lambda book: cell(book, 4).metadata.update(editable=1)),
+        ("cell 4: has metadata jupyter", lambda book: cell(book, 4).metadata.update(jupyter={})),
     ],
     "widget_state": [("GitHub", lambda book: book.nb.metadata.update(widgets={}))],
     "cell_ids": [("cell 4: .*n03-c04", lambda book: cell(book, 4).update(id="abc"))],
@@ -157,7 +158,12 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
         ("alt text", in_words("![](b.png)")),
         ("alt text", in_words('<img src="b.png" alt="">')),
     ],
-    "set_up_cell": [("first code cell", in_source(2, "import torch", "import torch\nx = 1"))],
+    "set_up_cell": [
+        ("first code cell", in_source(2, "import torch", "import torch\nx = 1")),
+        ("cell 2: .* not folded", lambda book: cell(book, 2).metadata.pop("jupyter")),
+        ("not folded", lambda book: cell(book, 2).metadata.jupyter.update(source_hidden=False)),
+        ("not folded", lambda book: cell(book, 2).metadata.jupyter.update(outputs_hidden=True)),
+    ],
     "public_imports": [
         ("helpers.pictures.matrix", in_code("from helpers.pictures.matrix import heatmap")),
         ("helpers.numbers", in_code("import helpers.numbers")),

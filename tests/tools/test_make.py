@@ -474,6 +474,23 @@ def test_what_comes_from_npm_is_installed_once(project, tmp_path):
 
 
 @needs_make
+def test_lighthouse_has_packages_of_its_own_that_no_other_target_installs(project, tmp_path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, script in [("npm", NPM), ("node", "#!/bin/sh\n")]:
+        (tools / name).write_text(script)
+        (tools / name).chmod(0o755)
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    assert project.make("site", PATH=path)[0] == 0
+    assert not (project.folder / ".venv/lighthouse").exists()
+    project.calls()
+    assert project.make("lighthouse", NB="index", PATH=path)[0] == 0
+    installs = (project.folder / ".venv/lighthouse/package.json").read_text()
+    assert '"lighthouse": "' in installs and (project.folder / ".venv/lighthouse/ready").exists()
+    assert project.calls()[-2:] == ["-m tools.site", "-m tools.lighthouse index"]
+
+
+@needs_make
 @pytest.mark.parametrize("missing", ["npm", "node"])
 def test_without_npm_it_says_what_to_install(project, tmp_path, missing):
     tools = tmp_path / "bin"

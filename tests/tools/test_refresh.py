@@ -38,6 +38,7 @@ def test_outputs_are_written_once_and_ignored_ones_are_kept(tmp_path):
     assert nb.metadata == notebooks.METADATA
     assert [cell.id for cell in nb.cells] == ["n03-c01", "n03-c02", "n03-c03"]
     assert [cell.execution_count for cell in nb.cells[1:]] == [1, 2]
+    assert [cell.metadata.get("jupyter") for cell in nb.cells[1:]] == [notebooks.FOLDED, None]
 
     written = path.read_bytes()
     assert not refresh.refresh(path)

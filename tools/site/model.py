@@ -10,11 +10,14 @@ from typing import Any
 
 import torch
 
-from helpers.gpt import TinyGPT, decode, encode
+from helpers.gpt import TinyGPT, decode, encode, next_token_probabilities
 from helpers.same import one_thread
 from helpers.training import about_shipped_model, shipped_model
 
 PROMPT = "The cat was warm, so it "
+TEMPERATURE = 0.8  # where its slider stands at first
+ROWS = 8  # letters that have a bar
+NAMES = {" ": "space", "\n": "new line"}
 
 
 @dataclass
@@ -49,6 +52,22 @@ class Shown:
             ids = self.gpt.generate(ids[None], 200, temperature=0.5, generator=drawn)[0]
         return decode(ids, self.letters).removeprefix(self.prompt)
 
+    @cached_property
+    def next(self) -> list[tuple[str, float, str]]:
+        """The likeliest next letters as the page shows them first: name, probability, share."""
+        with one_thread():
+            logits = self.gpt(encode(self.prompt, self.letters)[None])[0, -1]
+            p = next_token_probabilities(logits, TEMPERATURE, len(self.letters)).tolist()
+        named = [(NAMES.get(c, c), share) for c, share in zip(self.letters, p, strict=True)]
+        named.sort(key=lambda row: -row[1])
+        return [(name, share, in_percent(share)) for name, share in named]
+
+    @property
+    def others(self) -> str:
+        """What the page says of the letters that have no bar."""
+        rest = self.next[ROWS:]
+        return f"{len(rest)} other letters: {in_percent(sum(share for _, share, _ in rest))}."
+
     @property
     def script(self) -> str:
         """What static/model.js reads: sizes, vocabulary, and the parameters in float16."""
@@ -61,6 +80,11 @@ class Shown:
             "weights": base64.b64encode(halves).decode(),
         }
         return f"window.MODEL = {json.dumps(data, ensure_ascii=False)};\n"
+
+
+def in_percent(share: float) -> str:
+    """A probability as static/write.js writes it."""
+    return "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
 def shipped() -> Shown:

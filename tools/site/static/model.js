@@ -6,21 +6,23 @@
 "use strict";
 
 // The 16 bits of a float16 -> its number: 1 bit for the sign, 5 for the exponent, 10 for the rest.
+const POWERS = Array.from({ length: 31 }, (_, exponent) => 2 ** ((exponent || 1) - 15) / 1024);
 function fromHalf(bits) {
-  const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, rest = (bits & 1023) / 1024;
-  return sign * (exponent ? (1 + rest) * 2 ** (exponent - 15) : rest * 2 ** -14);
+  const exponent = (bits >> 10) & 31;
+  const size = ((bits & 1023) + (exponent ? 1024 : 0)) * POWERS[exponent];
+  return bits & 0x8000 ? -size : size;
 }
 
 // {shapes: {name: [out, in]}, weights: float16 numbers in base64} -> {name: Float32Array}
 function unpackParameters({ shapes, weights }) {
-  const bytes = Uint8Array.from(atob(weights), letter => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer), parameters = {};
+  const bytes = atob(weights), parameters = {}; // two letters a number, the smaller part first
   let start = 0;
   for (const [name, shape] of Object.entries(shapes)) {
     const values = new Float32Array(shape.reduce((a, b) => a * b));
-    for (let i = 0; i < values.length; i++) values[i] = fromHalf(view.getUint16(start + 2 * i, true));
+    for (let i = 0; i < values.length; i++, start += 2) {
+      values[i] = fromHalf(bytes.charCodeAt(start) + 256 * bytes.charCodeAt(start + 1));
+    }
     parameters[name] = values;
-    start += 2 * values.length;
   }
   return parameters;
 }

@@ -230,7 +230,17 @@
   new MutationObserver(showMaps).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showMaps);
 
-  nameSliders();
-  readText();
-  find(".model").dataset.ready = "";
+  // At first in small steps, so that the page answers between them.
+  const pause = () => new Promise(go => setTimeout(go));
+  (async () => {
+    nameSliders();
+    const first = prompt.value, known = [...first].filter(letter => idOf.has(letter)).slice(0, context_length);
+    for (let n = 1; n < known.length && prompt.value === first; n += 3) {
+      await pause();
+      gpt.read(known.slice(0, n).map(letter => idOf.get(letter)));
+    }
+    await pause();
+    readText();
+    find(".model").dataset.ready = "";
+  })();
 }
