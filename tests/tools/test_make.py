@@ -473,15 +473,29 @@ def test_what_comes_from_npm_is_installed_once(project, tmp_path):
     assert project.calls()[0].startswith("npm ci")
 
 
+def links(folder: Path, *but: str) -> Path:
+    """Fill a folder with links to the programs that PATH offers, without those named."""
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for tool in Path(place).glob("*") if Path(place).is_dir() else ():
+            # As a shell looks for it: what cannot run hides no program in a later place of PATH.
+            runs = tool.is_file() and os.access(tool, os.X_OK)
+            if runs and tool.name not in but and not (folder / tool.name).is_symlink():
+                (folder / tool.name).symlink_to(tool)
+    return folder
+
+
 @needs_make
 @pytest.mark.parametrize("missing", ["npm", "node"])
-def test_without_npm_it_says_what_to_install(project, tmp_path, missing):
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for folder in os.environ["PATH"].split(os.pathsep):
-        for tool in Path(folder).glob("*") if Path(folder).is_dir() else ():
-            if tool.name not in ("npm", "node") and not os.path.lexists(tools / tool.name):
-                (tools / tool.name).symlink_to(tool)
+@pytest.mark.parametrize("first", ["programs", "broken links"])
+def test_without_npm_it_says_what_to_install(project, tmp_path, monkeypatch, missing, first):
+    if first == "broken links":  # as an uninstalled program leaves them
+        broken = tmp_path / "broken"
+        broken.mkdir()
+        for name in ("awk", "bash", "cat", "grep", "make", "mkdir", "node", "npm", "python3"):
+            (broken / name).symlink_to(tmp_path / "uninstalled")
+        monkeypatch.setenv("PATH", str(broken), prepend=os.pathsep)
+    tools = links(tmp_path / "bin", "npm", "node")
     there = tools / {"npm": "node", "node": "npm"}[missing]
     there.write_text("#!/bin/sh\n")
     there.chmod(0o755)
