@@ -28,6 +28,7 @@ case "$*" in
 *"sys.version_info"*) cat "$PRETEND/version"; grep -q '^3\.1[1-9]' "$PRETEND/version" ;;
 "-m venv .venv")
     [ -f "$PRETEND/no-venv" ] && { echo "ensurepip is not available."; exit 1; }
+    [ -f "$PRETEND/venv-hangs" ] && { : > "$PRETEND/hanging"; exec sleep 30; }
     mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
 "-m pip"*)
     [ -f "$PRETEND/pip-hangs" ] && { : > "$PRETEND/hanging"; exec sleep 30; }
@@ -200,13 +201,6 @@ def test_check_upgrade_hands_on_the_packages_that_are_named(project):
 
 
 @needs_make
-def test_site_installs_what_is_missing_and_builds(project):
-    project.make("site")
-    calls = project.calls()
-    assert "-e ." in " ".join(calls) and calls[-1] == "-m tools.site"
-
-
-@needs_make
 def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
     project.make("lab", TORCH_INDEX="https://torch.example/cpu")
     first, second = project.calls("-m pip install")
@@ -267,25 +261,32 @@ def test_failed_dev_tools_leave_the_rest_usable(project):
     assert project.calls("-m pip") == []
 
 
-@needs_make
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize("target", ["lab", "lint"])
-def test_after_an_interrupted_install_the_next_make_starts_anew(project, how, target):
-    if target == "lint":
-        project.make("lab")
-        project.calls()
-    project.says("pip-hangs")
-    running = project.start(target)
+def stopped(project: Project, how: signal.Signals, *arguments: str, **settings: str) -> list[str]:
+    """Run make, stop it as a terminal does once a program hangs; returns what it said then."""
+    running = project.start(*arguments, **settings)
     while not (project.pretend / "hanging").exists():
         assert running.poll() is None, "make ended before it installed anything"
         time.sleep(0.01)
     os.killpg(running.pid, how)
     _, err = running.communicate(timeout=30)
     assert running.returncode
+    return [line for line in err.splitlines() if line and not line.startswith("make")]
+
+
+@needs_make
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("target", "hangs"), [("lab", "venv-hangs"), ("lab", "pip-hangs"), ("lint", "pip-hangs")]
+)
+def test_after_an_interrupted_install_the_next_make_starts_anew(project, how, target, hangs):
+    if target == "lint":
+        project.make("lab")
+        project.calls()
+    project.says(hangs)
+    said = stopped(project, how, target)
     if how == signal.SIGINT:
-        said = [line for line in err.splitlines() if line and not line.startswith("make")]
         assert one_sentence(said, "interrupted", "run the same make command again")
-    project.forgets("pip-hangs")
+    project.forgets(hangs)
     project.calls()
     code, out, err = project.make("lab")
     assert (code, err) == (0, [])
@@ -442,19 +443,26 @@ def test_clean_leaves_a_venv_that_make_did_not_make(project):
 
 
 NPM = """#!/bin/sh
+[ -f "$PRETEND/npm-hangs" ] && { : > "$PRETEND/hanging"; exec sleep 30; }
 [ -f "$PRETEND/npm-fails" ] && { echo "npm error code E"; echo "npm error getaddrinfo"; exit 1; }
 mkdir node_modules && echo "npm $*" >> "$PRETEND/calls"
 """
 
 
-@needs_make
-def test_what_comes_from_npm_is_installed_once(project, tmp_path):
+@pytest.fixture
+def with_npm(tmp_path):
+    """A PATH on which node and a pretended npm stand first."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name, script in [("npm", NPM), ("node", "#!/bin/sh\n")]:
         (tools / name).write_text(script)
         (tools / name).chmod(0o755)
-    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    return f"{tools}{os.pathsep}{os.environ['PATH']}"
+
+
+@needs_make
+def test_what_comes_from_npm_is_installed_once(project, with_npm):
+    path = with_npm
     project.says("npm-fails")
     code, _, err = project.make("lecture", PATH=path)
     assert code and one_sentence(err, "npm could not install (getaddrinfo)", "check the network")
@@ -471,6 +479,29 @@ def test_what_comes_from_npm_is_installed_once(project, tmp_path):
     os.utime(lists, (later, later))  # as after git pull
     assert project.make("site", PATH=path)[0] == 0
     assert project.calls()[0].startswith("npm ci")
+
+
+@needs_make
+def test_site_installs_what_is_missing_and_builds(project, with_npm):
+    project.make("site", PATH=with_npm)
+    calls = project.calls()
+    assert "-e ." in " ".join(calls) and calls[-2].startswith("npm ci")
+    assert calls[-1] == "-m tools.site"
+
+
+@needs_make
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_after_an_interrupted_npm_the_next_make_installs_it_anew(project, with_npm, how):
+    project.make("lab")
+    project.says("npm-hangs")
+    interrupted = stopped(project, how, "site", PATH=with_npm)
+    if how == signal.SIGINT:
+        assert one_sentence(interrupted, "interrupted", "run the same make command again")
+    project.forgets("npm-hangs")
+    project.calls()
+    assert project.make("site", PATH=with_npm)[0] == 0
+    asked, built = project.calls()
+    assert asked.startswith("npm ci") and built == "-m tools.site"
 
 
 def links(folder: Path, *but: str) -> Path:
