@@ -71,7 +71,13 @@ def git(folder: Path, *arguments: str) -> str:
     who = ["-c", "user.name=Attention from a for-loop", "-c", f"user.email={EMAIL}"]
     plain = ["-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null"]
     command = ["git", "-C", str(folder), *who, *plain, *arguments]
-    done = subprocess.run(command, text=True, capture_output=True)
+    try:
+        done = subprocess.run(command, text=True, capture_output=True)
+    except FileNotFoundError:
+        notebooks.stop(
+            "git is needed for this, and it is not installed: install it from git-scm.com or your "
+            "package manager (Debian, Ubuntu: apt install git), then run the same command again."
+        )
     if done.returncode:
         notebooks.stop(f"git {arguments[0]} failed in {folder}: {done.stderr.strip()}")
     return done.stdout

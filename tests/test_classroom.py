@@ -18,6 +18,7 @@ from classroom.simulated import free_ports, until
 from tools import lab, notebooks
 
 FOLDER = notebooks.ROOT / "classroom"
+needs_git = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 
 
 def test_a_list_gives_passwords_by_name(tmp_path):
@@ -135,6 +136,7 @@ def test_a_foreign_folder_is_not_taken_for_the_notebooks(tmp_path):
     assert accounts.is_ours(work)
 
 
+@needs_git
 def test_published_notebooks_have_no_outputs_and_an_update_is_one_commit(tmp_path, monkeypatch):
     folder = tmp_path / "notebooks"
     assert publish.publish(folder)
@@ -151,7 +153,9 @@ def test_published_notebooks_have_no_outputs_and_an_update_is_one_commit(tmp_pat
     assert len(publish.git(folder, "log", "--oneline").splitlines()) == 2
 
 
-@pytest.mark.parametrize("what", ["file", "folder", "notebooks", "clone"])
+@pytest.mark.parametrize(
+    "what", ["file", "folder", "notebooks", pytest.param("clone", marks=needs_git)]
+)
 def test_publish_touches_nothing_that_it_has_not_made(what, tmp_path, capsys):
     folder = tmp_path / "there"
     folder.mkdir()
@@ -171,6 +175,7 @@ def test_publish_touches_nothing_that_it_has_not_made(what, tmp_path, capsys):
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+@needs_git
 def test_what_is_published_can_be_read_by_all(tmp_path):
     before = os.umask(0o077)
     try:
@@ -181,6 +186,7 @@ def test_what_is_published_can_be_read_by_all(tmp_path):
         assert path.stat().st_mode & 0o444 == 0o444, path
 
 
+@needs_git
 def test_a_failure_of_git_is_one_sentence(tmp_path, capsys):
     with pytest.raises(SystemExit):
         publish.git(tmp_path, "log")
@@ -188,6 +194,15 @@ def test_a_failure_of_git_is_one_sentence(tmp_path, capsys):
     assert said.startswith(f"git log failed in {tmp_path}") and said.count("\n") == 1
 
 
+def test_publish_without_git_says_what_to_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit):
+        publish.publish(tmp_path / "published")
+    said = capsys.readouterr().err
+    assert said.startswith("git is needed") and "apt install git" in said and said.count("\n") == 1
+
+
+@needs_git
 def test_git_never_merges_the_lines_of_two_notebooks(tmp_path):
     """Lines of a student's notebook and of an update, put together, need not be a notebook."""
     theirs, mine = tmp_path / "notebooks", tmp_path / "mine"

@@ -18,8 +18,9 @@ here=$(pwd -P)
 log=.venv/install.log
 again="then run the same make command again"
 
+exec 3>&2 # where a sentence goes, also from the trap while stderr of a command is put elsewhere
 stop() {
-    printf '%s\n' "$*" >&2
+    printf '%s\n' "$*" >&3
     exit 1
 }
 
@@ -93,7 +94,7 @@ pip_install() {
     return "${PIPESTATUS[0]}"
 }
 
-trap 'echo >&2; stop "The install was interrupted: run the same make command again, it starts anew."' INT TERM HUP
+trap 'echo >&3; stop "The install was interrupted: run the same make command again, it starts anew."' INT TERM HUP
 
 # Before anything is touched.
 for folder in "$here" "$here/.venv"; do # a read-only disk says no to root, too

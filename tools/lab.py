@@ -1,5 +1,7 @@
 """Open JupyterLab on the learner's own copies: ``python -m tools.lab [JupyterLab arguments]``."""
 
+import argparse
+import errno
 import hashlib
 import json
 import os
@@ -8,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
+
+from tornado.netutil import bind_sockets
 
 from tools import notebooks
 
@@ -159,11 +163,50 @@ def everywhere(settings: Path = SETTINGS) -> list[str]:
     ]
 
 
+def with_free_port(given: list[str]) -> list[str]:
+    """JupyterLab's arguments, with another port where the one that it is to take is taken.
+
+    JupyterLab would look for one as well, but says so on one line of many, without the new number.
+    """
+    told, _ = _options(port_retries="50", ip="localhost").parse_known_args(given)
+    named, others = _options(port="8888").parse_known_args(given)
+    if not named.port.isdecimal() or named.port == "0" or told.port_retries == "0":
+        return given  # no number: JupyterLab says so; 0: any port will do, or no other one
+    asked = int(named.port)
+    near = range(asked, min(asked + 5, 65_536))
+    free = next((port for port in near if not _is_taken(port, told.ip)), asked)
+    if free == asked:
+        return given
+    print(f"Port {asked} is taken by another program, so JupyterLab takes port {free}.")
+    return [*others, f"--ServerApp.port={free}"]  # it refuses two
+
+
+def _options(**usual: str) -> argparse.ArgumentParser:
+    """Read some of JupyterLab's options, named as JupyterLab allows, with their usual values."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name, value in usual.items():
+        value = os.environ.get(f"JUPYTER_{name.upper()}", value)
+        flags = (f"--{name.replace('_', '-')}", f"--ServerApp.{name}")
+        parser.add_argument(*flags, dest=name, default=value, nargs="?", const="")
+    return parser
+
+
+def _is_taken(port: int, ip: str) -> bool:
+    """Whether another program listens there; asked as JupyterLab asks."""
+    try:
+        for opened in bind_sockets(port, "" if ip == "*" else ip):
+            opened.close()
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    return False
+
+
 def become_jupyterlab(start: str, settings: Path = SETTINGS) -> NoReturn:
     """Go on as JupyterLab, with the arguments of this command after our own."""
     notebooks.one_thread_unless_told()
     ours = arguments(notebooks.WORK, start, settings)
-    command = [sys.executable, "-m", "jupyterlab", *ours, *sys.argv[1:]]
+    command = [sys.executable, "-m", "jupyterlab", *ours, *with_free_port(sys.argv[1:])]
+    sys.stdout.flush()
     if os.name == "posix":
         os.execv(sys.executable, command)
     raise SystemExit(subprocess.call(command))
@@ -179,7 +222,7 @@ def main() -> None:
         print(f"Copied to work/: {', '.join(p.name for p in made)}")
     for notice in notices(notebooks.SOURCE, notebooks.WORK):
         print(notice)
-    print("Opening JupyterLab. It runs until you press Ctrl-C here.", flush=True)
+    print("Opening JupyterLab. It runs until you press Ctrl-C here.")
     become_jupyterlab(start)
 
 

@@ -141,20 +141,31 @@ def contrast(one, other):
 
 def letters_on_grounds(figure):
     """Each text with its colour, and the colour of what lies behind its middle."""
+    grounds = []  # of each axes: its meshes, how they are found, and its filled patches from below
+    for ax in figure.axes:
+        meshes = [c for c in ax.collections if isinstance(c, QuadMesh)]
+        filled = [patch for patch in ax.patches if patch.get_fill()]
+        filled.sort(key=lambda patch: patch.get_zorder())
+        # The frame of a patch is asked first, since whether its outline holds a point takes long.
+        framed = [
+            (patch, patch.get_window_extent().padded(2 * patch.get_linewidth() + 1))
+            for patch in filled
+        ]
+        grounds.append((meshes, ax.transData.inverted(), framed))
     found = []
     for text in figure.findobj(Text):
         if not (text.get_text() and text.get_visible()):
             continue
         box = text.get_window_extent()
         at, ground = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2), "#ffffff"
-        for ax in figure.axes:
-            for mesh in (c for c in ax.collections if isinstance(c, QuadMesh)):
-                column, row = (round(part) for part in ax.transData.inverted().transform(at))
+        for meshes, to_data, framed in grounds:
+            for mesh in meshes:
+                column, row = (round(part) for part in to_data.transform(at))
                 n_row, n_col = mesh.get_array().shape[:2]
                 if 0 <= row < n_row and 0 <= column < n_col:
                     ground = to_hex(mesh.get_array()[row, column])
-            for patch in sorted(ax.patches, key=lambda patch: patch.get_zorder()):
-                if patch.get_fill() and patch.contains_point(at):
+            for patch, frame in framed:
+                if frame.contains(*at) and patch.contains_point(at):
                     ground = to_hex(patch.get_facecolor())
         found.append((text.get_text(), to_hex(text.get_color()), ground))
     return found

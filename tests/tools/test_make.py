@@ -28,6 +28,7 @@ case "$*" in
 *"sys.version_info"*) cat "$PRETEND/version"; grep -q '^3\.1[1-9]' "$PRETEND/version" ;;
 "-m venv .venv")
     [ -f "$PRETEND/no-venv" ] && { echo "ensurepip is not available."; exit 1; }
+    [ -f "$PRETEND/venv-hangs" ] && { : > "$PRETEND/hanging"; exec sleep 30; }
     mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
 "-m pip"*)
     [ -f "$PRETEND/pip-hangs" ] && { : > "$PRETEND/hanging"; exec sleep 30; }
@@ -200,13 +201,6 @@ def test_check_upgrade_hands_on_the_packages_that_are_named(project):
 
 
 @needs_make
-def test_site_installs_what_is_missing_and_builds(project):
-    project.make("site")
-    calls = project.calls()
-    assert "-e ." in " ".join(calls) and calls[-1] == "-m tools.site"
-
-
-@needs_make
 def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
     project.make("lab", TORCH_INDEX="https://torch.example/cpu")
     first, second = project.calls("-m pip install")
@@ -267,25 +261,32 @@ def test_failed_dev_tools_leave_the_rest_usable(project):
     assert project.calls("-m pip") == []
 
 
-@needs_make
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize("target", ["lab", "lint"])
-def test_after_an_interrupted_install_the_next_make_starts_anew(project, how, target):
-    if target == "lint":
-        project.make("lab")
-        project.calls()
-    project.says("pip-hangs")
-    running = project.start(target)
+def stopped(project: Project, how: signal.Signals, *arguments: str, **settings: str) -> list[str]:
+    """Run make, stop it as a terminal does once a program hangs; returns what it said then."""
+    running = project.start(*arguments, **settings)
     while not (project.pretend / "hanging").exists():
         assert running.poll() is None, "make ended before it installed anything"
         time.sleep(0.01)
     os.killpg(running.pid, how)
     _, err = running.communicate(timeout=30)
     assert running.returncode
+    return [line for line in err.splitlines() if line and not line.startswith("make")]
+
+
+@needs_make
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("target", "hangs"), [("lab", "venv-hangs"), ("lab", "pip-hangs"), ("lint", "pip-hangs")]
+)
+def test_after_an_interrupted_install_the_next_make_starts_anew(project, how, target, hangs):
+    if target == "lint":
+        project.make("lab")
+        project.calls()
+    project.says(hangs)
+    said = stopped(project, how, target)
     if how == signal.SIGINT:
-        said = [line for line in err.splitlines() if line and not line.startswith("make")]
         assert one_sentence(said, "interrupted", "run the same make command again")
-    project.forgets("pip-hangs")
+    project.forgets(hangs)
     project.calls()
     code, out, err = project.make("lab")
     assert (code, err) == (0, [])
@@ -442,19 +443,26 @@ def test_clean_leaves_a_venv_that_make_did_not_make(project):
 
 
 NPM = """#!/bin/sh
+[ -f "$PRETEND/npm-hangs" ] && { : > "$PRETEND/hanging"; exec sleep 30; }
 [ -f "$PRETEND/npm-fails" ] && { echo "npm error code E"; echo "npm error getaddrinfo"; exit 1; }
 mkdir node_modules && echo "npm $*" >> "$PRETEND/calls"
 """
 
 
-@needs_make
-def test_what_comes_from_npm_is_installed_once(project, tmp_path):
+@pytest.fixture
+def with_npm(tmp_path):
+    """A PATH on which node and a pretended npm stand first."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name, script in [("npm", NPM), ("node", "#!/bin/sh\n")]:
         (tools / name).write_text(script)
         (tools / name).chmod(0o755)
-    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    return f"{tools}{os.pathsep}{os.environ['PATH']}"
+
+
+@needs_make
+def test_what_comes_from_npm_is_installed_once(project, with_npm):
+    path = with_npm
     project.says("npm-fails")
     code, _, err = project.make("lecture", PATH=path)
     assert code and one_sentence(err, "npm could not install (getaddrinfo)", "check the network")
@@ -474,31 +482,62 @@ def test_what_comes_from_npm_is_installed_once(project, tmp_path):
 
 
 @needs_make
-def test_lighthouse_has_packages_of_its_own_that_no_other_target_installs(project, tmp_path):
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for name, script in [("npm", NPM), ("node", "#!/bin/sh\n")]:
-        (tools / name).write_text(script)
-        (tools / name).chmod(0o755)
-    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
-    assert project.make("site", PATH=path)[0] == 0
+def test_lighthouse_has_packages_of_its_own_that_no_other_target_installs(project, with_npm):
+    assert project.make("site", PATH=with_npm)[0] == 0
     assert not (project.folder / ".venv/lighthouse").exists()
     project.calls()
-    assert project.make("lighthouse", NB="index", PATH=path)[0] == 0
+    assert project.make("lighthouse", NB="index", PATH=with_npm)[0] == 0
     installs = (project.folder / ".venv/lighthouse/package.json").read_text()
     assert '"lighthouse": "' in installs and (project.folder / ".venv/lighthouse/ready").exists()
     assert project.calls()[-2:] == ["-m tools.site", "-m tools.lighthouse index"]
 
 
 @needs_make
+def test_site_installs_what_is_missing_and_builds(project, with_npm):
+    project.make("site", PATH=with_npm)
+    calls = project.calls()
+    assert "-e ." in " ".join(calls) and calls[-2].startswith("npm ci")
+    assert calls[-1] == "-m tools.site"
+
+
+@needs_make
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_after_an_interrupted_npm_the_next_make_installs_it_anew(project, with_npm, how):
+    project.make("lab")
+    project.says("npm-hangs")
+    interrupted = stopped(project, how, "site", PATH=with_npm)
+    if how == signal.SIGINT:
+        assert one_sentence(interrupted, "interrupted", "run the same make command again")
+    project.forgets("npm-hangs")
+    project.calls()
+    assert project.make("site", PATH=with_npm)[0] == 0
+    asked, built = project.calls()
+    assert asked.startswith("npm ci") and built == "-m tools.site"
+
+
+def links(folder: Path, *but: str) -> Path:
+    """Fill a folder with links to the programs that PATH offers, without those named."""
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for tool in Path(place).glob("*") if Path(place).is_dir() else ():
+            # As a shell looks for it: what cannot run hides no program in a later place of PATH.
+            runs = tool.is_file() and os.access(tool, os.X_OK)
+            if runs and tool.name not in but and not (folder / tool.name).is_symlink():
+                (folder / tool.name).symlink_to(tool)
+    return folder
+
+
+@needs_make
 @pytest.mark.parametrize("missing", ["npm", "node"])
-def test_without_npm_it_says_what_to_install(project, tmp_path, missing):
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for folder in os.environ["PATH"].split(os.pathsep):
-        for tool in Path(folder).glob("*") if Path(folder).is_dir() else ():
-            if tool.name not in ("npm", "node") and not os.path.lexists(tools / tool.name):
-                (tools / tool.name).symlink_to(tool)
+@pytest.mark.parametrize("first", ["programs", "broken links"])
+def test_without_npm_it_says_what_to_install(project, tmp_path, monkeypatch, missing, first):
+    if first == "broken links":  # as an uninstalled program leaves them
+        broken = tmp_path / "broken"
+        broken.mkdir()
+        for name in ("awk", "bash", "cat", "grep", "make", "mkdir", "node", "npm", "python3"):
+            (broken / name).symlink_to(tmp_path / "uninstalled")
+        monkeypatch.setenv("PATH", str(broken), prepend=os.pathsep)
+    tools = links(tmp_path / "bin", "npm", "node")
     there = tools / {"npm": "node", "node": "npm"}[missing]
     there.write_text("#!/bin/sh\n")
     there.chmod(0o755)

@@ -1,7 +1,9 @@
 """make lab and make fresh, run in a small copy of the project, with a JupyterLab of two lines."""
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -50,19 +52,68 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.ipynb")}
 
 
-def test_lab_opens_copies_without_outputs_and_never_the_originals(project):
+@contextlib.contextmanager
+def listening():
+    """A port of this machine on which somebody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+@pytest.fixture
+def free():
+    """A port that is free, as far as a machine can say that."""
+    with listening() as port:
+        pass
+    return port
+
+
+def test_lab_opens_copies_without_outputs_and_never_the_originals(project, free):
     originals = files(project / "notebooks")
-    said = run(project, "tools.lab", "--no-browser", "--port", "8899")
+    said = run(project, "tools.lab", "--no-browser", "--port", str(free))
     assert "00_first.ipynb, 01_second.ipynb" in said
     arguments = json.loads((project / "arguments").read_text())
     assert f"--ServerApp.root_dir={project / 'work'}" in arguments
     assert "--LabApp.default_url=/lab/tree/00_first.ipynb" in arguments
-    assert arguments[-3:] == ["--no-browser", "--port", "8899"]
+    assert arguments[-3:] == ["--no-browser", "--port", str(free)] and "is taken" not in said
     assert not [part for part in arguments if str(project / "notebooks") in part]
     assert files(project / "notebooks") == originals
     for name in originals:
         (cell,) = nbformat.read(project / "work" / name, as_version=4).cells
         assert (cell.outputs, cell.execution_count) == ([], None)
+
+
+@pytest.mark.parametrize("form", ["--port {}", "--port={}", "--ServerApp.port={}"])
+def test_a_port_that_is_taken_is_told_with_the_one_that_is_free(form, capsys):
+    with listening() as port:
+        given = ["--no-browser", *form.format(port).split(), "--ip=127.0.0.1"]
+        *others, other = lab.with_free_port(given)
+        flag, _, free = other.partition("=")
+        assert others == ["--no-browser", "--ip=127.0.0.1"]  # JupyterLab refuses two ports
+        assert flag == "--ServerApp.port" and port < int(free) < port + 5
+        said = f"Port {port} is taken by another program, so JupyterLab takes port {free}.\n"
+        assert capsys.readouterr().out == said
+        for more in (["--port-retries", "0"], ["--ServerApp.port_retries=0"]):
+            assert lab.with_free_port(given + more) == given + more
+    assert lab.with_free_port(given) == given
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("given", ["--port", "--port x", "--port=0", "--port=70000"])
+def test_what_is_no_port_is_left_to_jupyterlab(given, capsys):
+    assert lab.with_free_port(given.split()) == given.split()
+    assert capsys.readouterr().out == ""
+
+
+def test_the_usual_port_is_asked_for_too(monkeypatch, capsys):
+    with listening() as port:
+        monkeypatch.setenv("JUPYTER_PORT", str(port))
+        first, other = lab.with_free_port(["--no-browser"])
+        assert first == "--no-browser" and other.startswith("--ServerApp.port=")
+        assert f"Port {port} is taken" in capsys.readouterr().out
+        monkeypatch.setenv("JUPYTER_PORT_RETRIES", "0")
+        assert lab.with_free_port(["--no-browser"]) == ["--no-browser"]
 
 
 def test_fresh_gives_one_new_copy_and_leaves_the_others(project):
@@ -92,10 +143,7 @@ def test_slides_on_a_port_that_is_taken_and_without_a_browser_say_so(project):
     (project / "open.py").write_text(OPEN_SLIDES)
     nothing = project / "nothing"
     nothing.mkdir()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with listening() as port:
         with open(project / "log", "w") as log:
             server = subprocess.Popen(
                 [sys.executable, "open.py", "00", f"--port={port}"],
@@ -112,10 +160,11 @@ def test_slides_on_a_port_that_is_taken_and_without_a_browser_say_so(project):
             time.sleep(0.1)
         server.terminate()
         server.wait()
-    assert f"The port {port} is already in use, trying another port." in said
+    taken, free = re.search(r"Port (\d+) is taken .* takes port (\d+)\.", said).groups()
+    assert int(taken) == port and "already in use" not in said
     assert "No web browser found" in said
     assert f"http://127.0.0.1:{port}/" not in said
-    assert "http://127.0.0.1:" in said.partition("Or copy and paste")[2]
+    assert f"http://127.0.0.1:{free}/" in said.partition("Or copy and paste")[2]
 
 
 def settings():

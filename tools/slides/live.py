@@ -28,7 +28,7 @@ def main(nb: str) -> None:
     for notice in notices(notebooks.SOURCE, notebooks.WORK):
         if source.stem in notice:
             print(notice)
-    print(STEPS.format(copy=notebooks.shown(notebooks.WORK / source.name)), flush=True)
+    print(STEPS.format(copy=notebooks.shown(notebooks.WORK / source.name)))
     os.environ["ATTENTION_PROGRESS"] = "0"  # no answers from when the lesson was prepared
     del sys.argv[1]  # the rest is JupyterLab's
     become_jupyterlab(source.name, SETTINGS)
