@@ -12,7 +12,8 @@ HEAD_SIZE = 16
 TITLE = "One loop, and what it carries"
 EQUAL = (
     "The numbers are those of one head with 16 channels. The formula and the online softmax read "
-    "all keys and values besides. With equal scores, each way gives the running mean of notebook 01."
+    "all keys and values besides. With equal scores, each way gives the running mean of notebook "
+    "01."
 )
 LENGTHS = (256, 100_000)
 
