@@ -21,7 +21,8 @@ export PYTHON TORCH_INDEX NB N SEED FROM OUT HUB PORT PKG
 export JUPYTER_PREFER_ENV_PATH := 1
 
 RUN := .venv/bin/python
-TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile
+# conftest.py says which file comes first.
+TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
 READY_SLIDES := .venv/ready-slides
