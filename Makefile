@@ -23,7 +23,8 @@ export PYTHON TORCH_INDEX NB N SEED FROM OUT NAMES FILES HUB PORT PROXY PKG
 export JUPYTER_PREFER_ENV_PATH := 1
 
 RUN := .venv/bin/python
-TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile
+# conftest.py says which file comes first.
+TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
 READY_SLIDES := .venv/ready-slides
@@ -104,7 +105,7 @@ test: $(READY) ## run every notebook against its stored outputs, and the tests (
 
 test-all: test ## the same, then every slow repetition: all known mistakes, and notebooks on two threads
 	@$(TEST) -m slow $(TEST_ARGS) tests
-	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) notebooks
+	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) $$(grep -L 'torch.set_num_threads(1)' notebooks/*.ipynb)
 
 test-hub: ## try faults at a real hub with accounts of its own, which it removes (as root)
 	@$(INSTALL_HUB) pytest -p no:cacheprovider --override-ini addopts=--import-mode=importlib tests/classroom $(TEST_ARGS)

@@ -1,6 +1,7 @@
 """What holds for all tests: notebooks (through nbval) and tests/."""
 
 import difflib
+from collections import Counter
 
 import pytest
 
@@ -8,15 +9,28 @@ from tools import notebooks
 
 # nbval gives up when a cell is silent for 5 s; the first cell imports torch, on slow machines too.
 SECONDS_TO_WAIT_FOR_OUTPUT = 60
+# Files that take longest. Two workers take one file each in turn, so whoever begins such a file
+# last works on alone at the end. Of the others, the one with most tests comes first.
+LONGEST = (
+    "test_reruns.py",
+    "test_stored_pictures.py",
+    "test_solutions.py",
+    "test_trained.py",
+    "10_tiny_gpt.ipynb",
+)
 
 # Before any test module or kernel starts: both inherit it.
 notebooks.one_environment()
 
 
+@pytest.hookimpl(trylast=True)  # once those that -m leaves out are gone
 def pytest_collection_modifyitems(items):
     for item in items:
         if _is_cell(item):
             item.output_timeout = SECONDS_TO_WAIT_FOR_OUTPUT
+    tests = Counter(item.path for item in items)
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (rank.get(item.path.name, len(rank)), -tests[item.path]))
 
 
 @pytest.hookimpl(wrapper=True)

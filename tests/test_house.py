@@ -5,6 +5,8 @@ import importlib
 import pkgutil
 import re
 import tomllib
+from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -161,3 +163,21 @@ def test_every_link_to_a_section_leads_to_its_heading(name):
             headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.M)
             on_github = [re.sub(r"[^\w -]", "", text.lower()) for text in headings]
             assert anchor in [text.replace(" ", "-") for text in on_github], anchor
+
+
+def test_the_longest_files_come_first_then_those_with_most_tests(request):
+    """And no file is torn, since a notebook's cells need each other."""
+    conftest = request.config.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
+    there = {path.name for folder in ("tests", "notebooks") for path in (ROOT / folder).rglob("*")}
+    first, last = conftest.LONGEST[0], conftest.LONGEST[-1]
+    assert there >= set(conftest.LONGEST)
+    files = {"test_few.py": 2, last: 3, "test_many.py": 3, "test_too.py": 3, first: 1}
+    items = [
+        SimpleNamespace(path=Path(name), number=number)
+        for name, count in files.items()
+        for number in range(count)
+    ]
+    conftest.pytest_collection_modifyitems(items)
+    order = [first, last, "test_many.py", "test_too.py", "test_few.py"]
+    expected = [(name, number) for name in order for number in range(files[name])]
+    assert [(item.path.name, item.number) for item in items] == expected

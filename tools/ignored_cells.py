@@ -1,7 +1,7 @@
 """The cells whose outputs nbval does not compare, with the reason each. There are no others.
 
 Such a cell carries the tag nbval-ignore-output, and its output is compared by
-``tests/notebooks/test_ignored_cells.py`` (make test-all) instead: the words as they are, the
+``tests/notebooks/test_stored_pictures.py`` (make test-all) instead: the words as they are, the
 numbers as far as ``share`` says. ``make refresh`` keeps a stored output that still holds so.
 """
 

@@ -40,3 +40,15 @@ def test_a_link_leads_to_a_heading(path, link):
     text = "\n".join(cell.source for cell in lint_notebooks.read(target).nb.cells)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     assert not anchor or anchor in [heading.replace(" ", "-") for heading in headings]
+
+
+def test_a_notebook_that_takes_one_thread_does_so_before_it_computes():
+    """make test-all does not run it on two threads: what would it compute on two?"""
+    line, found = "torch.set_num_threads(1)", 0
+    for path in notebooks.names():
+        nb = lint_notebooks.read(path).nb
+        code = [cell.source for cell in nb.cells if cell.cell_type == "code"]
+        if line in path.read_text(encoding="utf-8"):
+            assert any(source.startswith(line) for source in code[:4]), path.stem
+            found += 1
+    assert 0 < found < len(notebooks.names()) / 2

@@ -6,7 +6,7 @@ the cells below go on with. At each prediction every answer is given. Last, the 
 each exercise runs once more, with the cells below it.
 
 tests/lesson/test_exercises.py judges every mistake. Here two an exercise are enough, the first
-and the last; all of them are slow.
+and the last, where no cell trains for long; all mistakes in all notebooks are slow.
 """
 
 import ast
@@ -109,14 +109,15 @@ def every_one(mistakes):
     return mistakes
 
 
-def marked(path):
-    """The trainings of 10 take half a minute, and make test runs them once already."""
-    slow = [pytest.mark.slow] if path.name.startswith("10") else []
-    return pytest.param(path, id=path.stem, marks=slow)
+# Their cells train, for seconds each. nbval runs them in make test; make test-all does the rest.
+TRAIN = ("05", "06", "08", "09", "10", "12")
+SOME = [pytest.param(p, first_and_last) for p in NOTEBOOKS if not p.name.startswith(TRAIN)]
+ALL = [pytest.param(p, every_one, marks=pytest.mark.slow) for p in NOTEBOOKS]
 
 
-@pytest.mark.parametrize("some", [first_and_last, pytest.param(every_one, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("path", [marked(path) for path in NOTEBOOKS])
+@pytest.mark.parametrize(
+    ("path", "some"), SOME + ALL, ids=lambda it: getattr(it, "stem", "") or it.__name__
+)
 def test_untouched_solved_and_with_mistakes(path, some):
     met = []
     with fresh_shell() as shell, torch.random.fork_rng(devices=[]):

@@ -166,13 +166,17 @@ def test_test_runs_nbval_strictly_over_notebooks_and_tests(project):
 
 
 @needs_make
-def test_test_all_runs_the_tests_then_the_slow_ones_then_the_notebooks_again(project):
+def test_test_all_runs_the_tests_then_the_slow_ones_then_notebooks_on_two_threads(project):
+    (project.folder / "notebooks").mkdir()
+    for name, source in {"00_a": "1", "01_b": "torch.set_num_threads(1)", "02_c": "2"}.items():
+        (project.folder / f"notebooks/{name}.ipynb").write_text(source)
     project.make("lab")
     project.calls()
     project.make("test-all")
     first, second, third = project.calls("-m pytest")
     assert "-m not slow" in first and second.endswith("-m slow tests")
-    assert "--nbval " in third and third.endswith(" notebooks")
+    assert "--nbval " in third and "--numprocesses=1" in third
+    assert third.endswith(" notebooks/00_a.ipynb notebooks/02_c.ipynb")  # 01 takes one thread
 
 
 @needs_make

@@ -70,8 +70,8 @@ def project(tmp_path):
         "tools/__init__.py": "",
         "tests/clinic/test_a.py": "from helpers.clinic.a import own\ndef test(): assert own == 1",
         "tests/tools/test_b.py": "from helpers.clinic.a import rest\ndef test(): assert rest == 1",
-        mutants.BROKEN: "from helpers.clinic.a import notebook\n"
-        "def test_sound_helpers_leave_every_notebook_as_it_is():\n assert notebook == 1",
+        mutants.SOUND: "import pytest\nfrom helpers.clinic.a import notebook\n@pytest.mark.slow\n"
+        "def test_sound_helpers_leave_a_notebook_as_it_is():\n assert notebook == 1",
         "pyproject.toml": "[tool.pytest.ini_options]\n"
         "addopts = '--import-mode=importlib'\nmarkers = ['slow']\n",
     }.items():
