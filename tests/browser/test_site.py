@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from helpers.gpt import encode, next_token_probabilities
+from helpers.lesson import TERMS
 from helpers.training import Corpus, drop_repeats, python_help, shipped_model
 from tests.browser import axe
 from tests.site_links import dead_links, parsed
@@ -66,6 +67,7 @@ def opened(chromium, folder):
 
 def explorer_page(opened, name):
     page = opened(name)
+    page.locator("[data-live]").first.scroll_into_view_if_needed()
     page.wait_for_function("!document.querySelector('[data-live]:not([data-ready])')")
     return page
 
@@ -203,9 +205,143 @@ def test_a_search_from_any_page_leads_to_a_section(opened):
     top = section.evaluate("heading => heading.getBoundingClientRect().top")
     assert 0 <= top < 200
     page.go_back()
+    page.wait_for_selector("#results li")
     page.get_by_role("searchbox").fill("mask zebra")
     assert "No section has “mask zebra”" in page.inner_text("#found")
     assert page.locator("#results li").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("sofmax", "softmax"),
+        ("tarnsfomer", "transformer"),
+        ("Causl mask", "causal mask"),
+        ("mutli-head", "multi-head"),
+    ],
+)
+def test_a_search_shows_what_was_meant_and_says_so(opened, typed, meant):
+    page = opened("search", query=f"?q={typed}")
+    page.wait_for_selector("#results li")
+    assert page.inner_text("#found").startswith(f"Nothing for “{typed}”; showing “{meant}”. ")
+    said, results = page.inner_text("#found"), page.inner_text("#results")
+    page.get_by_role("searchbox").fill(meant)
+    assert said.endswith(page.inner_text("#found")) and page.inner_text("#results") == results
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "off"),
+    [
+        ("mask", "mask", 0),
+        ("mask", "masks", 1),
+        ("mask", "msak", 1),
+        ("mask", "", 4),
+        ("ab", "ca", 2),
+    ],
+)
+def test_how_far_two_words_are_apart(opened, a, b, off):
+    page = opened("search")
+    page.wait_for_function("'SECTIONS' in window && typeof distance === 'function'")
+    assert page.evaluate("([a, b]) => [distance(a, b), distance(b, a)]", [a, b]) == [off, off]
+
+
+def test_code_is_copied_as_it_stands_in_the_notebook(opened):
+    page = opened("03_softmax_masking")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    nb = nbformat.read(notebooks.SOURCE / "03_softmax_masking.ipynb", as_version=4)
+    code = next(c.source for c in nb.cells if c.source.startswith("by_hand = "))
+    block = page.locator("pre.code", has_text="by_hand = ").first
+    button = block.locator("xpath=preceding-sibling::button[1]")
+    assert button.evaluate("button => getComputedStyle(button).opacity") == "0"
+    button.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")  # as one comes by keyboard
+    assert button.evaluate("button => getComputedStyle(button).opacity") == "1"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[role=status]:has-text('Copied')", state="attached")
+    assert page.evaluate("navigator.clipboard.readText()").strip() == code
+    page.wait_for_selector("[role=status]:has-text('Copied')", state="detached")
+    page.evaluate("delete Clipboard.prototype.writeText")  # as in older browsers
+    other = page.locator("pre.code", has_text="hungry_cat = rate").first
+    other.hover()
+    other.locator("xpath=preceding-sibling::button[1]").click()
+    page.wait_for_selector("[role=status]:has-text('Copied')", state="attached")
+    assert "hungry_cat = rate" in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_the_meaning_of_a_term_is_shown_by_pointer_and_by_keyboard(opened):
+    page = opened("05_scaling")
+    term, tip = page.locator(".term", has_text="standard deviation").first, page.locator(".tip")
+    meaning = TERMS["standard deviation"].meaning
+    assert tip.is_hidden()
+    term.hover()
+    assert meaning in tip.inner_text()
+    tip.hover()  # it stays, so that it can be read enlarged
+    page.wait_for_timeout(400)
+    assert tip.is_visible()
+    page.mouse.move(5, 5)
+    tip.wait_for(state="hidden")
+    term.evaluate("term => term.previousElementSibling?.blur()")
+    page.locator(".term", has_text="variance").first.focus()
+    page.keyboard.press("Tab")
+    assert meaning in tip.inner_text()
+    box, word = tip.bounding_box(), term.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 1280
+    assert 0 <= box["y"] - word["y"] - word["height"] <= 10 or box["y"] + box["height"] <= word["y"]
+    assert axe.violations(page) == []
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/glossary.html#standard-deviation")
+
+
+def test_a_tap_shows_the_meaning_and_a_second_one_leads_to_the_glossary(opened):
+    page = opened("05_scaling", width=360, has_touch=True, is_mobile=True)
+    term, tip = page.locator(".term", has_text="standard deviation").first, page.locator(".tip")
+    term.scroll_into_view_if_needed()
+    term.tap()
+    assert TERMS["standard deviation"].meaning in tip.inner_text()
+    box = tip.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 360
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.touchscreen.tap(180, 100)
+    assert tip.is_hidden()
+    term.tap()
+    term.tap()
+    page.wait_for_url("**/glossary.html#standard-deviation")
+
+
+def test_a_phone_has_a_small_header_with_all_pages(opened):
+    page = opened("12_inside_a_trained_model", width=390, has_touch=True, is_mobile=True)
+    assert page.locator("header").bounding_box()["height"] <= 90
+    here = page.locator("header [aria-current=page]").bounding_box()
+    assert 100 <= here["x"] <= 290  # in the middle of the list, which scrolls
+    page.get_by_role("link", name="Search").tap()
+    page.wait_for_selector("h1:has-text('Search')")
+    assert page.get_by_role("searchbox").is_visible()
+    assert opened("04_one_head").locator("header").bounding_box()["height"] <= 60
+
+
+def test_on_a_phone_pictures_fit_or_say_that_they_scroll(opened):
+    page = opened("04_one_head", width=390, has_touch=True, is_mobile=True)
+    wide = page.evaluate("""() => [...document.querySelectorAll('figure')].map(figure => {
+      const box = figure.querySelector('.scroll'), note = figure.querySelector('.sideways');
+      return [box.scrollWidth > box.clientWidth + 1, Boolean(note?.checkVisibility())]; })""")
+    assert {tuple(pair) for pair in wide} == {(True, True), (False, False)}
+    page = opened("04_one_head")
+    assert not any(note.is_visible() for note in page.locator(".sideways").all())
+
+
+def test_the_data_of_live_pictures_wait_until_one_is_near(opened):
+    page = opened("04_one_head")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.reload()
+    page.wait_for_timeout(500)
+    assert not any("/live/" in url for url in asked)
+    page.locator("[data-live]").scroll_into_view_if_needed()
+    page.wait_for_selector("[data-live][data-ready]")
+    assert any("/live/" in url for url in asked)
 
 
 def test_without_javascript_a_page_has_all_but_the_controls(opened):
@@ -218,6 +354,10 @@ def test_without_javascript_a_page_has_all_but_the_controls(opened):
     assert page.locator("fieldset input").first.is_disabled()
     assert page.locator("text=The controls need JavaScript").is_visible()
     assert page.locator(".katex").count() >= 5
+    page.click(".set-up summary")
+    assert page.locator(".set-up pre").is_visible()
+    page.locator(".term").first.click()
+    assert "/glossary.html#" in page.url
 
 
 def test_pictures_and_letters_of_formulas_are_loaded(opened):

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from helpers.explorers import explore_moments, explore_painter, explore_sampling
-from helpers.gpt import TinyGPT
+from helpers.gpt import TinyGPT, encode, next_token_probabilities
 from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
 from helpers.pictures.base import darkened
 from helpers.training import about_shipped_model, shipped_model
 from tests.site_links import dead_links, parsed
 from tools import notebooks, npm
 from tools.site import __main__ as site
-from tools.site import formulas, live, model, pages
+from tools.site import formulas, live, marked, model, pages
 
 BUILT = ("01_bag_of_words", "03_softmax_masking")
 
@@ -109,6 +109,34 @@ def test_code_and_its_output_are_there(both):
                 assert all(o.text in shown for o in cell.outputs if o.output_type == "stream")
 
 
+def test_the_set_up_is_folded_and_can_be_read(both):
+    nb, page = both
+    first = next(cell for cell in nb.cells if cell.cell_type == "code")
+    (fold,) = page.select(".set-up")
+    assert fold.summary.text == "Set-up: what this notebook imports" and not fold.has_attr("open")
+    assert fold.pre.text.strip() == first.source
+    assert fold.parent == page.select_one(".cell:not(.text)")
+
+
+def test_the_notebook_file_can_be_had(folder, soups):
+    for name in BUILT:
+        link = soups[f"{name}.html"].select_one(".banner a[download]")
+        assert link["href"] == f"notebooks/{name}.ipynb"
+        stored = (notebooks.SOURCE / f"{name}.ipynb").read_bytes()
+        assert (folder / link["href"]).read_bytes() == stored
+
+
+def test_a_wide_picture_says_on_a_phone_that_it_scrolls(both):
+    for figure in both[1].find_all("figure"):
+        wide = int(figure.img["width"]) > 560
+        assert bool(figure.select(".sideways")) == wide
+
+
+def test_only_pages_with_formulas_load_their_style(soups):
+    loads = {name for name, page in soups.items() if page.select('link[href*="katex"]')}
+    assert loads == {"03_softmax_masking.html"}  # there is none in 01, nor in the other pages
+
+
 def test_a_prediction_explains_each_choice_without_javascript(both):
     nb, page = both
     asked = [PREDICTIONS[id] for id in pages.PREDICT.findall("\n".join(sources(nb, "code")))]
@@ -155,6 +183,52 @@ def test_a_term_of_the_glossary_leads_to_the_bold_word(soups):
         bold = soups[file].find(id=mark)
         assert bold.name == "strong" and bold.text.lower().startswith(term.name.lower())
     assert sum(link is not None for link in links.values()) == len(there)
+
+
+def test_each_mark_of_a_term_leads_to_its_meaning_once_a_section(soups):
+    for name in BUILT:
+        page = soups[f"{name}.html"]
+        known, met = {t.name for t in TERMS.values() if t.notebook < name[:2]}, set()
+        for tag in page.main.select("h2, .term"):
+            if tag.name == "h2":
+                met = set()
+                continue
+            meaning = page.find(id=tag["aria-describedby"]).text
+            term = TERMS[re.match(r"(.*?)(?: \(also: .*?\))?: ", meaning)[1]]
+            assert meaning.endswith(f": {term.meaning}")
+            assert tag["href"] == f"glossary.html#{marked.anchor(term.name)}"
+            assert soups["glossary.html"].find(id=marked.anchor(term.name))
+            assert tag.text.lower().startswith(tuple(n.lower() for n in (term.name, *term.also)))
+            if tag.parent.get("id") == marked.defined(term):
+                known.add(term.name)  # from here on
+            else:
+                assert not term.everyday and term.name not in met
+            assert term.name in known
+            met.add(term.name)
+        here = {t.name for t in TERMS.values() if t.notebook == name[:2]}
+        assert len(page.select("strong > .term")) == len(here) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Two tokens, and a token.", ["tokens"]),
+        ("`token` and a [token](x.md), *Token* in a title.", []),
+        ("A key of everyday life.", []),
+        ("The dot products of $q$ tokens", ["dot products", "tokens"]),
+        ("**softmax** of a pre-token", ["softmax"]),
+        ("Large language models and LLMs", ["Large language models"]),
+        ("| a table | token |\n|-|-|\n| token | x |", []),
+        ("- token\n\n  - token\n- softmax", ["token", "softmax"]),
+        ("token\n\n## Next\n\ntoken and token", ["token", "token"]),
+        ("The output projection comes in 06.", []),
+    ],
+)
+def test_what_counts_as_a_term_in_a_text(text, expected):
+    texts = ("# A question about tokens", text)
+    cells = [nbformat.v4.new_markdown_cell(source) for source in texts]
+    page = pages.Maker([]).page("05_x", nbformat.v4.new_notebook(cells=cells))
+    assert re.findall(r'<a aria-describedby=[^>]*class="term"[^>]*>([^<]*)<', page.body) == expected
 
 
 def test_a_search_has_every_heading_with_the_text_below_it(folder, soups):
@@ -205,6 +279,21 @@ def test_without_javascript_the_start_page_has_a_text_that_the_model_wrote(soups
     assert said.b.text == model.PROMPT and len(said.text) == len(model.PROMPT) + 200
     assert said.text == model.PROMPT + model.shipped().written  # each time the same
     assert set(said.text) <= set(shipped_model()[1])
+
+
+def test_the_start_page_has_the_next_letters_before_any_script_runs(soups):
+    rows = soups["index.html"].select(".next button")
+    shown = model.shipped()
+    gpt, letters = shipped_model()
+    logits = gpt(encode(model.PROMPT, letters)[None])[0, -1]
+    p = next_token_probabilities(logits, 0.8)
+    order = p.argsort(descending=True)[:8].tolist()
+    names = [model.NAMES.get(letters[i], letters[i]) for i in order]
+    assert [row.span.text for row in rows] == names
+    assert [row.select("span")[1].text for row in rows] == [model.in_percent(p[i]) for i in order]
+    others = len(letters) - 8
+    assert shown.others.startswith(f"{others} other letters: ")
+    assert soups["index.html"].find(id="others").text == shown.others
 
 
 def unpack(script):

@@ -31,6 +31,9 @@ def build(paths: Iterable[Path], folder: Path) -> None:
 
     paths = list(paths)
     read = {path.stem: _read(path) for path in paths}
+    (folder / "notebooks").mkdir()
+    for path in paths:
+        shutil.copyfile(path, folder / "notebooks" / path.name)
     maker = pages.Maker(list(read))
     made = []
     for name, nb in read.items():
@@ -44,7 +47,10 @@ def build(paths: Iterable[Path], folder: Path) -> None:
 
     def write(file: str, template: str, **values: object) -> None:
         text = pages.templates().get_template(template)
-        html = text.render(site=NAME, pages=made, here=file, **values)
+        values |= {"site": NAME, "pages": made, "here": file}
+        html = text.render(values, formulas=False)
+        if pages.FORMULA.search(html):  # then it needs the style of formulas, too
+            html = text.render(values, formulas=True)
         _write(folder / file, maker.formulas.put_in(html, rendered))
 
     shown = model.shipped()

@@ -23,7 +23,9 @@ from pygments.lexers import PythonLexer
 from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
 from helpers.lesson.terms import Term
 from helpers.pictures.base import darkened
-from tools.site import live
+from tools import notebooks
+from tools.site import live, marked
+from tools.site.marked import anchor
 
 FORMULA = re.compile("\ue000(\\d+)\ue001")  # stands for a formula until all are rendered
 DRAWN = (
@@ -116,6 +118,8 @@ class Page:
         File names and PNGs, of each picture one for a light and one for a dark page.
     live
         Its explorers, by the source of their cells.
+    terms
+        The terms of the glossary that its text has marks for.
     """
 
     name: str
@@ -127,6 +131,7 @@ class Page:
     sections: list[Section] = field(default_factory=list)
     pictures: dict[str, bytes] = field(default_factory=dict)
     live: dict[str, live.Live] = field(default_factory=dict)
+    terms: list[Term] = field(default_factory=list)
 
     @property
     def number(self) -> str:
@@ -162,9 +167,10 @@ class Maker:
         explorers = live.explorers_of(nb)
         page = Page(name, live={call: live.Live(call, made) for call, made in explorers.items()})
         body = BeautifulSoup("".join(self._cell(page, cell) for cell in nb.cells), "html.parser")
-        self._note_terms(page, body)
+        marked.note_definitions(body, page.number)
         self._read_first_cell(page, body)
         self._split_into_sections(page, body)
+        page.terms = marked.mark(body, page.number)
         page.body = str(body)
         for shown in page.live.values():
             page.body = page.body.replace(DRAWN.format(shown.name), shown.html)
@@ -204,7 +210,8 @@ class Maker:
         if found := CHECK.search(cell.source):
             return macro("exercise", code=code, exercise=EXERCISES[found[1]], page=page)
         outputs = [self._output(page, output) for output in cell.outputs]
-        return macro("code", code=code, outputs=outputs)
+        folded = cell.metadata.get("jupyter") == notebooks.FOLDED
+        return macro("code", code=code, outputs=outputs, folded=folded)
 
     def _output(self, page: Page, output: NotebookNode) -> dict[str, Any]:
         data = output.get("data", {})
@@ -215,15 +222,6 @@ class Maker:
         png = base64.b64decode(data["image/png"])
         page.pictures |= {f"{file}.png": png, f"{file}-dark.png": darkened(png)}
         return {"text": text, "file": file, **output.metadata["image/png"]}
-
-    def _note_terms(self, page: Page, body: BeautifulSoup) -> None:
-        """Give each term an anchor where it first stands in bold: there it is introduced."""
-        bold = body.select(".text strong")
-        for term in TERMS.values():
-            words = re.compile(rf"{re.escape(term.name)}(s|es)?", re.IGNORECASE)
-            found = (tag for tag in bold if words.fullmatch(tag.get_text()))
-            if term.notebook == page.number and (tag := next(found, None)):
-                tag["id"] = f"term-{anchor(term.name)}"
 
     def _read_first_cell(self, page: Page, body: BeautifulSoup) -> None:
         page.title = body.h1.get_text()
@@ -244,11 +242,6 @@ class Maker:
                     page.contents.append((int(element.name[1]), element["id"], text))
             elif page.sections:
                 page.sections[-1].text += f" {self.formulas.put_in_words(text)}"
-
-
-def anchor(heading: str) -> str:
-    """The anchor that JupyterLab gives to a heading."""
-    return heading.replace(" ", "-")
 
 
 def python(source: str) -> Markup:

@@ -1,6 +1,23 @@
 // What the pages do beyond HTML: the switch between light and dark, contents that stand open where
-// there is room, the search. (Live pictures: live.js.) Everything comes from files beside this one.
+// there is room, buttons that copy code, the meanings of terms. (Live pictures: live.js. The search:
+// find.js.) Everything comes from files beside this one.
 "use strict";
+
+// Scripts with much data are loaded after the page has been drawn, one after the other; those of
+// live pictures, when one is not far away.
+const { later } = document.currentScript.dataset;
+function load() {
+  for (const file of later.split(" ").filter(Boolean)) {
+    document.head.append(Object.assign(document.createElement("script"), { src: file, async: false }));
+  }
+}
+const pictures = [...document.querySelectorAll("[data-live]")];
+const approach = new IntersectionObserver(entries => {
+  if (entries.some(entry => entry.isIntersecting)) { approach.disconnect(); load(); }
+}, { rootMargin: "1500px 0px" });
+addEventListener("load", () => {
+  if (pictures.length) for (const picture of pictures) approach.observe(picture); else load();
+});
 
 // --- Light and dark -------------------------------------------------------------------------
 
@@ -8,7 +25,10 @@ const root = document.documentElement;
 const theme = document.querySelector(".theme");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-const nameTheme = () => { theme.textContent = isDark() ? "Light page" : "Dark page"; };
+const nameTheme = () => {
+  theme.title = isDark() ? "Light page" : "Dark page";
+  theme.setAttribute("aria-label", theme.title);
+};
 
 theme.hidden = false;
 theme.addEventListener("click", () => {
@@ -19,7 +39,14 @@ theme.addEventListener("click", () => {
 dark.addEventListener("change", nameTheme);
 nameTheme();
 
-// --- Contents, and boxes that scroll ----------------------------------------------------------
+// --- Pages, contents, and boxes that scroll ---------------------------------------------------
+
+// On a phone the list of pages scrolls: the page that is open stands in the middle of it.
+const here = document.querySelector("header li [aria-current]");
+if (here) requestAnimationFrame(() => { // earlier, the whole page would be laid out for it
+  const list = here.closest("ul");
+  list.scrollLeft = here.offsetLeft - list.offsetLeft - (list.clientWidth - here.offsetWidth) / 2;
+});
 
 const contents = document.querySelector(".contents details");
 const wide = matchMedia("(min-width: 1100px)");
@@ -49,77 +76,88 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => { for (const details of closed) details.open = false; });
 
-// --- Search -------------------------------------------------------------------------------------
+// --- Copy buttons -----------------------------------------------------------------------------
 
-// A section is found where it has every word that was typed; in its heading or together they count
-// more.
-function search(query) {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = [];
-  for (const section of words.length ? window.SECTIONS : []) {
-    const heading = section.heading.toLowerCase(), text = section.text.toLowerCase();
-    let score = 0;
-    for (const word of words) {
-      const times = text.split(word).length - 1;
-      const whole = ` ${heading} `.includes(` ${word} `);
-      const here = (heading.includes(word) ? 10 : 0) + (whole ? 10 : 0) + Math.min(times, 9);
-      if (!here) { score = 0; break; }
-      score += here;
-    }
-    const together = words.join(" ");
-    if (score) score += (heading.includes(together) ? 30 : 0) + (text.includes(together) ? 10 : 0);
-    if (score) found.push({ section, score, words });
+const said = document.createElement("p");
+said.className = "hidden";
+said.setAttribute("role", "status");
+document.querySelector("main")?.append(said);
+
+async function copy(pre) {
+  try {
+    await navigator.clipboard.writeText(pre.textContent);
+    return true;
+  } catch { // older browsers, and pages that are not allowed to
+    getSelection().selectAllChildren(pre);
+    return document.execCommand("copy");
   }
-  return found.sort((a, b) => b.score - a.score);
 }
 
-function excerpt(text, words) {
-  const small = text.toLowerCase(), together = small.indexOf(words.join(" "));
-  const middle = Math.max(0, together < 0 ? small.indexOf(words[0]) : together);
-  // From the start of a word to the end of one.
-  const start = middle < 80 ? 0 : text.lastIndexOf(" ", middle - 70) + 1;
-  const end = text.length < start + 220 ? text.length : text.lastIndexOf(" ", start + 220);
-  const paragraph = document.createElement("p");
-  let rest = (start ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
-  while (rest) {
-    const places = words.map(word => [rest.toLowerCase().indexOf(word), word.length]);
-    const first = places.filter(([i]) => i >= 0).sort((a, b) => a[0] - b[0])[0];
-    const [i, length] = first ?? [rest.length, 0];
-    paragraph.append(rest.slice(0, i));
-    if (length) {
-      const mark = document.createElement("mark");
-      mark.textContent = rest.slice(i, i + length);
-      paragraph.append(mark);
-    }
-    rest = rest.slice(i + length);
-  }
-  return paragraph;
+// Each stands before its code, in the corner, and takes no room: it can come after the rest.
+function addCopyButton(pre) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", "Copy this code");
+  button.addEventListener("click", async () => {
+    button.textContent = said.textContent = await copy(pre) ? "Copied" : "Select it, and copy";
+    setTimeout(() => { button.textContent = "Copy"; said.textContent = ""; }, 2000);
+  });
+  pre.before(button);
+}
+addEventListener("load", () => document.querySelectorAll("pre.code, .text pre").forEach(addCopyButton));
+
+// --- The meanings of terms: by pointer, by keyboard, by touch -----------------------------------
+
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.hidden = true;
+tip.setAttribute("aria-hidden", "true"); // a screen reader has the meaning with the link itself
+document.querySelector("main")?.append(tip);
+let shown = null, leaving;
+
+function showMeaning(term, more = "") {
+  clearTimeout(leaving);
+  shown = term;
+  tip.textContent = document.getElementById(term.getAttribute("aria-describedby")).textContent + more;
+  tip.hidden = false;
+  const [line] = term.getClientRects(), { offsetWidth: width, offsetHeight: height } = tip;
+  const left = Math.max(8, Math.min(line.left, root.clientWidth - width - 8));
+  const below = line.bottom + 6 + height <= innerHeight;
+  tip.style.left = `${left + scrollX}px`;
+  tip.style.top = `${(below ? line.bottom + 6 : line.top - 6 - height) + scrollY}px`;
 }
 
-function showFound(query) {
-  const found = search(query);
-  const results = document.querySelector("#results");
-  const said = document.querySelector("#found");
-  results.replaceChildren(...found.slice(0, 40).map(({ section, words }) => {
-    const item = document.createElement("li"), link = document.createElement("a");
-    link.href = `${section.file}#${encodeURIComponent(section.anchor)}`;
-    link.textContent = section.heading;
-    const where = document.createElement("span");
-    where.className = "note";
-    where.textContent = section.page;
-    item.append(link, " ", where, excerpt(section.text, words));
-    return item;
-  }));
-  if (!query.trim()) said.textContent = "Type what you look for into the search field at the top of the page.";
-  else if (!found.length) said.textContent = `No section has “${query}”. Try fewer or shorter words.`;
-  else said.textContent = `${found.length} ${found.length === 1 ? "section has" : "sections have"} “${query}”.`
-    + (found.length > 40 ? " The first 40:" : "");
+function hideMeaning() {
+  clearTimeout(leaving);
+  shown = null;
+  tip.hidden = true;
 }
 
-if (window.SECTIONS) {
-  const field = document.querySelector("[type=search]");
-  field.value = new URLSearchParams(location.search).get("q") ?? "";
-  field.addEventListener("input", () => showFound(field.value));
-  field.form.addEventListener("submit", event => { event.preventDefault(); showFound(field.value); });
-  showFound(field.value);
-}
+const termAt = target => target instanceof Element ? target.closest(".term") : null;
+const stays = target => target instanceof Element && target.closest(".term, .tip");
+let byMouse = true;
+addEventListener("pointerdown", event => {
+  byMouse = event.pointerType === "mouse";
+  if (shown && !stays(event.target)) hideMeaning();
+});
+addEventListener("pointerover", event => {
+  if (event.pointerType !== "mouse") return;
+  const term = termAt(event.target);
+  if (term) showMeaning(term);
+  else if (stays(event.target)) clearTimeout(leaving);
+  else if (shown) { clearTimeout(leaving); leaving = setTimeout(hideMeaning, 250); }
+});
+addEventListener("focusin", ({ target }) => {
+  const term = termAt(target);
+  if (term?.matches(":focus-visible")) showMeaning(term);
+  else if (shown && !stays(target)) hideMeaning();
+});
+addEventListener("keydown", ({ key }) => { if (key === "Escape" && shown) hideMeaning(); });
+addEventListener("click", event => {
+  const term = termAt(event.target);
+  if (!term || byMouse || shown === term || event.detail === 0) return; // detail 0: the Enter key
+  event.preventDefault(); // the first tap shows, the second one follows the link
+  showMeaning(term, " (Tap again for the glossary.)");
+});
