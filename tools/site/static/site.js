@@ -43,10 +43,10 @@ nameTheme();
 
 // On a phone the list of pages scrolls: the page that is open stands in the middle of it.
 const here = document.querySelector("header li [aria-current]");
-if (here) {
+if (here) requestAnimationFrame(() => { // earlier, the whole page would be laid out for it
   const list = here.closest("ul");
   list.scrollLeft = here.offsetLeft - list.offsetLeft - (list.clientWidth - here.offsetWidth) / 2;
-}
+});
 
 const contents = document.querySelector(".contents details");
 const wide = matchMedia("(min-width: 1100px)");
@@ -93,8 +93,8 @@ async function copy(pre) {
   }
 }
 
-// Each stands before its code, in the corner, and takes no room.
-for (const pre of document.querySelectorAll("pre.code, .text pre")) {
+// Each stands before its code, in the corner, and takes no room: it can come after the rest.
+function addCopyButton(pre) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
@@ -106,6 +106,7 @@ for (const pre of document.querySelectorAll("pre.code, .text pre")) {
   });
   pre.before(button);
 }
+addEventListener("load", () => document.querySelectorAll("pre.code, .text pre").forEach(addCopyButton));
 
 // --- The meanings of terms: by pointer, by keyboard, by touch -----------------------------------
 
