@@ -19,6 +19,7 @@ from helpers.clinic.diagnosis import diagnose, random_example
 from helpers.clinic.examination import NO_ATTENTION
 from helpers.clinic.making import make, read_arguments
 from helpers.clinic.names import own_head_count
+from helpers.clinic.outbid import LARGE, SCORES
 from helpers.clinic.report import Report
 from helpers.clinic.targets import (
     FORMS,
@@ -57,9 +58,9 @@ OTHER_INPUTS = (
     "{} takes {}, and is given one x (B, T, C). Write a module in its file whose forward(self, x) "
     "calls it with all that it takes, as in return self.attention(x, mask), and name that one."
 )
-NOT_ASKED = wrap_text(
-    "Not asked: texts in pieces with a cache, masks of yours, very large scores, long texts, lower "
-    "precision. Ask them where you use them."
+NOT_ASKED = (
+    "Not asked: texts in pieces with a cache, masks of yours, {}, long texts, lower precision. Ask "
+    "them where you use them."
 )
 TOKENS_WANTED = " It looks up token numbers in an embedding: name the attention or a block in it."
 
@@ -82,9 +83,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif why:
         print(f"Could not run. {why}", file=sys.stderr)
     else:
-        ended = f"\n{NOT_ASKED}" if report.status == "healthy" else ""
+        ended = f"\n{_not_asked(report)}" if report.status == "healthy" else ""
         _print(f"{made_as}, run on x {report.example}\n{report}{ended}")
     return EXIT_CODES[report.status]
+
+
+def _not_asked(report: Report) -> str:
+    """What else there is to ask of a healthy module."""
+    asked = any(SCORES in finding.evidence for finding in report.findings)
+    scores = f"scores beyond ±{LARGE:,.0f}" if asked else "very large scores"
+    return wrap_text(NOT_ASKED.format(scores))
 
 
 def _print(text: str) -> None:

@@ -17,6 +17,7 @@ from helpers.clinic.gradients import check_gradients, check_lists
 from helpers.clinic.heads import PROBE as HEADS
 from helpers.clinic.heads import in_one_list
 from helpers.clinic.lists import InList
+from helpers.clinic.outbid import check_large_scores
 from helpers.clinic.probes import PREFIX, Finding
 from helpers.clinic.report import dependence_heatmap, weights_heatmap
 from helpers.clinic.subject import Inside, Subject, look_inside
@@ -236,6 +237,7 @@ def examine(
     told += from_inside.check_parts_of_blocks(inside, told)
     gradients = check_gradients(subject, inside, compared, out, told)
     told += check_lists(in_lists, gradients)
+    told = check_large_scores(subject, inside, compared, told)
     told = _one_name_for_two_paths(_differences_judged(told))
     exam = Examination(subject, inside, told, compared, weights, changes)
     return replace(exam, told=_each_probe_once(exam))

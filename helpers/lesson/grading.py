@@ -14,7 +14,7 @@ import textwrap
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -150,6 +150,9 @@ class Exercise:
     # *arguments of a case), and returns what is judged. It takes as many arguments as the answer.
     used: Callable | None = None
     judged: str = "out"  # what that is in code, to name a place in it
+    # What is judged are several results, side by side along the last axis: what each is called, and
+    # its axes. The last of these says how wide it is; a result may end before the last ones.
+    parts: Mapping[str, str] = field(default_factory=dict)
     # How far a number may lie from the reference's, plus one part in 100 000 of it.
     atol: float = ATOL
     # The answer is several tensors of one shape, as a tuple, a list or one by one from a generator;
@@ -164,6 +167,9 @@ class Exercise:
     # Pairs of a name, such as "the masked scores", and a function of the arguments: steps on the
     # way, and other results that people hand in for the right one.
     intermediates: tuple[tuple[str, Callable], ...] = ()
+    # A function of an answer, called as it is judged, that says what else there is to tell of a
+    # right one; "" for nothing.
+    remark: Callable | None = None
     without: str = ""  # a word: an answer may call no function of torch that has it in its name
     # Pairs of words, such as "softmax", and names of functions, one of which has to be called.
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -222,8 +228,10 @@ class Exercise:
     def _problems(self, candidate: Callable, outcomes: list[Outcome], right: Callable) -> list[str]:
         """What is wrong on each check input, compared with a right form; "" where nothing is."""
         return [
-            self._problem(candidate, got, wanted.value)
-            for got, wanted in zip(outcomes, self.remembered(right), strict=True)
+            self._problem(candidate, got, wanted.value, arguments)
+            for got, wanted, arguments in zip(
+                outcomes, self.remembered(right), self.inputs, strict=True
+            )
         ]
 
     def _seconds(self, candidate: Callable) -> float:
@@ -287,7 +295,7 @@ class Exercise:
         if self.effect:
             observations = tuple(one.text for one in pairs)
         else:
-            observations = observe(self._trial(candidate, outcomes), pairs)
+            observations = self._observed(candidate, outcomes, pairs)
         told = " ".join(observations)
         if got.error or got.changed_input:  # what was observed may only follow from this
             remedy = messages.remedy(got.error) if got.error and told else ""
@@ -301,6 +309,61 @@ class Exercise:
         if self.effect:
             observations = observations or (problem,)
         return Verdict("failed", None, message, place, details, observations)
+
+    def _observed(
+        self, candidate: Callable, outcomes: list[Outcome], pairs: Iterator[Observation]
+    ) -> tuple[str, ...]:
+        """What experiments find out; of several results, about one that is wrong."""
+        trial = self._trial(candidate, outcomes)
+        if any(one.error and messages.is_refused(one.error, candidate) for one in outcomes):
+            return ()  # it raises nothing itself, and the refusal says all
+        if not self.parts or not trial.pairs:
+            return observe(trial, pairs)
+        of_parts = {name: self._trial_of_part(trial, name) for name in self.parts}
+        wrong = [name for name, one in of_parts.items() if not all(one.right)]
+        right = [name for name in of_parts if name not in wrong]
+        told = observe(of_parts[wrong[-1]], pairs)  # of wrong weights follow wrong outputs
+        told = messages.told_of_part(told, wrong[-1])
+        return (messages.wrong_part(wrong[-1], right), *told[:1]) if right else told
+
+    def _trial_of_part(self, trial: Trial, name: str) -> Trial:
+        """The same answer, of which only one of its results is seen."""
+
+        def only(function: Callable) -> Callable:
+            return lambda *arguments: self._part(function(*arguments), arguments, name)
+
+        def of(outcomes: Sequence[Outcome]) -> list[Outcome]:
+            return [
+                replace(one, value=self._part(one.value, arguments, name))
+                for one, arguments in zip(outcomes, self.inputs, strict=True)
+            ]
+
+        whole = replace(
+            trial,
+            candidate=only(trial.candidate),
+            reference=only(trial.reference),
+            axes={**self.axes, "return": self.parts[name]},
+            got=of(trial.got),
+            expected=of(trial.expected),
+        )
+        shown = [i for i, one in enumerate(whole.expected) if one.value.numel()]
+        return replace(
+            whole.only(shown), remembered=self._experiments.setdefault(("part", name), {})
+        )
+
+    def _part(self, value: Tensor, arguments: tuple, name: str) -> Tensor:
+        """One of several results that stand side by side; empty where it is not among them."""
+        start, end = self._place_of_part(arguments, name)
+        return value[..., start:end]
+
+    def _place_of_part(self, arguments: tuple, name: str) -> tuple[int, int]:
+        sizes, start = self._sizes(arguments), 0
+        for one, axes in self.parts.items():
+            end = start + sizes[names_of_axes.letters(axes)[-1]]
+            if one == name:
+                return start, end
+            start = end
+        raise KeyError(name)
 
     def _two_mistakes(self, outcomes: list[Outcome]) -> Iterator[Observation]:
         """Two mistakes that give just these outcomes, unless most of one is nan."""
@@ -446,8 +509,8 @@ class Exercise:
                     continue
                 reason = why_fragile(wanted, got, used, reference, self.several)
                 if not reason or wanted.told in self.named:
-                    problem = self._problem(candidate, got, wanted.expected.value, wanted.atol)
                     right, given = wanted.expected.value, wanted.arguments
+                    problem = self._problem(candidate, got, right, given, wanted.atol)
                     lost = [
                         name
                         for name, has in self.properties
@@ -466,7 +529,9 @@ class Exercise:
         if problem:
             return Verdict("failed", None, problem, observations=(problem.split("\n")[0],))
         more = [note, messages.fewer_inputs() if slow else ""]
-        told = (*list(notes.values())[:MOST_NOTES], *filter(None, more))
+        with same_conditions():
+            remark = self.remark(used) if self.remark else ""
+        told = (*filter(None, [remark]), *list(notes.values())[:MOST_NOTES], *filter(None, more))
         return Verdict("passed", None, self.checked, notes=told)
 
     def _wrong_gradient(self, candidate: Callable) -> tuple[str, str]:
@@ -561,7 +626,12 @@ class Exercise:
         return list(inspect.signature(self._in_use(self.reference)).parameters)
 
     def _problem(
-        self, candidate: Callable, got: Outcome, expected: Any, atol: float | None = None
+        self,
+        candidate: Callable,
+        got: Outcome,
+        expected: Any,
+        arguments: tuple,
+        atol: float | None = None,
     ) -> str:
         """Say what is wrong with the outcome of one call; "" when nothing is."""
         if got.error:
@@ -589,6 +659,12 @@ class Exercise:
 
         right = close(value, expected, self.atol if atol is None else atol, RTOL)
         if not right.all():
+            for name in self.parts:
+                mine, wanted, ok = (
+                    self._part(z, arguments, name) for z in (value, expected, right)
+                )
+                if not ok.all():
+                    return messages.wrong_numbers(mine, wanted, ok, name, part=True)
             return messages.wrong_numbers(value, expected, right, self.judged)
         if self._forbidden(got):
             return messages.forbidden_call(self.without)
@@ -604,6 +680,8 @@ class Exercise:
             return ""
         if value.is_complex() or value.shape != expected.shape or not value.dim():
             return ""
+        if self.parts:
+            return _lines(*self._what_holds_in_parts(case, value, expected))
         holds, fails, extra = [], [], []
         for name, has in self.properties:
             wanted = _holds(has, expected, self.inputs[case])
@@ -615,6 +693,16 @@ class Exercise:
         return _lines(
             messages.lost(value, expected), messages.what_holds(value, right, holds, fails, extra)
         )
+
+    def _what_holds_in_parts(self, case: int, value: Tensor, expected: Tensor) -> Iterator[str]:
+        """The same for each of several results that is wrong."""
+        for name in self.parts:
+            mine, wanted = (self._part(z, self.inputs[case], name) for z in (value, expected))
+            right = self._close(mine, wanted)
+            if not right.all():
+                holds = messages.what_holds(mine, right, [], [], [])
+                told = _lines(messages.lost(mine, wanted), holds)
+                yield f"Of your {name}, {told}"
 
 
 def _lines(*texts: str) -> str:

@@ -4,6 +4,7 @@
 """
 
 import inspect
+import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
@@ -83,9 +84,15 @@ def not_changed() -> str:
 def raised(error: Exception, candidate: Callable) -> str:
     """Repeat an exception, with the learner's line that led to it, and say what to do."""
     message = f"Your function raised {type(error).__name__}{_in_line(error, candidate)}"
-    if not _learners_line(error, candidate) and hasattr(inspect.unwrap(candidate), "__code__"):
-        message = ""  # what uses the function refused its result
+    if is_refused(error, candidate):
+        message = ""
     return "\n".join(filter(None, [message, _text(error), remedy(error)]))
+
+
+def is_refused(error: Exception, candidate: Callable) -> bool:
+    """Tell whether a function raised nothing itself, and what uses it refused its result."""
+    own = hasattr(inspect.unwrap(candidate), "__code__")
+    return own and not _learners_line(error, candidate)
 
 
 def remedy(error: Exception) -> str:
@@ -214,11 +221,39 @@ def wrong_dtype(value: Tensor, expected: Tensor) -> str:
     )
 
 
-def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor, name: str) -> str:
-    """Show the first difference; `right` says which numbers are right, `name` whose they are."""
+def wrong_numbers(
+    value: Tensor, expected: Tensor, right: Tensor, name: str, part: bool = False
+) -> str:
+    """Show the first difference.
+
+    `right` says which numbers are right, `name` whose they are: what that is in code, or in words
+    for a `part` of several results.
+    """
     index = tuple((~right).nonzero()[0].tolist())
     wanted, got = told_apart(expected[index].item(), value[index].item())
+    if part:
+        return f"In your {name}, the number at {list(index)} is {got}, not {wanted}."
     return f"{f'{name}{list(index)}' if index else 'Your result'} is {got}, not {wanted}."
+
+
+def wrong_part(wrong: str, right: Sequence[str]) -> str:
+    """Say which one of several results is wrong."""
+    return f"Your {joined(list(right))} are right, your {wrong} are not."
+
+
+def told_of_part(texts: Sequence[str], name: str) -> tuple[str, ...]:
+    """What was observed of a result, said of one of several, whose name is a plural."""
+    told: list[str] = []
+    for text in texts:
+        for one, many in (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do")):
+            text = re.sub(rf"\b([Yy])our result {one}\b", rf"\1our {name} {many}", text)
+        text = re.sub(r"\b([Yy])our result\b", rf"\1our {name}", text)
+        text = text.replace(f"{name} are the right one ", f"{name} are the right ones ")
+        text = text.replace(", and is wrong ", ", and are wrong ")
+        if not told and f"our {name}" not in text:
+            text = f"Of your {name}: {text[0].lower()}{text[1:]}"
+        told.append(text)
+    return tuple(told)
 
 
 def lost(value: Tensor, expected: Tensor) -> str:

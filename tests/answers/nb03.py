@@ -171,6 +171,13 @@ def channels_with_channels(x):
     return _causal(x.transpose(1, 2) @ x) @ x
 
 
+@wrong("03.2", named="view in the place of a transpose")
+def columns_by_view(x):
+    B, T, C = x.shape
+    scores = torch.bmm(x, x.view(B, C, T))
+    return scores.masked_fill(~causal_mask(T), -math.inf).softmax(-1) @ x
+
+
 @wrong("03.2", named="x.T instead of x.mT")
 def all_axes_turned(x):
     return _causal(x @ x.permute(2, 1, 0)) @ x
@@ -243,7 +250,7 @@ def row_sums_without_keepdim(scores):
     return exponentials / exponentials.sum(dim=-1)
 
 
-@wrong("03.3", "subtracts 1000, which suits the example and no other size of scores")
+@wrong("03.3", named="a constant subtracted")
 def thousand_subtracted(scores):
     exponentials = torch.exp(scores - 1000)
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
@@ -434,3 +441,17 @@ def exponentials_lowered(scores):
     e = scores.exp()
     e = e - e.amax(-1, keepdim=True)
     return e / e.sum(-1, keepdim=True)
+
+
+@wrong("03.3", named="a constant subtracted that fits no row")
+def half_a_thousand_taken_off(scores):
+    shifted = scores.clone()
+    shifted -= 500
+    e = shifted.exp()
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+@wrong("03.3", named="a small constant subtracted")
+def a_hundred_taken_off(scores):
+    e = torch.e ** (scores - 100.0)
+    return e / e.sum(-1).unsqueeze(-1)

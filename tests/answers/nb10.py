@@ -16,6 +16,12 @@ def scored(logits, targets):
     return -chosen.squeeze(2)
 
 
+@wrong("10.1", named="one letter too many read")
+def last_answer_thrown_away(model, windows):
+    T = windows.shape[1] - 1
+    return F.cross_entropy(model(windows).mT[..., :T], windows[:, 1:])
+
+
 @wrong("10.1", named="targets not shifted")
 def copies(model, windows):
     inputs = windows[:, :-1]
@@ -285,6 +291,31 @@ def drops_letters(model, ids, n, temperature, draw):
             ids = ids[:, -most:]
         p = F.softmax(model(ids)[:, -1] / temperature, dim=1)
         ids = torch.hstack([ids, draw(p)])
+    return ids
+
+
+@wrong("10.2", named="the beginning cut off before the loop")
+def starts_with_the_last_letters(model, ids, n, temperature, draw):
+    text = ids[:, max(0, ids.shape[1] - model.context_length) :]
+    for _ in range(n):
+        text = torch.hstack([text, draw(F.softmax(read(model, text) / temperature, dim=1))])
+    return text
+
+
+@wrong("10.2", named="the beginning cut off behind the loop")
+def returns_what_the_model_can_read(model, ids, n, temperature, draw):
+    for _ in range(n):
+        p = F.softmax(read(model, ids) / temperature, dim=1)
+        ids = torch.hstack([ids, draw(p)])
+    return ids[:, ids.shape[1] - model.context_length :]
+
+
+@wrong("10.2", named="the beginning cut off behind each letter")
+def keeps_the_window(model, ids, n, temperature, draw):
+    for _ in range(n):
+        p = F.softmax(model(ids)[:, -1] / temperature, dim=1)
+        ids = torch.hstack([ids, draw(p)])
+        ids = ids[:, -model.context_length :]
     return ids
 
 

@@ -136,6 +136,12 @@ def divided_by_earlier_queries_only(q, k, v):
 
 
 @wrong("13.1")
+def outputs_doubled(q, k, v):
+    weights = seen(q, k).softmax(-1)
+    return weights @ v + weights @ v, weights
+
+
+@wrong("13.1")
 def rows_of_length_1(q, k, v):
     weights = torch.softmax(seen(q, k), dim=-2)
     return with_weights(weights / weights.norm(dim=-1, keepdim=True), v)
@@ -302,7 +308,7 @@ def output_without_a_pair(q, k, v, need_weights):
     return attention(q, k, v, causal_mask(q.shape[2]))
 
 
-@wrong("13.2")
+@wrong("13.2", named="weights on both paths")
 def weights_on_both_paths(q, k, v, need_weights):
     return attention(q, k, v, causal_mask(q.shape[2]))
 
@@ -357,6 +363,27 @@ def ten_to_the_10(q, k, v):
 @wrong("13.3", named="a lower number")
 def ten_to_the_20(q, k, v):
     return future_is(q, k, v, -1e20)
+
+
+@wrong("13.3", named="a number near the lowest float")
+def ten_to_the_38(q, k, v):
+    return future_is(q, k, v, -1e38)
+
+
+@wrong("13.3", named="a number near the lowest float")
+def lowest_float_in_two_digits(q, k, v):
+    return future_is(q, k, v, -3.4e38)
+
+
+@wrong("13.3", named="a number near the lowest float")
+def half_the_lowest_float(q, k, v):
+    return future_is(q, k, v, torch.finfo(q.dtype).min / 2)
+
+
+@wrong("13.3")
+def outputs_of_pytorch_and_weights_without_a_mask(q, k, v):
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return out, scaled(q, k).softmax(-1)
 
 
 @wrong("13.3", named="scores clamped, two ways")

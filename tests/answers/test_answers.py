@@ -22,6 +22,8 @@ ERRORS_THAT_SAY_IT = {
     "bias_added": "So is the bias of a layer with bias=False",
     "torch_sqrt_of_a_number": "For a number, write n ** 0.5",
     "only_the_output": "attend must return (out, weights), two tensors.",
+    "weights_first": "it returned (weights, out).",
+    "output_without_a_pair": "Without need_weights, attend must return (out, None).",
     "out_alone": "it returned a tensor of shape (2, 3, 2, 4).",
     "three_results": "attend must return (out, (keys, values)), three tensors with four axes each",
     "attention_called_with_three": "called with more arguments than it takes",

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from helpers.attention import causal_mask
 from helpers.known import source
 from helpers.lesson.exercises import EXERCISES, PREDICTIONS
 
@@ -183,7 +184,7 @@ def test_what_is_remembered_is_small():
                     numbers += outcome.value.numel()
                 if outcome.error:
                     assert outcome.error.__traceback__ is None, "it keeps all local variables"
-    assert numbers < 200_000, "less than a megabyte"
+    assert numbers < 250_000, "less than a megabyte, at 4 bytes each"
 
 
 def sizes_differ(tensor):
@@ -357,3 +358,31 @@ AS_WRITTEN = [
 @pytest.mark.parametrize(("id", "answer", "name"), AS_WRITTEN)
 def test_a_mistake_is_named_as_people_write_it(id, answer, name):
     assert EXERCISES[id].check(answer).mistake == name
+
+
+def with_mask(value):
+    def attend(q, k, v):
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        weights = scores.masked_fill(~causal_mask(q.shape[2]), value).softmax(-1)
+        return weights @ v, weights
+
+    return attend
+
+
+def test_the_lowest_float_as_a_mask_is_right_with_a_note_and_minus_infinity_without():
+    lowest = EXERCISES["13.3"].check(with_mask(torch.finfo(torch.float32).min))
+    assert lowest.status == "passed"
+    assert lowest.notes[0].startswith("One more thing: your masked scores are the lowest finite")
+    assert EXERCISES["13.3"].check(with_mask(-torch.inf)).notes == ()
+
+
+@pytest.mark.parametrize(
+    "value", [-1e4, -65504.0, -1e9, -1e20, -1e31, -1e37, -1e38, -2e38, -3.4e38]
+)
+def test_no_other_number_is_right_as_a_mask(value):
+    verdict = EXERCISES["13.3"].check(with_mask(value))
+    assert verdict.mistake in (
+        "as it was given",
+        "a lower number",
+        "a number near the lowest float",
+    )

@@ -184,6 +184,35 @@ def test_what_its_use_refuses_is_told_in_words_and_an_error_of_the_answer_with_i
     assert told.startswith("Your function raised TypeError in line")
 
 
+def side_by_side(answer, a, b):
+    """The sum and the product of two answers' numbers, (B, T) beside (B, C)."""
+    return torch.cat(answer(a, b), dim=-1)
+
+
+SEVERAL = Exercise(
+    "99.7",
+    lambda a, b: (a.cumsum(1), b.softmax(1)),
+    lambda: [(torch.randn(2, 5), torch.randn(2, 3)), (torch.randn(3, 4), torch.randn(3, 2))],
+    used=side_by_side,
+    parts={"sums": "B T", "shares": "B C"},
+    axes={"a": "B T", "b": "B C"},
+)
+
+
+def test_of_several_results_it_is_told_which_one_is_wrong():
+    doubled = SEVERAL.check(lambda a, b: (a.cumsum(1), 2 * b.softmax(1)))
+    assert doubled.observations[0] == "Your sums are right, your shares are not."
+    assert doubled.observations[1] == "Of your shares: every number is 2 times what it should be."
+    assert doubled.place.startswith("In your shares, the number at [0, 0] is ")
+    assert "Of your shares, 0 of the 6 numbers are right." in doubled.details
+    assert "(2, 8)" not in doubled.told(details=True), "nobody returned both in one tensor"
+    both = SEVERAL.check(lambda a, b: (-a.cumsum(1), b.softmax(0)))
+    assert "your shares" in both.message
+    assert "your sums" not in both.message
+    assert "Of your sums, " in both.details
+    assert "Of your shares, " in both.details
+
+
 @pytest.mark.parametrize(
     "candidate",
     [

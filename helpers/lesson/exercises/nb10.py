@@ -74,9 +74,10 @@ def logits_taken_for_logarithms(model, windows):
 
 def _windows():
     cases = []
-    for V, B, T in ((7, 2, 5), (11, 4, 6), (5, 3, 8)):
+    # The last model reads T letters and no more, as the notebook's does.
+    for V, B, T, context_length in ((7, 2, 5, 20), (11, 4, 6, 20), (5, 3, 8, 8)):
         generator = torch.Generator().manual_seed(T)
-        model = _Table(V, context_length=20)
+        model = _Table(V, context_length)
         cases.append((model, torch.randint(V, (B, T + 1), generator=generator)))
     return cases
 
@@ -124,6 +125,21 @@ def forgets_the_beginning(model, ids, n, temperature, draw):
         ids = ids[:, -model.context_length :]
         probabilities = torch.softmax(model(ids)[:, -1] / temperature, dim=-1)
         ids = torch.cat([ids, draw(probabilities)], dim=1)
+    return ids
+
+
+def cut_before(model, ids, n, temperature, draw):
+    return generate(model, ids[:, -model.context_length :], n, temperature, draw)
+
+
+def cut_behind(model, ids, n, temperature, draw):
+    return generate(model, ids, n, temperature, draw)[:, -model.context_length :]
+
+
+def cut_behind_each(model, ids, n, temperature, draw):
+    for _ in range(n):
+        probabilities = torch.softmax(model(ids)[:, -1] / temperature, dim=-1)
+        ids = torch.cat([ids, draw(probabilities)], dim=1)[:, -model.context_length :]
     return ids
 
 

@@ -8,6 +8,7 @@ from helpers.attention import causal_mask
 from helpers.lesson.grading import Exercise
 
 QKV = {name: "B n_head T head_size" for name in ("q", "k", "v")}
+PARTS = {"outputs": "B n_head T head_size", "weights": "B n_head T T"}
 
 
 def _qkv(generator, shape, size=1.0):
@@ -30,7 +31,10 @@ def out_and_weights(returned, q, k, v):
     if not isinstance(out, Tensor) or not isinstance(weights, Tensor):
         names = " and ".join(type(one).__name__ for one in returned)
         raise TypeError(f"attend must return (out, weights), two tensors; it returned {names}.")
-    for name, one, shape in (("out", out, v.shape), ("weights", weights, (q @ k.mT).shape)):
+    shapes = v.shape, (q @ k.mT).shape
+    if (weights.shape, out.shape) == shapes and out.shape != weights.shape:
+        raise ValueError("attend must return (out, weights); it returned (weights, out).")
+    for name, one, shape in zip(("out", "weights"), (out, weights), shapes, strict=True):
         if one.shape != shape:
             raise ValueError(f"{name} must be {tuple(shape)}; attend returned {tuple(one.shape)}.")
     return torch.cat([out, weights], dim=-1)
@@ -71,7 +75,7 @@ OVER_THE_KEYS = Exercise(
     _texts,
     given=softmax_over_queries,
     used=with_its_weights,
-    judged="torch.cat([out, weights], dim=-1)",
+    parts=PARTS,
     axes=QKV,
 )
 
@@ -103,9 +107,13 @@ def on_a_path(attend, q, k, v, need_weights):
     returned = attend(q, k, v, need_weights)
     if need_weights:
         return out_and_weights(returned, q, k, v)
-    if not isinstance(returned, tuple | list) or len(returned) != 2 or returned[1] is not None:
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise TypeError("Without need_weights, attend must return (out, None).")
-    return returned[0]
+    out, weights = returned
+    if weights is not None:
+        name = type(weights).__name__
+        raise TypeError(f"Without need_weights, attend must return (out, None), not (out, {name}).")
+    return out
 
 
 def _paths():
@@ -118,7 +126,7 @@ BOTH_PATHS = Exercise(
     _paths,
     given=slow_path_without_mask,
     used=on_a_path,
-    judged="torch.cat([out, weights], dim=-1)",
+    parts=PARTS,
     axes=QKV,
 )
 
@@ -154,11 +162,37 @@ def _louder(generator, shape, size):
 
 def _small_and_large_scores():
     generator = torch.Generator().manual_seed(0)
-    large = [  # some below -10,000, and some below every number that people take for a mask
+    large = [  # some below -10,000, and some below most numbers that people take for a mask
         _louder(generator, shape, size)
         for shape, size in (((3, 2, 6, 4), 1.2e4), ((2, 4, 5, 3), 1e30))
     ]
-    return [_qkv(generator, (2, 3, 5, 4), 1.5), *large]
+    lowest = _with_the_lowest_score(generator, -3.4018e38)
+    return [_qkv(generator, (2, 3, 5, 4), 1.5), *large, lowest]
+
+
+def _with_the_lowest_score(generator, score):
+    """Queries, keys and values in which query 0 sees one score, and this is so low."""
+    q, k, v = _qkv(generator, (3, 2, 6, 1))  # one channel: the product is the score
+    q[0, 0, 0, 0], k[0, 0, 0, 0] = -((-score) ** 0.5), (-score) ** 0.5
+    return q, k, v
+
+
+LOWEST_FLOAT = (
+    "One more thing: your masked scores are the lowest finite number in the place of minus "
+    "infinity. No finite score lies below it, and libraries use it, because a row in which every "
+    "key is masked gets equal weights then and not nan. A score that overflows to minus infinity "
+    "does lie below it, and there the future gets the weight."
+)
+
+
+def lowest_float(attend):
+    """Say so where a score of minus infinity gives the weight to the future."""
+    q, k, v = _with_the_lowest_score(torch.Generator().manual_seed(0), -1e50)  # it overflows
+    try:
+        weights = attend(q, k, v)[..., v.shape[-1] :]
+    except Exception:  # it refuses such scores
+        return ""
+    return LOWEST_FLOAT if weights[0, 0, 0, 1:].sum() > 0.5 else ""
 
 
 MINUS_INFINITY = Exercise(
@@ -167,7 +201,8 @@ MINUS_INFINITY = Exercise(
     _small_and_large_scores,
     given=large_negative_mask,
     used=with_its_weights,
-    judged="torch.cat([out, weights], dim=-1)",
+    parts=PARTS,
+    remark=lowest_float,
     axes=QKV,
 )
 
@@ -197,7 +232,7 @@ def _new_and_kept():
     for B, n_head, T_new, T_all, d in ((2, 5, 3, 8, 4), (3, 2, 1, 6, 4), (2, 3, 5, 5, 4)):
         _, k, v = _qkv(generator, (B, n_head, T_all, d), 1.5)
         cases.append((1.5 * torch.randn(B, n_head, T_new, d, generator=generator), k, v))
-    q, k, v = _louder(generator, (2, 3, 6, 4), 1e30)  # so that no number will do as a mask
+    q, k, v = _louder(generator, (2, 3, 6, 4), 1e30)  # so that few numbers will do as a mask
     return [*cases, (q[:, :, -3:], k, v)]
 
 
