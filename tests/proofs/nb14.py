@@ -128,8 +128,8 @@ def blocks_against_the_formula(texts):
     _, T, n_head, d, name, steps = texts["question"].gives()
     blockwise = getattr(cost, name)
     q, k, v = torch.randn(3, 1, n_head, T, d)
-    notebook, block, heads = texts["why a"].gives()
-    assert notebook == "02" and heads == n_head and block[0] == block[1]
+    block, heads = texts["why a"].gives()
+    assert heads == n_head and block[0] == block[1]
     n = T // block[0]
     assert steps == n * (n + 1) // 2
     half, factor = texts["why d"].gives()
