@@ -13,10 +13,11 @@ from tests.notebooks.test_mutations import stored
 from tools import notebooks
 
 TRAIN = ("05", "06", "08", "09", "10", "11", "12")  # their cells train: seconds each
+MEASURES = ("14",)  # its cells write texts and take times: seconds each, too
 
 
 def marked(path):
-    slow = [pytest.mark.slow] if path.name.startswith(TRAIN) else []
+    slow = [pytest.mark.slow] if path.name.startswith(TRAIN + MEASURES) else []
     return pytest.param(path, id=path.stem, marks=slow)
 
 
