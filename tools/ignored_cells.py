@@ -151,7 +151,9 @@ IGNORED_CELLS = (
         TRAINED,
         0.2,
     ),
-    IgnoredCell("12", "kept = {}", TRAINED, 0.3),
+    IgnoredCell(
+        "12", "others = first.clone()  # the trained weights (200, 48, 48) ...", TRAINED, 0.3
+    ),
     IgnoredCell("12", "with patch(two, 0, before):", TRAINED, 0.3),
     IgnoredCell("12", "query = two.layers[1].query", TRAINED, 0.2),
     IgnoredCell(

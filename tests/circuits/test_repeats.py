@@ -202,6 +202,11 @@ def test_what_two_layers_learn_and_what_patches_do(seed):
     handle.remove()
     assert exact < 0.2 < right_with(0, equal_weights) < 0.35, "exact is worse than no pattern"
     assert right_with(1, equal_weights) < 0.2
+    others = weights[0].clone()
+    others.diagonal(-2, 2, 3).zero_()
+    assert 0.705 < right_with(0, others / others.sum(-1, keepdim=True)) < 0.785
+    third = tokens_back({1: 1.0})(48) / 3 + equal_weights(48) * 2 / 3
+    assert 0.825 < right_with(0, third) < 0.845, "the right pattern, at the strength of the trained"
     assert right_with(0, tokens_back({d: found[d] for d in (0, 1)})) < 0.5
     assert right_with(0, tokens_back({d: found[d] for d in (1, 2)})) > 0.8
     assert right_with(0, tokens_back({d: found[d] for d in (0, 1, 2)})) > 0.93
