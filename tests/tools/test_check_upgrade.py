@@ -1,5 +1,6 @@
 """make check-upgrade in a small project: real pip and kernels, a package made here, no network."""
 
+import functools
 import os
 import shutil
 import signal
@@ -58,7 +59,9 @@ def check(*asked, interrupt=None):
     """Run it: the exit code, all that is said, and the last line of that."""
     command = [sys.executable, "-m", "tools.check_upgrade", *asked]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    running = subprocess.Popen(command, **pipes, text=True)
+    # A shell in the background ignores Ctrl-C for all that it starts: not for this.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    running = subprocess.Popen(command, **pipes, text=True, preexec_fn=heed)
     while interrupt and not (PID.exists() and PID.read_text()):
         assert running.poll() is None, running.communicate()
         time.sleep(0.02)
