@@ -321,6 +321,8 @@ class Exercise:
             return observe(trial, pairs)
         of_parts = {name: self._trial_of_part(trial, name) for name in self.parts}
         wrong = [name for name, one in of_parts.items() if not all(one.right)]
+        if not wrong:  # the numbers are right, and something else is not
+            return observe(trial, pairs)
         right = [name for name in of_parts if name not in wrong]
         told = observe(of_parts[wrong[-1]], pairs)  # of wrong weights follow wrong outputs
         told = messages.told_of_part(told, wrong[-1])

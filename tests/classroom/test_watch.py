@@ -1,5 +1,6 @@
 """What make watch shows of real students, and what they cannot make it show."""
 
+import functools
 import os
 import pwd
 import re
@@ -44,6 +45,8 @@ def test_the_page_shows_the_class_to_the_teacher_alone(hub, anna, ben):
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
+        # A shell in the background ignores Ctrl-C for all that it starts: not for this.
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     try:
         address = re.search(r"http://127\.0\.0\.1:\d+/\S{30,}", running.stdout.readline())[0]

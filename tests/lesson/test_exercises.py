@@ -30,6 +30,21 @@ def test_reference_passes(exercise):
     assert verdict.message, "a pass says what was checked"
 
 
+@pytest.mark.parametrize("exercise", [one for one in EXERCISES.values() if one.parts])
+def test_of_several_results_that_are_right_it_is_told_what_else_is_wrong(exercise):
+    def overwrites(q, *arguments):
+        returned = exercise.reference(q.clone(), *arguments)
+        q /= 2
+        return returned
+
+    def in_double(*arguments):
+        return [z if z is None else z.double() for z in exercise.reference(*arguments)]
+
+    for candidate, told in ((overwrites, "`q`"), (in_double, "float64")):
+        verdict = exercise.check(candidate)
+        assert verdict.status == "failed" and told in verdict.message, verdict.message
+
+
 @exercise
 def test_stub_counts_as_not_attempted(exercise):
     def stub(*args):
