@@ -6,6 +6,8 @@ from urllib.parse import unquote
 
 from bs4 import BeautifulSoup
 
+THREAD = "https://github.com/"  # the only addresses elsewhere that a page may link to
+
 
 def parsed(site: Path) -> dict[str, BeautifulSoup]:
     """All pages by the names of their files."""
@@ -16,7 +18,10 @@ def parsed(site: Path) -> dict[str, BeautifulSoup]:
 
 
 def dead_links(site: Path) -> list[str]:
-    """Everything that a page or a style sheet refers to and that is not there."""
+    """Everything that a page or a style sheet refers to and that is not there.
+
+    A thread that a source names stands elsewhere, and is not looked up.
+    """
     pages = parsed(site)
     dead = []
     for name, page in pages.items():
@@ -24,7 +29,7 @@ def dead_links(site: Path) -> list[str]:
             to = next(tag[key] for key in ("href", "src", "action") if tag.has_attr(key))
             file, _, mark = unquote(to).partition("#")
             file = file or name
-            there = to == "data:," or (site / file).is_file()
+            there = to == "data:," or to.startswith(THREAD) or (site / file).is_file()
             if there and mark:
                 there = any(tag.get("id") == mark for tag in pages[file].find_all(id=True))
             if not there:

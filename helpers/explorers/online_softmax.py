@@ -98,8 +98,10 @@ def _table(scores: str, scores_read: int, rescale: bool) -> Table:
 
 def _told(scores: str, scores_read: int, rescale: bool) -> list[str]:
     row, steps = ORDERS[scores], _steps(scores, rescale)
+    unscaled = [] if rescale else ["The sums are never rescaled."]
     if not scores_read:
-        return ["No score has been read: the maximum is minus infinity, and both sums are 0."]
+        said = "No score has been read: the maximum is minus infinity, and both sums are 0."
+        return [said, *unscaled]
     before, now, score = steps[scores_read - 1], steps[scores_read], row[scores_read - 1]
     if scores_read == 1:
         said = f"The first score is the maximum, and its exponential is e^({score} - {score}) = 1."
@@ -125,4 +127,4 @@ def _told(scores: str, scores_read: int, rescale: bool) -> list[str]:
         told.append(f"The softmax of the whole row gives {number(right)}, {same}.")
     if max(row) > 1000:
         told.append("Without a maximum, e^1001 would be inf in float32 and in float64.")
-    return told
+    return told + unscaled

@@ -49,7 +49,8 @@ class WardExplorer(Explorer):
         fitting = self._fitting(attention, asked)
         meant = sentences(*(f"{name}: {QUESTIONS[name].__doc__}" for name in asked))
         table = self._table(attention, asked, fitting).html(classes=True)
-        told = sentences(READ.format(attention), _told(fitting))
+        again = _again(first_question, second_question, third_question)
+        told = sentences(*again, READ.format(attention), _told(fitting))
         return meant + table + told + _shown(fitting)
 
     def describe(
@@ -59,7 +60,8 @@ class WardExplorer(Explorer):
         asked = _asked(first_question, second_question, third_question)
         fitting, answers = self._fitting(attention, asked), self._of(attention)
         told = "; ".join(f"{name}: {_in_words(answers[name])}" for name in asked)
-        said = f"{attention}. {told}. Still possible: {joined(fitting)}. {_told(fitting)}"
+        again = " ".join(_again(first_question, second_question, third_question))
+        said = f"{attention}. {told}. Still possible: {joined(fitting)}. {_told(fitting)} {again}"
         if len(fitting) > 1:
             return said
         (name,) = fitting
@@ -112,6 +114,15 @@ def _shown(fitting: list[str]) -> str:
 def _asked(*questions: str) -> list[str]:
     """The questions, each once."""
     return [name for name in dict.fromkeys(questions) if name != NONE]
+
+
+def _again(*questions: str) -> list[str]:
+    """What is said where a question is asked more than once."""
+    asked = [name for name in questions if name != NONE]
+    twice = dict.fromkeys(name for name in asked if asked.count(name) > 1)
+    return [
+        f"“{name}” is asked {asked.count(name)} times: the answer stays the same." for name in twice
+    ]
 
 
 def _in_words(wrong_by: float) -> str:

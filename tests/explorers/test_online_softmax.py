@@ -51,6 +51,8 @@ def model(order, n, rescale):
     if order.startswith("1001") and n:
         told.append("Without a maximum, e^1001 would be inf in float32 and in float64.")
     table = Table(COLUMNS, rows)
+    if not rescale:
+        told.append("The sums are never rescaled.")
     words = " ".join([*told, *COLUMNS])
     words += "".join(f" {name} {' '.join(c.text for c in cells)}" for name, cells in rows)
     return [" ".join(words.split()), table, *told]

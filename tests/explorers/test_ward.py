@@ -46,12 +46,18 @@ def model(attention, *questions):
     shown = left if len(left) == 1 else []
     parts = [[n, wrong_lines(n), *EIGHT[n].message.splitlines()] for n in shown]
     say = "; ".join(f"{q}: {answer}" for q, answer in answers.items())
-    say = f"{attention}. {say}. Still possible: {joined(left)}. {told}"
+    chosen = [name for name in questions if name != "none"]
+    again = [
+        f"“{q}” is asked {chosen.count(q)} times: the answer stays the same."
+        for q in asked
+        if chosen.count(q) > 1
+    ]
+    say = f"{attention}. {say}. Still possible: {joined(left)}. {told} {' '.join(again)}"
     for name, *more in parts:
         say += f" {name}: {' '.join(more)}"
     hatched = f"Hatched: {attention} answers otherwise, so it is not this one."
     meant = [f"{q}: {QUESTIONS[q].__doc__}" for q in asked]
-    return [" ".join(say.split()), *meant, table, hatched, told, *itertools.chain(*parts)]
+    return [" ".join(say.split()), *meant, table, *again, hatched, told, *itertools.chain(*parts)]
 
 
 AGAIN = ("none", *QUESTIONS)
