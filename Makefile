@@ -23,8 +23,9 @@ export PYTHON TORCH_INDEX NB N SEED FROM OUT NAMES FILES HUB PORT PROXY PKG
 export JUPYTER_PREFER_ENV_PATH := 1
 
 RUN := .venv/bin/python
-# conftest.py says which file comes first.
-TEST := $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+# conftest.py says which file comes first. Each kernel would compile the helpers anew where the
+# environment tells Python to keep no bytecode.
+TEST := PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 READY := .venv/ready
 READY_DEV := .venv/ready-dev
 READY_SLIDES := .venv/ready-slides

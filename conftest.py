@@ -1,6 +1,7 @@
 """What holds for all tests: notebooks (through nbval) and tests/."""
 
 import difflib
+import gc
 from collections import Counter
 
 import pytest
@@ -31,6 +32,13 @@ def pytest_collection_modifyitems(items):
     tests = Counter(item.path for item in items)
     rank = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (rank.get(item.path.name, len(rank)), -tests[item.path]))
+
+
+def pytest_collection_finish():
+    """What is there now stays until the end: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -88,7 +88,11 @@ def lab(settings: Path = LAB_SETTINGS) -> Iterator[Lab]:
             yield Lab(root, f"http://127.0.0.1:{port}", home / "hosts")
         finally:
             server.terminate()
-            server.wait(30)
+            try:
+                server.wait(60)  # it asks each kernel to end, and waits for it
+            except subprocess.TimeoutExpired:
+                server.kill()  # kernels without a server end by themselves
+                server.wait()
 
 
 @contextmanager

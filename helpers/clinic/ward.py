@@ -193,6 +193,30 @@ def code_of(name: str | None) -> str:
     return "\n\n".join(parts)
 
 
+def part_of(first: str, last: str) -> str:
+    """The lines of the right program from the first with one text to the next with another.
+
+    Raises
+    ------
+    ValueError
+        When there are no such lines.
+
+    Examples
+    --------
+    >>> print(part_of("group =", "k, v ="))
+    group = self.n_head // self.n_kv_head  # so many heads of queries share a head of keys
+    k, v = (z.repeat_interleave(group, dim=1) for z in (k, v))  # (B, n_head, T_k, d)
+    """
+    lines = _PROGRAM.splitlines()
+    begin = next((i for i, line in enumerate(lines) if first in line), len(lines))
+    end = next((i for i, line in enumerate(lines[begin:], begin) if last in line), None)
+    if end is None:
+        raise ValueError(
+            f"The right program has no line with {first!r} and then one with {last!r}."
+        )
+    return textwrap.dedent("\n".join(lines[begin : end + 1]))
+
+
 def wrong_lines(name: str) -> str:
     """The lines of a bug that the right program does not have.
 

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mutation:
-    """One line of one file, what to put in its place, and the notebook that teaches the line."""
+    """One line of one file, what to put in its place, and the notebook that teaches the line.
+
+    ``trains`` says that it is seen only after cells have trained, or measured, for seconds.
+    """
 
     name: str
     file: str
     old: str
     new: str
     notebook: str = "00"
+    trains: bool = False
 
     def applied(self, source: str) -> str:
         """Return the source with the line changed; a line that is not there once is an error."""
@@ -158,7 +162,12 @@ MUTATIONS = (
     Mutation("turned the other way round", ROTARY, "a * cos - b * sin", "a * cos + b * sin", "08"),
     Mutation("arrows of one speed", ROTARY, "torch.arange(0, d, 2,", "torch.zeros(d // 2,", "08"),
     Mutation(
-        "mask of a block ignored", MODULES, "self.norm_1(x), **options)", "self.norm_1(x))", "08"
+        "mask of a block ignored",
+        MODULES,
+        "self.norm_1(x), **options)",
+        "self.norm_1(x))",
+        "08",
+        trains=True,
     ),
     Mutation("window one too wide", MASKS, ".triu(1 - window)", ".triu(-window)", "09"),
     Mutation(
@@ -201,6 +210,7 @@ MUTATIONS = (
         "self.attention(self.norm_1(y))",
         "self.attention(self.norm_1(y), mask=None)",
         "09",
+        trains=True,
     ),
     Mutation(
         "encoder reads the padding",
@@ -208,12 +218,15 @@ MUTATIONS = (
         "(self.letters(ids), mask=mask)",
         "(self.letters(ids), mask=None)",
         "09",
+        trains=True,
     ),
     Mutation(
         "cross-attention reads the decoder", SORTER, "context=memory, mask=mask", "context=y", "09"
     ),
-    Mutation("rotary positions forgotten", GPT, "n_head, rotary=rotary)", "n_head)", "10"),
-    Mutation("learns from the validation text", TEXT, "if i % 10 != 9", "", "10"),
+    Mutation(
+        "rotary positions forgotten", GPT, "n_head, rotary=rotary)", "n_head)", "10", trains=True
+    ),
+    Mutation("learns from the validation text", TEXT, "if i % 10 != 9", "", "10", trains=True),
     Mutation(
         "blocks of key and query exchanged",
         BY_HAND,
@@ -233,6 +246,13 @@ MUTATIONS = (
     Mutation(
         "pieces in one", WARD, "_pieces(module, x, [3, 1, 4])", "_pieces(module, x, [8])", "13"
     ),
-    Mutation("sums not rescaled", COST, "torch.exp(largest - new)", "torch.exp(new - new)", "14"),
-    Mutation("values not counted", COST, "return 2 * n_layer", "return n_layer", "14"),
+    Mutation(
+        "sums not rescaled",
+        COST,
+        "torch.exp(largest - new)",
+        "torch.exp(new - new)",
+        "14",
+        trains=True,
+    ),
+    Mutation("values not counted", COST, "return 2 * n_layer", "return n_layer", "14", trains=True),
 )

@@ -117,7 +117,12 @@ def broken(mutation):
             vars(user).update(sound[user])
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def marked(mutation):
+    slow = [pytest.mark.slow] if mutation.trains else []
+    return pytest.param(mutation, id=mutation.name, marks=slow)
+
+
+@pytest.mark.parametrize("mutation", map(marked, MUTATIONS))
 def test_a_broken_helper_is_seen(mutation):
     with broken(mutation):
         assert first_red_cell(mutation.notebook) is not None

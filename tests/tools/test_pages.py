@@ -175,12 +175,19 @@ def test_the_pages_of_diagnose_are_tried(page, old, new, told, tmp_path, monkeyp
     ("page", "old", "new", "told"),
     [
         ("clinic/attention.md", "dim=-1 → dim=-2", "dim=9 → dim=-2", "change of `dim=9` must fit"),
-        ("clinic/block.md", "share=0.5", "shared=0.5", "there is no setting shared. Choose from"),
-        (
+        pytest.param(
+            "clinic/block.md",
+            "share=0.5",
+            "shared=0.5",
+            "there is no setting shared. Choose from",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             "lesson/remedies.md",
             "# Fragile",
             "# Another\n# Fragile",
             "its sections are `# Errors` an",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -340,6 +340,7 @@ def test_a_box_to_write_in_is_left_out_and_the_page_says_so():
     assert "prompt" in shown.note and "prompt" not in shown.about
 
 
+@pytest.mark.slow  # 700 pictures
 def test_the_painter_has_few_enough_states_and_its_first_one_is_among_them():
     call = 'explore_painter("abcab", rule="earlier same letter")'  # as in notebook 11
     explorer = explore_painter("abcab", rule="earlier same letter")

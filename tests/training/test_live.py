@@ -234,6 +234,7 @@ made = trainer(16)
 made.run("the for ")"""
 
 
+@pytest.mark.slow  # a kernel; notebook 10 has such a cell, too
 def test_a_stored_notebook_has_the_words_alone(tmp_path, monkeypatch):
     """In a real kernel, as under make refresh."""
     monkeypatch.setenv("PYTHONPATH", str(notebooks.ROOT))
