@@ -1,5 +1,7 @@
 """The tasks of notebook 08, and that the helpers train as the notebook does."""
 
+import functools
+
 import pytest
 import torch
 from torch import nn
@@ -79,3 +81,26 @@ def test_without_residual_connections_eight_blocks_do_not_learn_to_reverse():  #
     model = cells()["WithPositions"](n_block=8, n_head=2)
     model.blocks = nn.ModuleList(NoResidual(32, 2) for _ in range(8))
     assert abs(train(model, backwards, 100) - torch.tensor(26.0).log()) < 0.1
+
+
+@pytest.mark.slow  # 400 steps
+def test_the_second_block_reads_the_clock_that_the_start_token_gives():  # 08, in the text
+    from_start = functools.partial(backwards, start=True)
+    torch.manual_seed(0)
+    model = cells()["LetterModel"](2, 2)
+    model.blocks = nn.ModuleList(Block(32, 2, rotary=True) for _ in range(2))
+    train(model, from_start, 400)
+    assert right_at(model, from_start)[10:].mean() > 0.95
+    attention, head = model.blocks[0].attention, slice(0, 16)
+
+    def at_its_mean(module, inputs, out):
+        """The output as if head 0 gave “^” the same weight at all positions after it."""
+        if isinstance(out, tuple):
+            return None
+        weights = attention(*inputs, return_weights=True)[1][:, 0, :, 0]  # (B, T)
+        change = weights[:, 1:].mean() - weights
+        value = attention.value(*inputs)[:, 0, head]  # (B, 16), of “^”
+        return out + change[..., None] * (value @ attention.proj.weight[:, head].T)[:, None]
+
+    attention.register_forward_hook(at_its_mean)
+    assert right_at(model, from_start)[10:].mean() < 0.4

@@ -42,6 +42,7 @@ from helpers.clinic.ward import (
     broken,
     code_of,
     matrix,
+    part_of,
     with_attention,
 )
 
@@ -63,6 +64,7 @@ __all__ = [
     "matrix",
     "no_leak",
     "no_weight_on_future",
+    "part_of",
     "reach",
     "rows_sum_to_one",
     "same_for_prefix",

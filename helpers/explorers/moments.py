@@ -11,7 +11,7 @@ from helpers.explorers.explorer import Explorer, dropdown, sentences, slider, sv
 from helpers.explorers.quilt import Part, quilt
 from helpers.numbers import as_whole, number
 from helpers.pictures.colours import GLOW, SKY, fills, paint
-from helpers.pictures.table import Table, plain_cells, side_by_side
+from helpers.pictures.table import side_by_side
 
 PERIOD = len(WORD)
 PARTS = [Part(f"key, {half} period", f"query, {half} period", WORD) for half in ("first", "second")]
@@ -74,17 +74,14 @@ class MomentsExplorer(Explorer):
         return side_by_side(parts) + sentences(*self._told(step, layer_1, layer_2), READ, KEY)
 
     def describe(self, step: int, layer_1: str, layer_2: str) -> str:
-        """Say the numbers, the curve, and what each choice of patterns does at this step."""
-        moment, i, j = _place(step, layer_1, layer_2)
+        """Say the numbers and the curve."""
+        _, i, j = _place(step, layer_1, layer_2)
         right = self._moments.right
         told = " ".join(self._told(step, layer_1, layer_2))
-        rows = plain_cells([list(map(number, row)) for row in right[moment].tolist()])
-        table = Table(PATTERNS, list(zip(PATTERNS, rows, strict=True)))
         return (
             f"{'. '.join(_titles(layer_1, layer_2))}. {told} With these patterns, the share right "
             f"at steps {STEPS[0]}, {STEPS[1]}, … {STEPS[-1]} is "
-            f"{', '.join(map(number, right[:, i, j].tolist()))}. At step {step} it is, by the "
-            f"patterns of layer 1 (rows) and of layer 2 (columns):\n{table.text()}"
+            f"{', '.join(map(number, right[:, i, j].tolist()))}."
         )
 
     def _maps(self, moment: int, i: int, j: int) -> tuple[Tensor, Tensor]:

@@ -649,6 +649,8 @@ class Exercise:
         expected = torch.as_tensor(expected)
         if not isinstance(value, Tensor) and (expected.dim() or not is_number(value)):
             return messages.not_a_tensor(value, expected, self.several)
+        if type(value) is int and expected.is_floating_point():
+            value = float(value)  # as of max(0, change): Python's 0 is the number 0.0
         value = torch.as_tensor(value)
         if value.shape != expected.shape:
             if self.several and value.dim() == expected.dim():

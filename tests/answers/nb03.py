@@ -54,6 +54,11 @@ def diagonal_masked_too(scores):
     return torch.softmax(scores.masked_fill(past == 0, float("-inf")), dim=-1)
 
 
+@wrong("03.1", named="100 subtracted from the future")
+def finite_penalty(scores):
+    return torch.softmax(scores - 50 * torch.ones_like(scores).triu(1), dim=-1)
+
+
 @wrong("03.1", named="mask added as 1 and 0")
 def mask_added_as_ones(scores):
     mask = causal_mask(scores.shape[-1])

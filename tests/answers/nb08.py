@@ -242,6 +242,11 @@ def ahead(k, n, speeds):
     return turned(k, speeds * n)
 
 
+@wrong("08.3", named="turned to its own place, too")
+def turned_twice(k, n, speeds):
+    return turned(k, (torch.arange(k.shape[0]) - n).outer(speeds))
+
+
 @wrong("08.3", named="the key as it is")
 def itself(k, n, speeds):
     return k.clone()

@@ -29,6 +29,13 @@ def rows_closed(real):
     return triangle(real) * real.unsqueeze(2) + diagonal(real)
 
 
+@wrong("09.1", named="empty rows opened to everything, padding on the rows, too")
+def empty_rows_filled_with_true(real):
+    m = triangle(real).bool() & real[:, None] & real[:, :, None]
+    m[~m.any(-1)] = True
+    return m
+
+
 @wrong("09.1", named="padding on rows and columns, and rows left empty")
 def pairs_of_real_tokens(real):
     pairs = real.float()[:, :, None] @ real.float()[:, None, :]

@@ -10,7 +10,16 @@ from torch import nn
 from helpers import positions
 from helpers.attention import MultiHeadAttention
 from helpers.clinic import ward
-from helpers.clinic.ward import EIGHT, NIGHT_SHIFT, QUESTIONS, Attention, ask, broken, code_of
+from helpers.clinic.ward import (
+    EIGHT,
+    NIGHT_SHIFT,
+    QUESTIONS,
+    Attention,
+    ask,
+    broken,
+    code_of,
+    part_of,
+)
 from helpers.gpt import TinyGPT, encode, next_token_loss
 from helpers.training import shipped_model
 
@@ -153,6 +162,12 @@ def test_the_code_of_a_bug_is_short():
         "    ..."
     )
     assert code_of(None).count("def ") == 3
+
+
+def test_a_part_of_the_program_that_is_not_there_is_told():
+    assert part_of("weights =", "out =").splitlines()[1] == "out = weights @ v  # (B, n_head, T, d)"
+    with pytest.raises(ValueError, match="no line with 'out =' and then one with 'weights ='"):
+        part_of("out =", "weights =")
 
 
 def test_python_shows_the_changed_source():

@@ -122,7 +122,7 @@ def marked(mutation):
     return pytest.param(mutation, id=mutation.name, marks=slow)
 
 
-@pytest.mark.parametrize("mutation", map(marked, MUTATIONS))
+@pytest.mark.parametrize("mutation", [*map(marked, MUTATIONS)])
 def test_a_broken_helper_is_seen(mutation):
     with broken(mutation):
         assert first_red_cell(mutation.notebook) is not None

@@ -43,6 +43,12 @@ def opened_rows(real):
     return mask | ~mask.any(dim=-1, keepdim=True)
 
 
+def opened_rows_of_padding(real):
+    T = real.shape[1]
+    mask = causal_mask(T) & real[:, None, :] & real[:, :, None]
+    return mask | ~mask.any(dim=-1, keepdim=True)
+
+
 def padding_at_the_end(real):
     T = real.shape[1]
     columns = torch.arange(T) < real.sum(dim=1)[:, None]
