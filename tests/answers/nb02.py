@@ -219,6 +219,16 @@ def only_full_windows(T, width):
     return weights
 
 
+@wrong("02.2", named="start below 0 counted from the end")
+def each_of_the_last_ones(T, width):
+    rows = []
+    for t in range(T):
+        row = torch.zeros(T)
+        row[[*range(t - width + 1, t + 1)]] = 1 / width
+        rows.append(row)
+    return torch.stack(rows)
+
+
 @wrong("02.2", "divides by the sum of the whole matrix instead of each row's own sum")
 def divided_by_the_grand_total(T, width):
     row = torch.arange(T)[:, None]

@@ -95,6 +95,14 @@ def negative_start(T, width):
     return weights
 
 
+def wrapped_start(T, width):
+    weights = torch.zeros(T, T)
+    for t in range(T):
+        for s in range(t - width + 1, t + 1):
+            weights[t, s] = 1
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
 WINDOW_WEIGHTS = Exercise(
     "02.2",
     window_weights,
