@@ -10,14 +10,20 @@ from tools import notebooks
 
 # nbval gives up when a cell is silent for 5 s; the first cell imports torch, on slow machines too.
 SECONDS_TO_WAIT_FOR_OUTPUT = 60
-# Files that take longest. Two workers take one file each in turn, so whoever begins such a file
-# last works on alone at the end. Of the others, the one with most tests comes first.
+# Files that take longest, of the slow tests and of the others. Two workers take one file each in
+# turn, so whoever begins such a file last works on alone at the end. Of the rest, the one with most
+# tests comes first.
 LONGEST = (
     "test_reruns.py",
     "test_stored_pictures.py",
     "test_solutions.py",
     "test_trained.py",
     "10_tiny_gpt.ipynb",
+    "test_base.py",
+    "12_inside_a_trained_model.ipynb",
+    "08_order.ipynb",
+    "14_what_attention_costs.ipynb",
+    "05_scaling.ipynb",
 )
 
 # Before any test module or kernel starts: both inherit it.

@@ -187,6 +187,7 @@ def test_the_script_runs_in_a_folder_with_helpers_of_its_own(tmp_path):
     assert (done.returncode, done.stderr) == (0, "") and "HEALTHY" in done.stdout
 
 
+@pytest.mark.slow  # two processes
 def test_python_m_starts_it(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-m", "helpers.clinic", f"{BROKEN}:ScaleC", "--C=32", "--n-head=4"]

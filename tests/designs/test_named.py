@@ -11,12 +11,16 @@ from torch import nn
 from helpers import clinic
 from helpers.attention import Block
 from helpers.clinic import diagnose
+from tests.clinic.written import spread
 from tests.designs.named import BROKEN, RAISING, VARIANTS, C, PaLMBlock
 
 
 @pytest.mark.parametrize(
     ("what", "status"),
-    [*((what, "broken") for what in BROKEN), *((what, "different") for what in VARIANTS)],
+    spread(
+        [*((what, "broken") for what in BROKEN), *((what, "different") for what in VARIANTS)],
+        every=2,
+    ),
 )
 def test_it_is_named(what, status):
     make, names = (BROKEN | VARIANTS)[what]

@@ -14,10 +14,18 @@ from tools.notebooks import SOURCE as NOTEBOOKS
 from tools.prose_numbers import numbers
 
 load()
+# Their proofs train again what a cell of the notebook trains, and asserts, in every make test.
+TRAINED = ("08.p4", "10.p1", "12.p1")
 PLAIN = ("00.p2", "01.p1", "02.p1")  # quick predictions about numbers or shapes
 
 
-@pytest.mark.parametrize("id_", [*PREDICTIONS, *EXERCISES])
+@pytest.mark.parametrize(
+    "id_",
+    [
+        pytest.param(id_, marks=[pytest.mark.slow] * (id_ in TRAINED))
+        for id_ in (*PREDICTIONS, *EXERCISES)
+    ],
+)
 def test_the_key_is_the_one_true_choice_and_the_last_hint_leads_to_a_right_answer(id_):
     assert id_ in PROOFS, f"{id_} has no proof: write one in tests/proofs/nb{id_[:2]}.py"
     prove((PREDICTIONS | EXERCISES)[id_], PROOFS[id_])

@@ -8,6 +8,8 @@ import urllib.request
 
 import pytest
 
+pytest.importorskip("playwright", reason="make lint installs it")
+
 from tools import browser, notebooks
 from tools.lighthouse import __main__ as lighthouse
 from tools.lighthouse.server import serve

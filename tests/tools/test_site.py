@@ -481,7 +481,13 @@ def test_a_file_in_the_place_of_the_folder_stays(project, pretended, refused):
     ("number", "told"),
     [(errno.ENOSPC, "the disk is full"), (errno.EACCES, "no right"), (errno.EROFS, "read-only")],
 )
-@pytest.mark.parametrize("name", ["01_bag.html", "search.js", site.MARK])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "01_bag.html",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("search.js", site.MARK)),
+    ],
+)
 def test_a_site_that_cannot_be_written_is_told_and_the_old_one_stays(
     project, pretended, disk, refused, number, told, name
 ):
