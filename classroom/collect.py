@@ -101,7 +101,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     need_folder(folder)
     with_file, without = collect(folder)
-    print(f"{folder}: progress of {len(with_file)} students")
+    n = len(with_file)
+    print(f"{folder}: progress of {n} student{'s' * (n != 1)}")
     if without:
         print(f"No progress yet: {', '.join(without)}")
     if old := sorted({path.stem for path in folder.glob("*.jsonl")} - set(with_file)):

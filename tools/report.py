@@ -385,7 +385,8 @@ def main(arguments: list[str] | None = None) -> None:
     notebooks.write_whole(out, page(shown, places, faults))
     for line in (*places.faults, *not_counted(students)):
         print(line)
-    print(f"{out} tells of {len(students)} students: open it in a browser.")
+    n = len(students)
+    print(f"{out} tells of {n} student{'s' * (n != 1)}: open it in a browser.")
     if missing:
         notebooks.stop("\n".join(missing))
 
