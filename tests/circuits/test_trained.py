@@ -88,6 +88,19 @@ def test_what_it_shows_of_the_four_heads():
     assert before == 2 and without[0][2] < 0.3
 
 
+def test_queries_from_the_letters_alone_do_no_harm_where_letters_occur_once():
+    model = trained_on_repeats("letters that occur once")
+    query, seen = model.layers[1].query, []
+
+    def from_the_letters(*_):
+        return F.linear(model.norms[1](model.letters(seen[-1])), query.weight)
+
+    model.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    query.register_forward_hook(from_the_letters)
+    assert right(model, distinct=True) > 0.985
+    assert right(model, pattern=BEFORE, distinct=True) > 0.985
+
+
 def test_the_file_is_small_and_an_unknown_name_is_refused():
     assert PATH.stat().st_size < 400_000
     with pytest.raises(ValueError, match="no model 'eight heads'; there are 'first layer by hand'"):
