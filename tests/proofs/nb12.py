@@ -50,7 +50,7 @@ def the_exact_pattern_in_layer_1(texts):
     found = previous_token_score(free().attention_weights(ids[:, :-1])[layer - 1]).mean()
     assert abs(found - share) < 0.05 and abs(right(free()) - as_trained) < 0.02
     assert BEFORE(3)[2, 1] == weight
-    for name in "bcd":
+    for name in "bd":
         texts[f"why {name}"].says(2)
     patched = right(free(), layer - 1, BEFORE)
     assert patched < right(free(), layer - 1, equal_weights)  # why d
