@@ -30,11 +30,11 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from attention_base.same import one_thread
 from benchmarks.training import record
 from helpers import positions
 from helpers.attention import Block, MultiHeadAttention, attention, causal_mask, window_mask
 from helpers.gpt import TinyGPT
-from helpers.same import one_thread
 from helpers.training import (
     Corpus,
     Trainer,

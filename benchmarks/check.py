@@ -15,7 +15,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from helpers.lesson import EXERCISES
+from lesson import EXERCISES
 
 ROUNDS = 9
 PROCESSES = 3

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from helpers.lesson import EXERCISES, check
-from helpers.lesson.progress_file import SETTING, earlier, keep
+from lesson import EXERCISES, check
+from lesson.progress_file import SETTING, earlier, keep
 
 ROUNDS = 2000
 LINES = 20_000

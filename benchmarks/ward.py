@@ -22,12 +22,12 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from attention_base.same import one_thread
 from benchmarks.ablations import EVERY_WINDOW, Job, T, corpus, cross_entropy, left_to_right
 from benchmarks.training import record
-from helpers.clinic.ward import EIGHT, GPT, broken
 from helpers.gpt import TinyGPT
-from helpers.same import one_thread
 from helpers.training import Trainer, validation_loss
+from helpers.ward import EIGHT, GPT, broken
 
 SEEDS = 3
 N_KV_HEAD = 2

@@ -27,7 +27,7 @@ path = /etc/gitconfig
 directory = {}/notebooks/.git
 """
 PATIENCE = 2  # seconds: a proxy that has just ended needs a moment to leave its port
-COPIED = ("classroom", "helpers", "tools")
+COPIED = ("classroom", *notebooks.ROOMS, "tools")
 
 
 def running(hub: Path) -> int:

@@ -22,10 +22,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from classroom.accounts import members
 from classroom.collect import progress_of
 from classroom.hub import chosen_port
-from helpers.lesson.exercises import EXERCISES
-from helpers.lesson.progress_file import Entry, Log, log_of
-from helpers.lesson.progress_view import is_known
-from helpers.lesson.question import code_marked
+from lesson.exercises import EXERCISES
+from lesson.progress_file import Entry, Log, log_of
+from lesson.progress_view import is_known
+from lesson.question import code_marked
 from tools import notebooks, report
 from tools.report import Places, Student
 

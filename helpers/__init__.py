@@ -1,16 +1,17 @@
-"""What the notebooks import. Arrows run one way: a line imports only from the lines above it.
+"""What the notebooks draw and compute with. Arrows run one way: up in this list.
 
-- `numbers`: every way a number is written, and lines of text. `show`: prints them.
-- `attention`: the mask, the formula, a head, many heads, the block, and what they refuse, in words.
-  `stack`: signal, gradient and token similarity by depth. `toy`: the examples. `tasks`: what heads
-  are trained to do.
-- `same`: the same numbers, computed under the same conditions. `known`: pages of known mistakes,
-  each a change of a right program. `terminal`: print in any terminal.
-- `pictures`: what is drawn with matplotlib, each with a table and a text version.
-- `explorers`: live pictures that follow a slider. `clinic`: probes, known bugs and `diagnose`.
-- `lesson`: predict, check, hint and solution; for each notebook a page and a file of exercises.
+- `show`: prints numbers. `attention`: masks, the formula, a head, many heads, the block, and what
+  they refuse, in words. `positions`: rotary and sinusoidal ones. `toy`: the examples.
+- `stack`: signal, gradient and token similarity by depth. `tasks`: what heads are trained to do.
+  `letters`, `sorter`: the tasks of 08 and 09. `gpt`: a tiny GPT. `cost`: attention in blocks.
+- `circuits`: heads written by hand, and what changes a running model. `ward`: wrong attentions and
+  the questions that find them. `measured`: what a benchmark has stored.
+- `pictures`: what is drawn with matplotlib, each with a table and a text version. `diagnosis`:
+  `diagnose` with its picture. `training`: a text, its split, and the loop.
 """
 
-from helpers.terminal import print_anywhere
-
-print_anywhere()
+OLD_COPY = (
+    "This copy of a notebook is older than the project, which has new import lines. Type `make "
+    "fresh NB=03`, with the number of this notebook, into a terminal in the project's folder: it "
+    "keeps this copy, with all that you wrote, in work/old/ and makes a new one."
+)

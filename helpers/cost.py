@@ -13,8 +13,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from attention_base.masks import refuse_bad_sizes
 from helpers.attention import KVCache, causal_mask
-from helpers.attention.checks import refuse_bad_qkv, refuse_bad_sizes
+from helpers.attention.checks import refuse_bad_qkv
 from helpers.gpt import TinyGPT, refuse_bad_ids
 
 __all__ = ["KVCache", "ReadsOnce", "attend_once", "blockwise_attention", "cache_bytes"]

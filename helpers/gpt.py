@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_base.masks import refuse_bad_sizes
+from attention_base.numbers import as_real, as_whole
 from helpers.attention import Block, KVCache
-from helpers.attention.checks import refuse_bad_sizes
-from helpers.numbers import as_real, as_whole
 
 
 class TinyGPT(nn.Module):

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.same import one_thread
+from attention_base.same import one_thread
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz^"  # “^” marks the start of a word in 08
 N_LETTER = 26

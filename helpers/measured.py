@@ -62,7 +62,7 @@ def ward_losses() -> dict[str, dict[str, float]]:
     Returns
     -------
     dict of variant -> (dict of way -> loss)
-        "right" and the names of `helpers.clinic.ward.EIGHT`; means over the seeds. "last steps" is
+        "right" and the names of `helpers.ward.EIGHT`; means over the seeds. "last steps" is
         the loss on the training text; all others are of one sample of the validation windows.
     """
     ways = {

@@ -10,7 +10,7 @@ from functools import cache
 
 import torch
 
-from helpers.numbers import as_array, as_real, as_whole, described
+from attention_base.numbers import as_array, as_real, as_whole, described
 
 
 def rotary(

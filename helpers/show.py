@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.numbers import MOST_DECIMALS, align_columns, as_array, as_whole, described, texts
+from attention_base.numbers import (
+    MOST_DECIMALS,
+    align_columns,
+    as_array,
+    as_whole,
+    described,
+    texts,
+)
 
 MOST = 200  # numbers that `show` prints at once
 

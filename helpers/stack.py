@@ -14,8 +14,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+from attention_base.same import one_thread
 from helpers.attention import attention, causal_mask
-from helpers.same import one_thread
 
 WAYS = ("plain", "residual", "+ norm", "+ zero-init projection")  # each adds to the one before
 INITS = ("default", "unit gain")

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 import torch
 
+from attention_base.same import one_thread
 from helpers.attention import causal_mask
-from helpers.same import one_thread
 
 # Nouns, words that go with animals or with food, and others.
 ANIMALS = "cat dog elk cow goat ewe pig duck hen bat rat fox wolf bear lion seal frog bee ant owl"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from helpers.numbers import as_whole
+from attention_base.numbers import as_whole
 
 LARGEST = 1000  # sequences, tokens, channels: toys are small
 SENTENCE = "Life is short, eat dessert first"

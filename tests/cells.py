@@ -10,7 +10,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from helpers.clinic import Report
+from attention_clinic import Report
 
 
 @dataclass

@@ -12,16 +12,21 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import clinic, explorers, lesson, pictures
+import attention_clinic as clinic
+import explorers
+import lesson
+from attention_base.numbers import number
+from helpers import pictures
 from helpers.attention import Head, causal_mask
 from helpers.gpt import TinyGPT
-from helpers.numbers import number
 from helpers.pictures import diagrams
 from helpers.positions import rotary, sinusoidal
 from helpers.show import show
 from helpers.stack import signal_by_depth
 from helpers.toy import numbers, readable
+from tools import notebooks
 
+OURS = tuple(f"{notebooks.ROOT / room}" for room in notebooks.ROOMS)
 x = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0))
 weights = torch.softmax(x @ x.mT, dim=-1)[0]  # (4, 4)
 leaf = torch.ones(2, 3, requires_grad=True)
@@ -156,7 +161,7 @@ def complaint(function, arguments, drawn, odd=""):
             shown.png() if drawn else shown.html()
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        by_us = "/helpers/" in last.filename.replace("\\", "/") and "raise" in last.line
+        by_us = last.filename.startswith(OURS) and "raise" in last.line
         if not (by_us and isinstance(error, (TypeError, ValueError))):
             return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
         if odd and not names(str(error), odd, function, arguments):

@@ -11,11 +11,11 @@ from functools import cache
 import nbformat
 import pytest
 
-from helpers import clinic
-from helpers.clinic import ward
-from helpers.clinic.ward import EIGHT
-from helpers.lesson import EXERCISES, PREDICTIONS
+import attention_clinic as clinic
+from helpers import ward
 from helpers.measured import measured, ward_losses
+from helpers.ward import EIGHT
+from lesson import EXERCISES, PREDICTIONS
 from tools import notebooks
 from tools.lint_notebooks import Book
 
@@ -218,9 +218,10 @@ def test_the_cheat_sheet_is_not_longer_than_a_sheet_of_paper():
 
 def test_the_cheat_sheet_lists_the_probes_that_the_notebooks_import():
     source = "\n".join(c.source for path in notebooks.names() for _, c in book(path).code)
+    of_clinic = r"^from (?:attention_clinic|helpers\.diagnosis) import (\([^)]*\)|.*)$"
     imported = {
         name.strip()
-        for names in re.findall(r"^from helpers\.clinic import (\([^)]*\)|.*)$", source, re.M)
+        for names in re.findall(of_clinic, source, re.M)
         for name in names.strip("()").split(",")
     }
     imported -= {"", *vars(ward)}  # what is examined, not what examines

@@ -51,7 +51,7 @@ def clone(tmp_path):
     """The project as Binder has it, in its folder."""
     for name in ("tools", "notebooks"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "helpers").symlink_to(ROOT / "helpers")
+    (tmp_path / "attention_base").symlink_to(ROOT / "attention_base")
     for name in ("postBuild", "start"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path

@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from attention_clinic import no_weight_on_future, rows_sum_to_one, same_for_prefix
 from helpers.attention import (
     Block,
     FeedForward,
@@ -29,11 +30,10 @@ from helpers.circuits import (
     score_from_blocks,
     written_weights,
 )
-from helpers.clinic import no_weight_on_future, rows_sum_to_one, same_for_prefix
 from helpers.cost import cache_bytes
 from helpers.positions import rotary
-from tests.proofs import fails
-from tests.proofs.reading import agrees, items
+from tests.lesson.proofs import fails
+from tests.lesson.proofs.reading import agrees, items
 from tools.lecture import plan
 
 CHAPTERS = plan.chapters(plan.TEACHING.read_text(encoding="utf-8"))

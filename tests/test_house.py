@@ -64,14 +64,16 @@ def test_dev_tools_are_exact():
     }
 
 
-PACKAGES = [
-    importlib.import_module(f"helpers.{folder.name}")
-    for folder in sorted((ROOT / "helpers").iterdir())
-    if (folder / "__init__.py").exists()
+GIVING = [  # the packages that hand out names of the files in them
+    importlib.import_module(name)
+    for name in (
+        *("attention_clinic", "explorers", "lesson"),
+        *(f"helpers.{name}" for name in ("attention", "circuits", "pictures", "training")),
+    )
 ]
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+@pytest.mark.parametrize("package", GIVING, ids=lambda package: package.__name__)
 def test_no_file_bears_the_name_of_what_its_package_gives_out(package):
     """Otherwise ``from helpers.pictures import heatmap`` could hand out the module."""
     files = {module.name for module in pkgutil.iter_modules(package.__path__)}
@@ -80,16 +82,23 @@ def test_no_file_bears_the_name_of_what_its_package_gives_out(package):
     assert all(hasattr(package, name) for name in package.__all__)
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
-def test_the_tests_of_a_package_stand_in_a_folder_of_its_name(package):
-    files = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    folder = ROOT / "tests" / package.__name__.removeprefix("helpers.")
-    tested = {path.stem.removeprefix("test_") for path in folder.glob("test_*.py")}
-    assert tested, f"{folder} holds no tests"
-    assert tested <= files, "a test file is named after the file that it tests"
+@pytest.mark.parametrize("room", notebooks.ROOMS)
+def test_the_tests_of_a_room_stand_in_a_folder_of_its_name(room):
+    tested = sorted((ROOT / "tests" / room).rglob("test_*.py"))
+    assert tested, f"tests/{room} holds no tests"
+    for path in tested:
+        name = path.stem.removeprefix("test_")
+        there = ROOT / path.parent.relative_to(ROOT / "tests")
+        of_a_file = there.exists()  # other folders hold tests of another kind
+        assert not of_a_file or (there / name).exists() or (there / f"{name}.py").exists(), path
 
 
-WITH_EXAMPLES = [p for p in (ROOT / "helpers").rglob("*.py") if ">>> " in p.read_text("utf-8")]
+WITH_EXAMPLES = [
+    path
+    for room in notebooks.ROOMS
+    for path in sorted((ROOT / room).rglob("*.py"))
+    if ">>> " in path.read_text("utf-8")
+]
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -11,8 +11,8 @@ import pytest
 import requests
 
 from classroom import watch
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
-from helpers.lesson.progress_file import log_of
+from lesson.exercises import EXERCISES, PREDICTIONS
+from lesson.progress_file import log_of
 from tools import report
 
 NOW = datetime(2026, 3, 2, 10, 30, tzinfo=UTC)

@@ -1,8 +1,8 @@
-"""Print how many lines each notebook takes, and all that they share: at the end of `make lint`.
+"""Count lines, by room and by notebook, and fail where a room has more than its budget.
 
-A file belongs to a notebook that has its number in its name, as ``exercises/nb03.py`` and
-``03.md``; an explorer, with its tests, to the first notebook that shows it. Nothing fails: what
-takes more lines than the budget has a star, and needs a reason in the commit that brings it.
+`make lint` ends with it. A room's limit is raised where a reason stands beside it. A file belongs
+to a notebook that has its number in its name, as ``exercises/nb03.py`` and ``03.md``; an explorer
+or a figure, with its tests, to the first notebook that shows it.
 """
 
 import re
@@ -11,45 +11,81 @@ from pathlib import Path
 
 from tools import notebooks
 
-# Lines of Python and of Markdown pages in helpers, and of tests, for one notebook.
+# Lines of Python that a room may have.
+LIMITS = {
+    "attention_base": 900,
+    "attention_clinic": 6900,
+    "explorers": 2850,
+    "feedback": 4700,
+    "helpers": 10_000,
+    "lesson": 4400,
+    "tools": 5300,
+    "classroom": 1750,
+    "tests": 43_000,
+}
+# Lines of Python and of Markdown pages, and of tests, for one notebook: a star where it has more.
 BUDGET = {"Python": 600, "pages": 320, "tests": 1250}
 ENGINE = "engine"
 
 
-def lines(root: Path) -> dict[str, Counter[str]]:
+def lines_by_room(root: Path) -> dict[str, int]:
+    """The lines of Python in each room that has a limit."""
+    return {room: sum(map(_lines, (root / room).rglob("*.py"))) for room in LIMITS}
+
+
+def lines_by_notebook(root: Path) -> dict[str, Counter[str]]:
     """The lines of each notebook, by number, and of the engine; by kind."""
-    shown_by = {
-        name: path.name[:2]
-        for path in reversed(notebooks.names(root / "notebooks"))
-        for name in re.findall(r"\bexplore_([a-z_]+)", path.read_text(encoding="utf-8"))
-    }
+    shown_by: dict[str, str] = {}
+    files = {path.stem for path in (root / "helpers/pictures/figures").glob("*.py")}
+    for path in reversed(notebooks.names(root / "notebooks")):
+        text = path.read_text(encoding="utf-8")
+        for name in {*re.findall(r"\bexplore_([a-z_]+)", text), *_named(files, text)}:
+            shown_by[name] = path.name[:2]
     found: dict[str, Counter[str]] = {number: Counter() for number in sorted(shown_by.values())}
-    for folder, suffix, kind in (
-        ("helpers", ".py", "Python"),
-        ("helpers", ".md", "pages"),
-        ("tests", ".py", "tests"),
-    ):
-        for path in (root / folder).rglob(f"*{suffix}"):
+    for folder in (*notebooks.ROOMS, "tests"):
+        for path in sorted((root / folder).rglob("*.*")):
+            kind = (
+                "tests" if folder == "tests" else {".py": "Python", ".md": "pages"}.get(path.suffix)
+            )
+            if path.name == "README.md" or not kind or (kind == "tests" and path.suffix != ".py"):
+                continue
             name = path.stem.removeprefix("test_")
             number = re.fullmatch(r"(?:nb)?(\d\d)", name)
-            of_explorer = path.parent.name == "explorers" and shown_by.get(name)
-            owner = number[1] if number else of_explorer or ENGINE
-            text = path.read_text(encoding="utf-8")
-            found.setdefault(owner, Counter())[kind] += text.count("\n")
+            shown = path.parent.name in ("explorers", "figures") and shown_by.get(name)
+            owner = number[1] if number else shown or ENGINE
+            found.setdefault(owner, Counter())[kind] += _lines(path)
     return found
 
 
+def _named(files: set[str], text: str) -> set[str]:
+    """Which of these files a notebook imports a figure from."""
+    return {name for name in files if re.search(rf"\bfigures\.{name}\b", text)}
+
+
+def _lines(path: Path) -> int:
+    return path.read_text(encoding="utf-8").count("\n")
+
+
 def main() -> None:
-    """Print the table, with a star where a notebook takes more than its budget."""
+    """Print both tables."""
     told = ", ".join(f"{most} of {kind}" for kind, most in BUDGET.items())
-    print(f"Lines of helpers and tests that a notebook takes (*: more than {told}), and all share:")
+    print(f"Lines that a notebook takes (*: more than {told}), and all share:")
     print(f"{'':8}" + "".join(f"{kind:>9}" for kind in BUDGET))
-    for owner, counts in sorted(lines(notebooks.ROOT).items()):
+    for owner, counts in sorted(lines_by_notebook(notebooks.ROOT).items()):
         cells = (
             f"{counts[kind]:8}{'*' if owner != ENGINE and counts[kind] > most else ' '}"
             for kind, most in BUDGET.items()
         )
         print(f"{owner:8}{''.join(cells)}".rstrip())
+    counted = lines_by_room(notebooks.ROOT)
+    print("Lines of Python in each room, and how many it may have:")
+    for room, lines in counted.items():
+        print(f"{room:18}{lines:7,}  of {LIMITS[room]:7,}")
+    if over := [room for room, lines in counted.items() if lines > LIMITS[room]]:
+        notebooks.stop(
+            f"Too many lines in {' and '.join(over)}: make it smaller, or raise LIMITS in "
+            "tools/budget.py and say there why."
+        )
 
 
 if __name__ == "__main__":

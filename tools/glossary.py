@@ -1,6 +1,6 @@
 """Write GLOSSARY.md from the terms that the exercise files define: ``python -m tools.glossary``."""
 
-from helpers.lesson.exercises import TERMS
+from lesson.exercises import TERMS
 from tools import notebooks
 
 PATH = notebooks.ROOT / "GLOSSARY.md"
@@ -8,7 +8,7 @@ HEAD = """# Glossary
 
 Every term that the notebooks define, with the synonyms that you will meet elsewhere and the
 notebook that introduces it. In a notebook, `glossary("attention head")` prints one of them.
-(Written by `make refresh` from `helpers/lesson/exercises/`.)
+(Written by `make refresh` from `lesson/exercises/`.)
 
 | term | also | meaning | notebook |
 | --- | --- | --- | --- |

@@ -32,19 +32,15 @@ MAX_OUTPUT_LINES = 40
 NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
 MAX_BYTES = 310_000
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
-PUBLIC = ("attention", "circuits", "clinic", "cost", "explorers", "gpt", "lesson", "letters")
-PUBLIC += (
-    "measured",
-    "pictures",
-    "positions",
-    "show",
-    "sorter",
-    "stack",
-    "tasks",
-    "toy",
-    "training",
+PUBLIC = ("attention_clinic", "explorers", "lesson")
+PUBLIC += tuple(
+    f"helpers.{name}"
+    for name in (
+        *("attention", "circuits", "cost", "diagnosis", "gpt", "letters", "measured", "pictures"),
+        *("positions", "show", "sorter", "stack", "tasks", "toy", "training", "ward"),
+    )
 )
-EXERCISES = notebooks.ROOT / "helpers" / "lesson" / "exercises"
+EXERCISES = notebooks.ROOT / "lesson" / "exercises"
 
 
 # ---------------------------------------------------------------- what a rule looks at
@@ -396,15 +392,14 @@ def set_up_cell(book: Book) -> Iterator[Finding]:
 
 @rule
 def public_imports(book: Book) -> Iterator[Finding]:
-    """What comes from helpers comes from one of its public modules, not from a file inside."""
+    """What comes from a room comes from one of its public modules, not from a file inside."""
     for n, tree in book.trees:
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
-                package, _, module = name.partition(".")
-                if package == "helpers" and module not in PUBLIC:
-                    yield n, f"imports from {name}", f"import from helpers.{{{', '.join(PUBLIC)}}}"
+                if name.partition(".")[0] in notebooks.ROOMS and name not in PUBLIC:
+                    yield n, f"imports from {name}", f"import from {', '.join(PUBLIC)}"
 
 
 @rule
@@ -499,7 +494,7 @@ def lesson_ids(book: Book) -> Iterator[Finding]:
     declared = {"check": list(lessons.exercises), "predict": lessons.predictions}
     for file, text in ((f"nb{book.number}.py", book.exercises), (f"{book.number}.md", book.page)):
         if text is None:
-            yield None, f"has no {file}", f"write helpers/lesson/exercises/{file}"
+            yield None, f"has no {file}", f"write lesson/exercises/{file}"
             return
     if "" in lessons.exercises:
         yield None, "has an exercise whose id is no plain string", 'write it out: "03.1"'

@@ -6,7 +6,7 @@ The seed may be a word, such as a commit's hash.
 
 A mutant is the project with one small change: another operator, number or constant, an argument
 that is None or missing, a condition turned round, a statement removed. The changes are those of
-mutmut, and two more below. Every place in helpers/ and tools/ that can be changed is equally
+mutmut, and two more below. Every place in the rooms and in tools/ that can be changed is equally
 likely, and so is every change of that place. Left alone is what changes nothing that runs:
 annotations, names of types, docstrings, ``if TYPE_CHECKING``, ``__repr__``. So are strings with a
 blank in them: they are prose, and people judge prose.
@@ -42,7 +42,7 @@ from pathlib import Path
 import libcst as cst
 from mutmut.mutation.mutators import mutation_operators
 
-from tools.notebooks import ROOT, stop
+from tools.notebooks import ROOMS, ROOT, stop
 
 WORKERS = 2
 PATIENCE = 30  # seconds, beside three times what the tests take without a mutant
@@ -52,15 +52,14 @@ NOT_COPIED = shutil.ignore_patterns(
 )
 # Where the tests of a file stand, by the beginning of its path; the first that fits.
 OWN_TESTS = {
-    "helpers/attention/": ["tests/attention"],
-    "helpers/pictures/": ["tests/pictures"],
-    "helpers/lesson/": ["tests/lesson"],
-    "helpers/clinic/": ["tests/clinic"],
-    "helpers/explorers/": ["tests/explorers"],
-    "helpers/": [
-        f"tests/test_{name}.py"
-        for name in ("known", "numbers", "positions", "same", "show", "stack", "toy")
-    ],
+    "attention_base/": ["tests/attention_base"],
+    "attention_clinic/": ["tests/attention_clinic"],
+    "explorers/": ["tests/explorers"],
+    "feedback/": ["tests/feedback", "tests/lesson/answers"],
+    "helpers/attention/": ["tests/helpers/attention"],
+    "helpers/pictures/": ["tests/helpers/pictures"],
+    "helpers/": ["tests/helpers"],
+    "lesson/": ["tests/lesson"],
     "tools/": ["tests/tools"],
 }
 # Its own mutations of lines of helpers would stumble over a line that is changed already.
@@ -155,7 +154,7 @@ def choose(number: int, seed: str, root: Path = ROOT) -> tuple[list[Mutant], int
     chance = random.Random(seed)
     everywhere = [
         (path, place)
-        for folder in ("helpers", "tools")
+        for folder in (*ROOMS, "tools")
         for path in sorted((root / folder).rglob("*.py"))
         for place in places(path.read_text(encoding="utf-8"))
     ]
@@ -196,7 +195,7 @@ def own_tests(file: str) -> list[str]:
 
 
 def package(file: str) -> str:
-    """The part of the project that a file counts to, as "helpers.clinic"."""
+    """The part of the project that a file counts to, as "attention_clinic"."""
     start = next(start for start in OWN_TESTS if file.startswith(start))
     return "the rest of helpers" if start == "helpers/" else start.strip("/").replace("/", ".")
 

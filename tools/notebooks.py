@@ -11,6 +11,8 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "notebooks"
 WORK = ROOT / "work"
+# The packages that notebooks import, and what these stand on.
+ROOMS = ("attention_base", "attention_clinic", "explorers", "feedback", "helpers", "lesson")
 
 # All that a committed notebook says about itself. JupyterLab adds versions and settings of one
 # machine; they would be a diff in every commit.

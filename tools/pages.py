@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tools import notebooks
 
-HELPERS = notebooks.ROOT / "helpers"
+ROOT = notebooks.ROOT
 HEADING = re.compile(r"#{1,2} \S")
 FOUR = "Begin it with four spaces, and nothing but them."
 # What a line may not look like -> what to do.
@@ -41,11 +41,11 @@ NO_ITEM = re.compile(r"-[^- ]|[*–•+] ")
 def main(number: str = "") -> None:
     """Try one page, or all of them."""
     chosen = [path.name[:2] for path in notebooks.chosen(number)]
-    slips = [slip for path in sorted(HELPERS.rglob("*.md")) for slip in slips_in(path)]
+    slips = [slip for path in all_pages() for slip in slips_in(path)]
     if slips:
         notebooks.stop("\n".join(slips))
     try:
-        from helpers.lesson.exercises import EXERCISES, PREDICTIONS, TERMS
+        from lesson.exercises import EXERCISES, PREDICTIONS, TERMS
     except ValueError as error:  # a page that cannot be read: the text names file and line
         notebooks.stop(str(error))
     except (KeyError, OSError) as error:
@@ -65,6 +65,16 @@ def main(number: str = "") -> None:
     if not number:
         failed |= told("The pages of diagnose and of errors", [*faults_of_diagnose()])
     raise SystemExit(failed)
+
+
+def all_pages() -> list[Path]:
+    """All pages of prose that code reads."""
+    return sorted(
+        path
+        for room in notebooks.ROOMS
+        for path in (ROOT / room).rglob("*.md")
+        if path.name != "README.md"
+    )
 
 
 def told(title: str, faults: list[str]) -> bool:
@@ -137,7 +147,7 @@ def faults_of_diagnose() -> Iterator[str]:
     """Say which entries of the pages of diagnose and of errors leave out what the code needs."""
     pages = {
         path.name: path.read_text(encoding="utf-8-sig")
-        for path in (*(HELPERS / "clinic").glob("*.md"), HELPERS / "lesson/remedies.md")
+        for path in (*(ROOT / "attention_clinic").glob("*.md"), ROOT / "feedback/remedies.md")
     }
     for name in ("attention.md", "block.md", "parts.md", "remedies.md"):
         for section in re.split(r"^# ", pages[name], flags=re.M)[1:]:
@@ -147,7 +157,7 @@ def faults_of_diagnose() -> Iterator[str]:
                 if not formulas and not any(re.match(r"\S(?!  )", line) for line in lines):
                     yield f"{name}, “{head}”: say in a line below it what is told."
     known = set(re.findall(r"^## (.+)$", pages["parts.md"], re.M))
-    for path in sorted((HELPERS / "clinic").glob("*.py")):
+    for path in sorted((ROOT / "attention_clinic").glob("*.py")):
         for bug in re.findall(r"(?:of_parts|_bug)\(\s*\"([^\"]+)\"", path.read_text("utf-8")):
             if bug not in known:
                 yield f"parts.md: {path.name} tells of “{bug}”, which has no entry here."

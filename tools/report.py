@@ -15,11 +15,11 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
-from helpers.lesson.progress_file import Entry, read
-from helpers.lesson.progress_view import SIGNS, is_known, states_of
-from helpers.lesson.question import Prediction, code_marked
-from helpers.numbers import joined
+from attention_base.numbers import joined
+from lesson.exercises import EXERCISES, PREDICTIONS
+from lesson.progress_file import Entry, read
+from lesson.progress_view import SIGNS, is_known, states_of
+from lesson.question import Prediction, code_marked
 from tools import lab, notebooks
 
 STYLE = Path(__file__).with_suffix(".css")

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_base.same import seed_all
 from helpers.circuits import (
     AttentionOnly,
     equal_weights,
@@ -29,7 +30,6 @@ from helpers.circuits import (
 from helpers.circuits.moments import PATH, PATTERNS, STEPS, TEXT, WORD, TrainingMoments
 from helpers.circuits.trained import VARIANTS, Variant
 from helpers.gpt import encode
-from helpers.same import seed_all
 from tools import notebooks
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import torch
 
+from attention_base.same import seed_all
 from helpers.gpt import TinyGPT
-from helpers.same import seed_all
 from helpers.training import (
     Corpus,
     Trainer,

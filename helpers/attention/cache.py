@@ -5,7 +5,7 @@ Shazeer (2019), "Fast Transformer Decoding", https://arxiv.org/abs/1911.02150, s
 
 import torch
 
-from helpers.attention.checks import refuse_bad_sizes
+from attention_base.masks import refuse_bad_sizes
 
 
 class KVCache:

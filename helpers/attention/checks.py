@@ -6,16 +6,6 @@ import torch
 from torch import nn
 
 
-def refuse_bad_sizes(**sizes: int) -> None:
-    """Refuse a size that is not a whole number of at least 1."""
-    for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            got = repr(size)
-            if hasattr(size, "shape"):  # a tensor or an array: not all its numbers
-                got = f"{type(size).__name__} of shape {_shape(size)}"
-            raise ValueError(f"{name} must be a whole number of at least 1, got {got}.")
-
-
 def refuse_uneven_heads(C: int, n_head: int) -> None:
     """Refuse channels that cannot be shared out evenly among the heads."""
     if C % n_head:

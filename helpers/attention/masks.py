@@ -16,47 +16,8 @@ would spread to every gradient.
 
 import torch
 
-from helpers.attention.checks import refuse_bad_padding, refuse_bad_sizes
-
-
-def causal_mask(T_q: int, T_k: int | None = None) -> torch.Tensor:
-    """The mask with which no query attends to the future.
-
-    The last query may attend to all keys, and query i to key j when ``j <= i + T_k - T_q``. That
-    is what a cache of earlier keys needs. PyTorch's ``is_causal=True`` lines up the *first* query
-    with the first key instead (``j <= i``), which differs as soon as ``T_q != T_k``.
-
-    Parameters
-    ----------
-    T_q
-        Number of queries (rows).
-    T_k
-        Number of keys (columns); as many as queries when left out. With fewer keys than
-        queries the first ``T_q - T_k`` rows are empty, and `attention` refuses them.
-
-    Returns
-    -------
-    torch.Tensor
-        (T_q, T_k), bool. True = may attend.
-
-    Raises
-    ------
-    ValueError
-        When a size is not a whole number of at least 1.
-
-    Examples
-    --------
-    >>> causal_mask(3).int()
-    tensor([[1, 0, 0],
-            [1, 1, 0],
-            [1, 1, 1]], dtype=torch.int32)
-    >>> causal_mask(2, 4).int()
-    tensor([[1, 1, 1, 0],
-            [1, 1, 1, 1]], dtype=torch.int32)
-    """
-    T_k = T_q if T_k is None else T_k
-    refuse_bad_sizes(T_q=T_q, T_k=T_k)
-    return torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q)
+from attention_base.masks import causal_mask, refuse_bad_sizes
+from helpers.attention.checks import refuse_bad_padding
 
 
 def window_mask(T: int, window: int) -> torch.Tensor:

@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from attention_base.masks import refuse_bad_sizes
 from helpers import positions
 from helpers.attention.cache import KVCache
 from helpers.attention.checks import (
     refuse_bad_channels,
     refuse_bad_dropout,
     refuse_bad_input,
-    refuse_bad_sizes,
     refuse_cache_of_context,
     refuse_odd_rotary,
     refuse_rotary_of_context,

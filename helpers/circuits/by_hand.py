@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_base.numbers import as_real, as_whole
 from helpers.attention import causal_mask
-from helpers.numbers import as_real, as_whole
 
 SHARPNESS = 20.0  # of two scores that are 1 apart, the softmax then gives the lower one 2e-9
 PARTS = ("letter", "position")

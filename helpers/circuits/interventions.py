@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_base.numbers import as_whole
 from helpers.attention import MultiHeadAttention
-from helpers.numbers import as_whole
 
 TOLERANCE = 1e-4  # how far the sum of a row of weights may lie from 1
 

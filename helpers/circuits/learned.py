@@ -5,10 +5,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attention_base.numbers import as_whole
+from attention_base.same import one_thread
 from helpers.circuits.by_hand import written_weights
 from helpers.circuits.rules import LONGEST, Rule, examples
-from helpers.numbers import as_whole
-from helpers.same import one_thread
 
 N_TRAIN = 800  # words to learn from; the other 200 are for the test
 NEAR = 0.1  # how far a weight or an output may lie from the rule's, after training

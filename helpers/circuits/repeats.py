@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_base.numbers import as_whole
+from attention_base.same import one_thread
 from helpers.attention import MultiHeadAttention
 from helpers.gpt import refuse_bad_ids
-from helpers.numbers import as_whole
-from helpers.same import one_thread
 
 N_LETTER = 26
 T = 48  # letters that the model reads

@@ -17,13 +17,13 @@ from itertools import permutations, product
 import torch
 from torch import Tensor
 
+from attention_base.numbers import joined, wrap_text
 from helpers.circuits.by_hand import (
     one_hot_tokens,
     score_from_blocks,
     second_layer_tokens,
     written_weights,
 )
-from helpers.numbers import joined, wrap_text
 
 N_WORD = 1000
 EXACT = 0.01  # how far a weight may lie from the rule's

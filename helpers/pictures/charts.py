@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import any_rounding, as_array, as_whole, decimals_for, described, number
+from attention_base.numbers import any_rounding, as_array, as_whole, decimals_for, described, number
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_list, as_text

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.numbers import as_array, described
+from attention_base.numbers import as_array, described
 
 
 def as_matrix(matrix: Any, what: str) -> np.ndarray:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from attention_base.numbers import WIDTH
 from helpers.attention.checks import refuse_uneven_heads
-from helpers.numbers import WIDTH
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import is_whole

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import EDGE, as_array, as_real, as_whole, briefs, described, number, powers
+from attention_base.numbers import (
+    EDGE,
+    as_array,
+    as_real,
+    as_whole,
+    briefs,
+    described,
+    number,
+    powers,
+)
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_list, as_switch, as_text

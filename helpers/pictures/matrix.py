@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import (
+from attention_base.numbers import (
     align_columns,
     as_array,
     as_real,

@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helpers.numbers import align_columns
+from attention_base.numbers import align_columns
 from helpers.pictures import base
 from helpers.pictures.colours import (
     CELL,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, as_whole, bracketed, texts
+from attention_base.numbers import as_array, as_whole, bracketed, texts
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_matrix, as_names, is_whole

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from helpers.numbers import as_array, as_real, as_whole, bracketed, described, number, texts
+from attention_base.numbers import as_array, as_real, as_whole, bracketed, described, number, texts
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_mask, as_matrix, as_names

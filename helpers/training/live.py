@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from attention_base.terminal import print_anywhere
 from helpers.pictures.colours import SKY
 from helpers.pictures.table import text_html
-from helpers.terminal import print_anywhere
 
 SECONDS = 0.2  # between two drawings, so that they cost next to nothing
 AVERAGED = 20  # losses in the number that is told: a single one depends on its windows

@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attention_base.numbers import as_whole
 from helpers.gpt import encode
-from helpers.numbers import as_whole
 
 BLOCK = 2000  # letters that stay together in the split
 LEAST = 2000  # letters of a text

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attention_base.numbers import as_real, as_whole, described
+from attention_base.same import one_thread
 from helpers.gpt import TinyGPT, decode, encode, next_token_loss
-from helpers.numbers import as_real, as_whole, described
-from helpers.same import one_thread
 from helpers.training.checkpoint import read, rebuilt, save_model, understood
 from helpers.training.live import interrupts, shown
 from helpers.training.text import Corpus

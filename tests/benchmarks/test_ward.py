@@ -1,8 +1,8 @@
 import torch
 
 from benchmarks import ward
-from helpers.clinic.ward import broken, with_attention
 from helpers.gpt import TinyGPT
+from helpers.ward import broken, with_attention
 
 
 def test_in_pieces_a_right_model_gives_the_logits_of_one_pass():

@@ -62,7 +62,7 @@ def test_the_folded_set_up_runs_with_shift_enter_and_opens_with_a_click(lab, pag
     assert "series_map" in cells.nth(1).inner_text()  # which the set-up imports
     assert page.locator(STDERR).count() == 0
     cells.first.locator(".jp-Placeholder-content").click()
-    assert "from helpers.lesson import" in cells.first.locator(".cm-content").inner_text()
+    assert "from lesson import" in cells.first.locator(".cm-content").inner_text()
 
 
 def nameless(page):
@@ -297,7 +297,7 @@ def test_after_a_restart_a_prediction_shows_the_earlier_answer(lab, page):
 
 
 TRAINING = (
-    "from tests.training.small import trainer\nmade = trainer(200_000)",
+    "from tests.helpers.training.small import trainer\nmade = trainer(200_000)",
     "made.run('the for ')",
     "print(0 < made.step < 200_000)",
     "made.n_step = made.step + 50\nmade.run()",

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from helpers.gpt import encode, next_token_probabilities
-from helpers.lesson import TERMS
 from helpers.training import Corpus, drop_repeats, python_help, shipped_model
+from lesson import TERMS
 from tests.browser import axe
 from tests.site_links import dead_links, parsed
 from tools import browser, notebooks

@@ -14,7 +14,7 @@ from classroom import collect
 def answered(browser):
     """Let a student answer a question; returns their progress file."""
     kernel = browser.kernel("work/03_softmax_masking.ipynb")
-    kernel.run("from helpers.lesson import predict\npredict('03.p1', 'b')")
+    kernel.run("from lesson import predict\npredict('03.p1', 'b')")
     kernel.close()
     return Path(f"/home/{browser.name}/work/progress.jsonl")
 

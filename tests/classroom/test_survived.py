@@ -37,7 +37,7 @@ def edited(browser, path=NOTEBOOK, line=MINE):
 
 def answer_a_question(kernel):
     """Keep one line of progress."""
-    kernel.run("from helpers.lesson import predict\npredict('03.p1', 'b')")
+    kernel.run("from lesson import predict\npredict('03.p1', 'b')")
 
 
 def lines_of(name):
@@ -131,7 +131,7 @@ def test_a_full_home_is_told_and_loses_nothing(hub, names):
         with pytest.raises(Refused, match="No space left on device"):
             edited(browser, line="x = 'y'  # " + "long" * 20_000)
         assert "4" in kernel.text("print(2 + 2)")
-        told = kernel.text("from helpers.lesson import predict\npredict('03.p1', 'a')")
+        told = kernel.text("from lesson import predict\npredict('03.p1', 'a')")
         assert not told or "disk is full" in told
         # A server that starts has no room for an update; its first page tries again and says so.
         published(hub, lambda text: text.replace('"source": [', '"source": [\n"Newer. ",', 1))

@@ -20,7 +20,7 @@ from tools import notebooks
 def answered(browser, answer="b"):
     """Let a student answer a question; returns their progress file."""
     kernel = browser.kernel("work/03_softmax_masking.ipynb")
-    kernel.run(f"from helpers.lesson import predict\npredict('03.p1', '{answer}')")
+    kernel.run(f"from lesson import predict\npredict('03.p1', '{answer}')")
     kernel.close()
     return Path(f"/home/{browser.name}/work/progress.jsonl")
 

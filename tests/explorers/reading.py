@@ -10,7 +10,7 @@ import ipywidgets as widgets
 import numpy as np
 import pytest
 
-from helpers.numbers import number
+from attention_base.numbers import number
 from helpers.pictures.base import text_width
 from helpers.pictures.colours import Fill, fills, paint
 from helpers.pictures.table import Cell, Table

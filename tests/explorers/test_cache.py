@@ -2,8 +2,8 @@ import itertools
 
 import pytest
 
-from helpers.explorers import explore_cache
-from helpers.numbers import number
+from attention_base.numbers import number
+from explorers import explore_cache
 from helpers.pictures.table import Cell, Table
 from helpers.training import shipped_model
 from tests.explorers.reading import now

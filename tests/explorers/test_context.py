@@ -1,6 +1,6 @@
 import re
 
-from helpers.numbers import number
+from attention_base.numbers import number
 from helpers.pictures.table import Cell, Table
 from tests.explorers.reading import near
 

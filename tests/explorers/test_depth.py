@@ -1,8 +1,8 @@
 import itertools
 import math
 
-from helpers.explorers import explore_depth
-from helpers.numbers import brief, number
+from attention_base.numbers import brief, number
+from explorers import explore_depth
 from helpers.pictures.colours import GLOW, SKY
 from helpers.stack import INITS, WAYS, signal_by_depth
 from tests.explorers.reading import Chart, drawing, move
@@ -63,6 +63,6 @@ CASES = [({}, list(itertools.product(DEPTHS, WAYS, INITS)))]
 
 def test_a_move_of_the_slider_only_looks_numbers_up(monkeypatch):
     explorer = explore_depth()
-    monkeypatch.setattr("helpers.explorers.depth.signal_by_depth", None)
+    monkeypatch.setattr("explorers.depth.signal_by_depth", None)
     move(explorer, {"way to stack": "plain", "depth, in blocks": 17})
     drawing(explorer)

@@ -12,9 +12,9 @@ from importlib import import_module
 import ipywidgets as widgets
 import pytest
 
-from helpers import explorers
-from helpers.explorers import Explorer, explore_prefix, explore_scaling
-from helpers.explorers.explorer import STYLES, slider
+import explorers
+from explorers import Explorer, explore_prefix, explore_scaling
+from explorers.explorer import STYLES, slider
 from tests.explorers import reading
 from tests.explorers.reading import controls, drawing, move, now, shown
 

@@ -2,7 +2,7 @@ import itertools
 
 import torch
 
-from helpers.numbers import listed, narrow, number
+from attention_base.numbers import listed, narrow, number
 from helpers.pictures.table import Cell, Table
 from helpers.toy import numbers as tokens_of
 from tests.explorers.reading import heat

@@ -3,9 +3,9 @@ import itertools
 import numpy as np
 import pytest
 
+from attention_base.numbers import number
+from explorers import explore_moments
 from helpers.circuits import training_moments
-from helpers.explorers import explore_moments
-from helpers.numbers import number
 from helpers.pictures.colours import GLOW, SKY, fills, paint
 from tests.explorers.reading import Chart, Quilt, drawing, move
 
@@ -106,7 +106,7 @@ def test_it_begins_at_the_step_that_is_asked_for():
 
 def test_a_move_of_the_slider_only_looks_numbers_up(monkeypatch):
     explorer = explore_moments()
-    monkeypatch.setattr("helpers.explorers.moments.training_moments", None)
+    monkeypatch.setattr("explorers.moments.training_moments", None)
     move(explorer, {"step": 90, "layer 1": "exact"})
     drawing(explorer)
 

@@ -3,8 +3,8 @@ import itertools
 import pytest
 import torch
 
-from helpers.explorers import explore_online_softmax
-from helpers.numbers import number
+from attention_base.numbers import number
+from explorers import explore_online_softmax
 from helpers.pictures.table import Cell, Table
 from tests.explorers.reading import now
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from attention_base.numbers import narrow
+from explorers import explore_painter
 from helpers.circuits import RULES
 from helpers.circuits.rules import LETTERS
-from helpers.explorers import explore_painter
-from helpers.numbers import narrow
 from helpers.pictures.colours import fills, paint
 from helpers.pictures.table import Cell, Table
 from tests.explorers.reading import Quilt, controls, move, now

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from helpers.explorers import explore_prefix
-from helpers.numbers import number
+from attention_base.numbers import number
+from explorers import explore_prefix
 from helpers.pictures.colours import BLUE, GLOW
 from helpers.pictures.table import Cell, Table
 from tests.explorers.reading import Chart, cells, drawing, floats, near, now

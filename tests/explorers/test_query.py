@@ -4,8 +4,8 @@ import itertools
 import pytest
 import torch
 
-from helpers.explorers import explore_query
-from helpers.numbers import number
+from attention_base.numbers import number
+from explorers import explore_query
 from helpers.pictures.base import text_width
 from helpers.pictures.colours import GLOW, SKY
 from helpers.pictures.table import Cell, Table

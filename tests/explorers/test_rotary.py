@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from helpers.explorers import explore_rotary
-from helpers.numbers import number
+from attention_base.numbers import number
+from explorers import explore_rotary
 from helpers.pictures.colours import GLOW, SKY
 from tests.explorers.reading import Chart, controls, drawing, now
 

@@ -4,9 +4,9 @@ import string
 import pytest
 import torch
 
-from helpers.explorers import explore_sampling
+from attention_base.numbers import number
+from explorers import explore_sampling
 from helpers.gpt import TinyGPT
-from helpers.numbers import number
 from helpers.pictures.table import Cell, Table
 from tests.explorers.reading import controls, drawing, near, now, words
 

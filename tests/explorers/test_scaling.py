@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from helpers.numbers import brief, number
+from attention_base.numbers import brief, number
 from helpers.pictures.colours import GLOW
 from helpers.pictures.table import Table
 from tests.explorers.reading import Chart, heat

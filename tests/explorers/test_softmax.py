@@ -1,7 +1,7 @@
 import torch
 
-from helpers.explorers import explore_softmax
-from helpers.numbers import number
+from attention_base.numbers import number
+from explorers import explore_softmax
 from helpers.pictures.table import Cell, Table
 from tests.explorers.reading import controls, shown
 

@@ -1,11 +1,11 @@
 import itertools
 
-from helpers.clinic.ward import EIGHT, QUESTIONS, ask, broken, wrong_lines
-from helpers.explorers import explore_ward
-from helpers.numbers import joined, number
+from attention_base.numbers import joined, number
+from explorers import explore_ward
 from helpers.pictures.table import Cell, Table
-from tests.clinic.test_ward import FOUND_BY
+from helpers.ward import EIGHT, QUESTIONS, ask, broken, wrong_lines
 from tests.explorers.reading import controls, drawing, words
+from tests.helpers.test_ward import FOUND_BY
 
 HIDDEN = dict(
     zip(

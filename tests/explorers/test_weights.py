@@ -2,8 +2,8 @@ import itertools
 
 import torch
 
-from helpers.explorers import explore_weights
-from helpers.numbers import narrow, texts
+from attention_base.numbers import narrow, texts
+from explorers import explore_weights
 from helpers.pictures.table import Cell, Table
 from tests.explorers.reading import cells, heat, move, shown
 

@@ -1,6 +1,6 @@
 import pytest
 
-from helpers.lesson import progress_file
+from lesson import progress_file
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import torch
 
-from helpers.known import Known
-from helpers.lesson.grading import Exercise, Mistake
-from helpers.lesson.question import Choice, Prediction
+from attention_base.known import Known
+from feedback.grading import Exercise, Mistake
+from lesson.question import Choice, Prediction
 
 
 def running_sum(x):

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from helpers.lesson import CheckFailed, LessonError, NotAChoice, UnknownId
-from helpers.lesson import cells as lesson
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
+from lesson import CheckFailed, LessonError, NotAChoice, UnknownId
+from lesson import cells as lesson
+from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.cells import fresh_shell
 from tests.lesson.examples import EXERCISE, PREDICTION, running_sum
 
@@ -51,7 +51,7 @@ def test_known_mistakes_are_functions_that_check_names():
 
 def test_a_failed_check_shows_its_message_and_no_traceback():
     cell = """
-        from helpers.lesson import check
+        from lesson import check
 
         def running_sum(x):
             return x.cumsum(dim=1) @ 3

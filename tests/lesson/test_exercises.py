@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from attention_base.known import source
 from helpers.attention import causal_mask
-from helpers.known import source
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
+from lesson.exercises import EXERCISES, PREDICTIONS
 
 exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
 prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())

@@ -5,11 +5,11 @@ from types import ModuleType
 import pytest
 import torch
 
-from helpers.known import PageError
-from helpers.lesson import exercises
-from helpers.lesson.grading import Exercise
-from helpers.lesson.pages import join
-from helpers.lesson.terms import Term
+from attention_base.known import PageError
+from feedback.grading import Exercise
+from lesson import exercises
+from lesson.pages import join
+from lesson.terms import Term
 from tests.lesson.examples import EXERCISE, running_sum
 
 PAGE = """# 97.1 Running sum

@@ -12,10 +12,10 @@ import time
 
 import pytest
 
-from helpers.lesson import CheckFailed, cells, progress_file
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
-from helpers.lesson.progress_file import earlier, keep, read
-from helpers.lesson.question import Question
+from lesson import CheckFailed, cells, progress_file
+from lesson.exercises import EXERCISES, PREDICTIONS
+from lesson.progress_file import earlier, keep, read
+from lesson.question import Question
 from tests.lesson.examples import EXERCISE, PREDICTION, running_sum
 from tests.tools.test_make import bound_by_rights
 from tools import notebooks
@@ -156,7 +156,7 @@ def test_tests_and_refresh_keep_nothing_whatever_a_learner_has_set(monkeypatch):
 
 WRITER = """
 import sys
-sys.path.insert(0, "helpers/lesson")  # by itself, without torch: it is there at once
+sys.path.insert(0, "lesson")  # by itself, without torch: it is there at once
 import progress_file
 from progress_file import keep
 if sys.argv[3:]:
@@ -377,7 +377,7 @@ def test_a_folder_without_the_right_to_write_is_told(kept):
     folder = kept.parent / "readonly"
     folder.mkdir(mode=0o555)
     code = (
-        "import sys; sys.path.insert(0, 'helpers/lesson')\n"
+        "import sys; sys.path.insert(0, 'lesson')\n"
         "from progress_file import keep\n"
         "print([keep('99.1', 'check', 'passed') for _ in range(2)])"
     )
@@ -403,7 +403,7 @@ def test_after_a_restart_a_prediction_shows_the_earlier_answer(kept):
     cells.predict("99.p1", "a")
     keep("00.p1", "predict", "right", answer="b")
     code = (
-        "from helpers.lesson import cells, PREDICTIONS\n"
+        "from lesson import cells, PREDICTIONS\n"
         "from tests.lesson.examples import PREDICTION\n"
         "PREDICTIONS['99.p1'] = PREDICTION\n"
         "print(cells.predict('99.p1'))"

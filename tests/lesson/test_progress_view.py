@@ -3,11 +3,11 @@
 import pytest
 from matplotlib.text import Text
 
-from helpers.lesson import EXERCISES, PREDICTIONS, progress
-from helpers.lesson.progress_file import keep
-from helpers.lesson.progress_view import state
 from helpers.pictures.base import png_of
-from tests.pictures import reading
+from lesson import EXERCISES, PREDICTIONS, progress
+from lesson.progress_file import keep
+from lesson.progress_view import state
+from tests.helpers.pictures import reading
 
 OPTIONAL = [id for id, exercise in EXERCISES.items() if exercise.optional]
 SINCE = {True: "✓ solved since", False: "✗ not solved since"}

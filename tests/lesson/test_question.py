@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 import ipywidgets
 import pytest
 
-from helpers.lesson import PREDICTIONS
-from helpers.lesson.question import Question, as_html
+from lesson import PREDICTIONS
+from lesson.question import Question, as_html
 from tests.lesson.examples import PREDICTION
 
 

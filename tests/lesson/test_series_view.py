@@ -2,10 +2,10 @@
 
 import pytest
 
-from helpers.lesson import series_view
-from helpers.lesson.exercises import SERIES
-from helpers.lesson.series_view import series_map
 from helpers.pictures.base import size_of
+from lesson import series_view
+from lesson.exercises import SERIES
+from lesson.series_view import series_map
 from tools import notebooks
 
 

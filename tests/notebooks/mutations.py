@@ -38,10 +38,10 @@ ROTARY = "helpers/positions.py"
 SORTER = "helpers/sorter.py"
 GPT, TEXT = "helpers/gpt.py", "helpers/training/text.py"
 BY_HAND, RULES = "helpers/circuits/by_hand.py", "helpers/circuits/rules.py"
-PROBES, WARD, COST = "helpers/clinic/probes.py", "helpers/clinic/ward.py", "helpers/cost.py"
+PROBES, WARD, COST = "attention_clinic/probes.py", "helpers/ward.py", "helpers/cost.py"
 PICTURE_CHECKS, LESSON, TOY = (
     "helpers/pictures/checks.py",
-    "helpers/lesson/cells.py",
+    "lesson/cells.py",
     "helpers/toy.py",
 )
 

@@ -13,7 +13,7 @@ def test_a_notebook_has_nothing_to_mend(path):
 
 
 def test_the_lint_reads_all_exercises_and_predictions_that_python_knows():
-    from helpers.lesson.exercises import EXERCISES, PREDICTIONS
+    from lesson.exercises import EXERCISES, PREDICTIONS
 
     books = [lint_notebooks.read(path).lessons for path in notebooks.names()]
     assert {i for book in books for i in book.exercises} == set(EXERCISES)

@@ -7,9 +7,9 @@ from functools import cache
 import nbformat
 import pytest
 
-from helpers.lesson import LessonError, glossary
-from helpers.lesson.exercises import PREDICTIONS, TERMS
-from helpers.lesson.terms import Term
+from lesson import LessonError, glossary
+from lesson.exercises import PREDICTIONS, TERMS
+from lesson.terms import Term
 from tools import glossary as file
 from tools import notebooks
 

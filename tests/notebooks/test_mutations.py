@@ -101,7 +101,7 @@ def test_many_lines_of_attention_are_broken():
 def broken(mutation):
     """Put a mutated module in the place of the sound one, wherever its names were imported to."""
     module = importlib.import_module(mutation.file.removesuffix(".py").replace("/", "."))
-    users = [m for name, m in sys.modules.items() if name.partition(".")[0] == "helpers"]
+    users = [m for name, m in sys.modules.items() if name.partition(".")[0] in notebooks.ROOMS]
     sound = {user: dict(vars(user)) for user in users}
     source = mutation.applied(Path(module.__file__).read_text(encoding="utf-8"))
     try:

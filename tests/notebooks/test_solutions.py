@@ -20,8 +20,8 @@ import nbformat
 import pytest
 import torch
 
-from helpers.lesson import CheckFailed
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
+from lesson import CheckFailed
+from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.cells import fresh_shell
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9][0-9]_*.ipynb"))
@@ -67,7 +67,7 @@ def go_through_exercise(shell, source, exercise, stub, mistakes):
     ran = shell.run(source)
     assert ran.error is None and ran.printed.startswith(f"○ {exercise.id} ")
     for mistake in mistakes:  # by name: its source may be a closure's
-        given = f"from helpers.lesson.exercises import EXERCISES\n{stub} = "
+        given = f"from lesson.exercises import EXERCISES\n{stub} = "
         given += f'EXERCISES["{exercise.id}"].mistakes[{exercise.mistakes.index(mistake)}].code'
         ran = shell.run(put_in(source, stub, given))
         assert isinstance(ran.error, CheckFailed), f"{mistake.name}: {ran.error!r}"

@@ -16,7 +16,7 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers import numbers
+from attention_base import numbers
 from helpers.pictures import base, heatmap
 from tests.cells import fresh_shell
 from tests.notebooks.test_mutations import is_red

@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from tests.pictures import reading
+from tests.helpers.pictures import reading
 from tools import cheatsheet, notebooks, sheet_picture
 from tools.lecture import plan
 

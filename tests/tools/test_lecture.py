@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from helpers.lesson import PREDICTIONS
+from lesson import PREDICTIONS
 from tools import notebooks, npm
 from tools.lecture import __main__ as lecture
 from tools.lecture import plan as planned

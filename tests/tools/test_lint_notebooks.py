@@ -37,7 +37,7 @@ def good() -> lint_notebooks.Book:
     """Make a small notebook that keeps every rule. Its code cells are 2, 4, 6, 8 and 10."""
     cells = [
         v4.new_markdown_cell("# 03 · How do scores become weights?"),
-        v4.new_code_cell("import torch\nfrom helpers.lesson import check, predict"),
+        v4.new_code_cell("import torch\nfrom lesson import check, predict"),
         v4.new_markdown_cell(
             "## A section\n\nThis says “simply”, and so does `simply`. Row 0 gets 0.50, before it"
             " 0.73. <!-- 0.73 = 1 - 0.27 --> So many."
@@ -166,7 +166,7 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
     ],
     "public_imports": [
         ("helpers.pictures.matrix", in_code("from helpers.pictures.matrix import heatmap")),
-        ("helpers.numbers", in_code("import helpers.numbers")),
+        ("attention_base.numbers", in_code("import attention_base.numbers")),
         ("from helpers:", in_code("from helpers import toy")),
     ],
     "cell_length": [("26 lines", in_code("\n" * 24 + "y = 1"))],

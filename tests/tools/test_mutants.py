@@ -65,12 +65,14 @@ def project(tmp_path):
     """A project that is a module with a few places, and one test of each kind."""
     for file, text in {
         "helpers/__init__.py": "",
-        "helpers/clinic/__init__.py": "",
-        "helpers/clinic/a.py": "own = 1\nrest = 1\nnotebook = 1\nnobody = 1\n",
+        "attention_clinic/__init__.py": "",
+        "attention_clinic/a.py": "own = 1\nrest = 1\nnotebook = 1\nnobody = 1\n",
         "tools/__init__.py": "",
-        "tests/clinic/test_a.py": "from helpers.clinic.a import own\ndef test(): assert own == 1",
-        "tests/tools/test_b.py": "from helpers.clinic.a import rest\ndef test(): assert rest == 1",
-        mutants.SOUND: "import pytest\nfrom helpers.clinic.a import notebook\n@pytest.mark.slow\n"
+        "tests/attention_clinic/test_a.py": "from attention_clinic.a import own\n"
+        "def test(): assert own == 1",
+        "tests/tools/test_b.py": "from attention_clinic.a import rest\n"
+        "def test(): assert rest == 1",
+        mutants.SOUND: "import pytest\nfrom attention_clinic.a import notebook\n@pytest.mark.slow\n"
         "def test_sound_helpers_leave_a_notebook_as_it_is():\n assert notebook == 1",
         "pyproject.toml": "[tool.pytest.ini_options]\n"
         "addopts = '--import-mode=importlib'\nmarkers = ['slow']\n",
@@ -90,21 +92,21 @@ def test_the_same_number_and_seed_give_the_same_mutants(project):
 
 
 def test_a_mutant_tells_what_was_changed_and_where(project):
-    source = (project / "helpers/clinic/a.py").read_text().splitlines()
+    source = (project / "attention_clinic/a.py").read_text().splitlines()
     for mutant in mutants.choose(8, "7", project)[0]:
         changed = [*source]
         assert changed[mutant.line - 1] == mutant.old[0]
         changed[mutant.line - 1] = mutant.new[0]
         assert changed == mutant.text.splitlines() and changed != source
         assert str(mutant).splitlines() == [
-            f"helpers/clinic/a.py:{mutant.line}",
+            f"attention_clinic/a.py:{mutant.line}",
             f"  - {mutant.old[0]}",
             f"  + {mutant.new[0]}",
         ]
 
 
 def test_every_place_is_equally_likely_however_many_mutants_it_has(project):
-    (project / "helpers/clinic/a.py").write_text("x = f(a, b, c, d, e) or 1\n")
+    (project / "attention_clinic/a.py").write_text("x = f(a, b, c, d, e) or 1\n")
     picked = Counter()
     for seed in range(200):
         (mutant,), places = mutants.choose(1, str(seed), project)
@@ -121,7 +123,7 @@ def test_what_python_cannot_read_or_reads_alike_is_no_mutant():
 
 
 def test_every_file_has_tests_of_its_own():
-    for folder in ("helpers", "tools"):
+    for folder in (*mutants.ROOMS, "tools"):
         for path in (mutants.ROOT / folder).rglob("*.py"):
             for tests in mutants.own_tests(path.relative_to(mutants.ROOT).as_posix()):
                 assert (mutants.ROOT / tests).exists(), f"{tests}: tests of {path}"
@@ -133,15 +135,15 @@ def test_the_report_names_survivors_and_shares():
 
     text = mutants.report(
         {
-            mutant("helpers/clinic/a.py", 3): Verdict("own tests", 4),
-            mutant("helpers/clinic/b.py", 5): Verdict("", 60),
+            mutant("attention_clinic/a.py", 3): Verdict("own tests", 4),
+            mutant("attention_clinic/b.py", 5): Verdict("", 60),
             mutant("helpers/show.py", 7): Verdict("notebooks", 6),
         }
     )
-    assert "helpers/clinic/b.py:5\n  - x = 1\n  + x = 2\n" in text
+    assert "attention_clinic/b.py:5\n  - x = 1\n  + x = 2\n" in text
     assert "a.py" not in text and "show.py" not in text
     shares = {" ".join(line.split()) for line in text.splitlines()}
-    assert {"helpers.clinic 1 of 2 50%", "the rest of helpers 1 of 1 100%"} <= shares
+    assert {"attention_clinic 1 of 2 50%", "the rest of helpers 1 of 1 100%"} <= shares
     assert {"all 2 of 3 67%", "helpers.pictures –"} <= shares
     assert {"A seen mutant took 5 s (median).", "A surviving mutant took 60 s (median)."} <= shares
 
@@ -170,11 +172,11 @@ def test_a_mutant_is_judged_by_its_own_tests_then_all_then_the_notebooks(
 ):
     monkeypatch.setattr(mutants, "PATIENCE", 3)
     trials = mutants.Trials(tmp_path, project)
-    for tests in (["tests/clinic"], mutants.REST, mutants.NOTEBOOKS):
+    for tests in (["tests/attention_clinic"], mutants.REST, mutants.NOTEBOOKS):
         trials.sound(tests)
-    file = project / "helpers/clinic/a.py"
+    file = project / "attention_clinic/a.py"
     sound = file.read_text()
-    judged = trials.judge(Mutant("helpers/clinic/a.py", sound.replace(old, new), 1, (), ()))
+    judged = trials.judge(Mutant("attention_clinic/a.py", sound.replace(old, new), 1, (), ()))
     assert judged.by == by
     assert file.read_text() == sound and [path.name for path in tmp_path.iterdir()] == ["project"]
 
@@ -203,7 +205,7 @@ def test_an_interrupted_run_reports_and_leaves_nothing_behind(project, tmp_path,
     sleeps = (
         f"import pathlib, time\ndef test():\n pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
     )
-    (project / "tests/clinic/test_a.py").write_text(sleeps)
+    (project / "tests/attention_clinic/test_a.py").write_text(sleeps)
     running = started(project, tmp_path / "scratch", in_background=how == signal.SIGTERM)
     while not begun.exists():
         assert running.poll() is None, running.communicate()
@@ -217,7 +219,7 @@ def test_an_interrupted_run_reports_and_leaves_nothing_behind(project, tmp_path,
 
 @pytest.mark.slow
 def test_without_a_mutant_all_must_be_green(project, tmp_path):
-    (project / "tests/clinic/test_a.py").write_text("def test_of_a(): assert False")
+    (project / "tests/attention_clinic/test_a.py").write_text("def test_of_a(): assert False")
     running = started(project, tmp_path / "scratch")
     _, err = running.communicate(timeout=120)
     assert running.returncode == 1 and "red: mend that first" in err and "test_of_a" in err

@@ -139,7 +139,7 @@ live.main("00")
 @pytest.mark.slow  # two servers
 def test_slides_on_a_port_that_is_taken_and_without_a_browser_say_so(project):
     shutil.rmtree(project / "jupyterlab")  # the real one
-    (project / "helpers").symlink_to(notebooks.ROOT / "helpers")
+    (project / "attention_base").symlink_to(notebooks.ROOT / "attention_base")
     (project / "open.py").write_text(OPEN_SLIDES)
     nothing = project / "nothing"
     nothing.mkdir()

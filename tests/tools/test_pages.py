@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.known import Known, PageError
-from helpers.lesson.exercises import EXERCISES
-from helpers.lesson.grading import Mistake
+from attention_base.known import Known, PageError
+from feedback.grading import Mistake
+from lesson.exercises import EXERCISES
 from tests.lesson.examples import EXERCISE
 from tools import pages
 
@@ -56,7 +56,7 @@ def test_a_page_that_cannot_be_read_ends_in_its_sentence(refused, monkeypatch):
         def __getattr__(self, name):
             raise PageError("03.md, line 7: mend it.")
 
-    monkeypatch.setitem(sys.modules, "helpers.lesson.exercises", Faulty())
+    monkeypatch.setitem(sys.modules, "lesson.exercises", Faulty())
     assert refused(pages.main, "03") == "03.md, line 7: mend it."
 
 
@@ -143,30 +143,41 @@ def test_a_slip_ends_the_trial(refused, monkeypatch):
     ("page", "old", "new", "told"),
     [
         (
-            "clinic/parts.md",
+            "attention_clinic/parts.md",
             "{n} heads are added",
             "{m} heads are added",
             "in braces stand n,",
         ),
         (
-            "clinic/parts.md",
+            "attention_clinic/parts.md",
             "{n} heads are added",
             "{n heads are added",
             "in braces stand n,",
         ),
-        ("clinic/parts.md", "## heads added", "## heads summed", "“heads added”, which has no"),
-        ("clinic/parts.md", "\nOf {n} heads only {names} made the output.", "", "say in a line"),
-        ("lesson/remedies.md", "## 'NoneType'", "## None", "stands in too many errors"),
+        (
+            "attention_clinic/parts.md",
+            "## heads added",
+            "## heads summed",
+            "“heads added”, which has no",
+        ),
+        (
+            "attention_clinic/parts.md",
+            "\nOf {n} heads only {names} made the output.",
+            "",
+            "say in a line",
+        ),
+        ("feedback/remedies.md", "## 'NoneType'", "## None", "stands in too many errors"),
     ],
 )
 def test_the_pages_of_diagnose_are_tried(page, old, new, told, tmp_path, monkeypatch):
     assert list(pages.faults_of_diagnose()) == []
-    shutil.copytree(pages.HELPERS, tmp_path / "helpers")
-    path = tmp_path / "helpers" / page
+    for room in ("attention_clinic", "feedback"):
+        shutil.copytree(pages.ROOT / room, tmp_path / room)
+    path = tmp_path / page
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1
     path.write_text(text.replace(old, new), encoding="utf-8")
-    monkeypatch.setattr(pages, "HELPERS", tmp_path / "helpers")
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
     (fault,) = pages.faults_of_diagnose()
     assert told in fault
 
@@ -174,16 +185,21 @@ def test_the_pages_of_diagnose_are_tried(page, old, new, told, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("page", "old", "new", "told"),
     [
-        ("clinic/attention.md", "dim=-1 → dim=-2", "dim=9 → dim=-2", "change of `dim=9` must fit"),
+        (
+            "attention_clinic/attention.md",
+            "dim=-1 → dim=-2",
+            "dim=9 → dim=-2",
+            "change of `dim=9` must fit",
+        ),
         pytest.param(
-            "clinic/block.md",
+            "attention_clinic/block.md",
             "share=0.5",
             "shared=0.5",
             "there is no setting shared. Choose from",
             marks=pytest.mark.slow,
         ),
         pytest.param(
-            "lesson/remedies.md",
+            "feedback/remedies.md",
             "# Fragile",
             "# Another\n# Fragile",
             "its sections are `# Errors` an",
@@ -194,9 +210,9 @@ def test_the_pages_of_diagnose_are_tried(page, old, new, told, tmp_path, monkeyp
 def test_a_page_of_diagnose_that_cannot_be_read_ends_in_its_sentence(
     page, old, new, told, tmp_path
 ):
-    for part in ("helpers", "tools", "notebooks"):
-        shutil.copytree(pages.notebooks.ROOT / part, tmp_path / part)
-    path = tmp_path / "helpers" / page
+    for part in (*pages.notebooks.ROOMS, "tools", "notebooks"):
+        shutil.copytree(pages.ROOT / part, tmp_path / part)
+    path = tmp_path / page
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")

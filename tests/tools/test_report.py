@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from helpers.lesson import CheckFailed, check
-from helpers.lesson.exercises import EXERCISES, PREDICTIONS
-from tests.pictures import reading
+from lesson import CheckFailed, check
+from lesson.exercises import EXERCISES, PREDICTIONS
+from tests.helpers.pictures import reading
 from tools import lint_notebooks, notebooks, report
 
 SOFTMAX = EXERCISES["03.1"].mistakes

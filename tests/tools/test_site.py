@@ -12,11 +12,11 @@ import nbformat
 import numpy as np
 import pytest
 
-from helpers.explorers import explore_moments, explore_painter, explore_sampling
+from explorers import explore_moments, explore_painter, explore_sampling
 from helpers.gpt import TinyGPT, encode, next_token_probabilities
-from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
 from helpers.pictures.base import darkened
 from helpers.training import about_shipped_model, shipped_model
+from lesson import EXERCISES, PREDICTIONS, TERMS
 from tests.site_links import dead_links, parsed
 from tools import notebooks, npm
 from tools.site import __main__ as site
@@ -368,7 +368,7 @@ def test_the_moments_of_a_training_are_all_there():
 
 def test_a_page_with_two_explorers_has_each_in_its_place():
     calls = ["explore_cache()", "explore_online_softmax()"]
-    imports = "from helpers.explorers import explore_cache, explore_online_softmax"
+    imports = "from explorers import explore_cache, explore_online_softmax"
     cells = [nbformat.v4.new_code_cell(source) for source in (imports, *calls)]
     first = nbformat.v4.new_markdown_cell("# A question\n\n5 minutes")
     page = pages.Maker([]).page("14_two", nbformat.v4.new_notebook(cells=[first, *cells]))

@@ -29,7 +29,7 @@ def write(folder: Path) -> list[Path]:
         In one sentence, where a notebook cannot be read or run, or a plan names what is not there.
     """
     # Here, because they take seconds: what stops it is said before.
-    from helpers.explorers.explorer import RULES
+    from explorers.explorer import RULES
     from tools.lecture.deck import Book, Deck
     from tools.site.live import CannotRun
 

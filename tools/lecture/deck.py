@@ -13,7 +13,7 @@ from markupsafe import Markup
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-from helpers.lesson import PREDICTIONS
+from lesson import PREDICTIONS
 from tools.lecture.plan import PLACE, Chapter, Plan, Unplanned
 from tools.site import live, pages
 

@@ -26,7 +26,7 @@ def build(paths: Iterable[Path], folder: Path) -> None:
         In one sentence, where a notebook cannot be read or run.
     """
     # Here, because they take seconds: what stops a build is said before.
-    from helpers.explorers.explorer import RULES
+    from explorers.explorer import RULES
     from tools.site import formulas, live, model, pages
 
     paths = list(paths)

@@ -21,7 +21,7 @@ from typing import Any
 import ipywidgets as widgets
 from nbformat import NotebookNode
 
-from helpers.explorers import Explorer
+from explorers import Explorer
 
 CALL = re.compile(r"explore_\w+\(")
 

@@ -9,8 +9,8 @@ from functools import cache
 
 from bs4 import BeautifulSoup, NavigableString, Tag
 
-from helpers.lesson import TERMS
-from helpers.lesson.terms import Term
+from lesson import TERMS
+from lesson.terms import Term
 
 SHORTEST = 3  # letters of a synonym that is looked for: "id" stands for too much else
 

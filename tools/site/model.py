@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from attention_base.same import one_thread
 from helpers.gpt import TinyGPT, decode, encode, next_token_probabilities
-from helpers.same import one_thread
 from helpers.training import about_shipped_model, shipped_model
 
 PROMPT = "The cat was warm, so it "

@@ -20,9 +20,9 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from helpers.lesson import EXERCISES, PREDICTIONS, TERMS
-from helpers.lesson.terms import Term
 from helpers.pictures.base import darkened
+from lesson import EXERCISES, PREDICTIONS, TERMS
+from lesson.terms import Term
 from tools import notebooks
 from tools.site import live, marked
 from tools.site.marked import anchor

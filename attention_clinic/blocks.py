@@ -1,0 +1,256 @@
+"""Finds the parts of a transformer block, and checks the feed-forward and the norms by themselves.
+
+A block is found by the names of its parts (`names`). To tell one norm from another, and what a
+projection of zeros hides, the block and its parts are run with random numbers in their place.
+"""
+
+import contextlib
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from attention_base.numbers import small
+from attention_base.same import same_but_for_rounding
+from attention_clinic.bugs import Named, of_parts
+from attention_clinic.calls import Call, calls_of, out_and_weights, part_of, self_attention_call
+from attention_clinic.inline import feed_forward_of_layers
+from attention_clinic.names import block_part_names, layers_beside
+from attention_clinic.probes import Finding, output_changes, sequences_stay_apart
+
+Function = Callable[[Tensor], Tensor]
+OF_CHANNELS = "Mean and variance are those of the channels of one token, dim=-1."
+
+
+@dataclass(frozen=True)
+class BlockInternals:
+    """The input (B, T, C) and the output of a block, and its four parts as functions."""
+
+    x: Tensor
+    out: Tensor
+    parts: tuple[Function, ...]
+    # Other norms of the block, and what its branches may be multiplied by.
+    more_norms: tuple[Function, ...] = ()
+    factors: tuple[Tensor, ...] = ()
+
+    def variants(self) -> Iterator[tuple[Named, tuple[Function, ...]]]:
+        """The parts with a norm or a factor of their own behind each branch: name, parts."""
+        attention, feed_forward, *norms = self.parts
+        norms = [*norms, *self.more_norms][:5]
+        ends = [*norms, *(partial(torch.mul, factor) for factor in self.factors[:4])]
+        for *before, one, other in itertools.chain(
+            itertools.permutations(ends, 4), ((*norms[:2], end, end) for end in ends[2:])
+        ):
+            if set(before) <= set(norms):
+                branches = _then(attention, one), _then(feed_forward, other)
+                yield self._name(one, other), (*branches, *before)
+
+    def _name(self, *ends: Function) -> Named:
+        twice, once = (ends[0](factor * self.x) for factor in (2, 1))
+        if not same_but_for_rounding(twice, 2 * once, self.x.dtype):
+            return of_parts("sandwich norm (Ding et al. 2021)")
+        numbers = [end.args[0].numel() for end in ends if isinstance(end, partial)]
+        scalar = "ReZero (Bachlechner et al. 2020)"
+        return of_parts(scalar if 1 in numbers else "LayerScale (Touvron et al. 2021)")
+
+
+def _then(branch: Function, end: Function) -> Function:
+    return lambda z: end(branch(z))
+
+
+class Remembering:
+    """Parts of a block that compute nothing twice."""
+
+    def __init__(self, parts: tuple[Function, ...]) -> None:
+        self.known: dict[tuple[int, bytes], Tensor] = {}
+        self.parts = tuple(self._remembering(i, part) for i, part in enumerate(parts))
+
+    def _remembering(self, i: int, part: Function) -> Function:
+        def call(z: Tensor) -> Tensor:
+            key = (i, z.contiguous().view(torch.uint8).cpu().numpy().tobytes())
+            if key not in self.known:
+                self.known[key] = part(z)
+            return self.known[key]
+
+        return call
+
+
+def block_calls(whole: Call) -> dict[str, Call | None]:
+    """How each block in a module is called, by its name; None for one that is not called."""
+    named = whole.module.named_modules()
+    return calls_of(whole, [name for name, part in named if block_part_names(part)])
+
+
+@contextlib.contextmanager
+def inspected_block(call: Call, causal: bool) -> Iterator[BlockInternals | str]:
+    """Find the output of a block and its parts, or say why that cannot be done.
+
+    Inside of the context, norms and projections of zeros hold random numbers.
+    """
+    block, x = call.module, call.input
+    names = block_part_names(block)
+    attention = calls_of(call, names[:1])[names[0]]
+    attention = attention or self_attention_call(getattr(block, names[0]), x, causal)
+    if x is None or attention.input is None or attention.input.shape != x.shape:
+        yield "its attention does not read one input (B, T, C)"
+        return
+
+    with random_norms(block, names):
+        out = call.run()[0]
+        if not out.isfinite().all():
+            yield "there are outputs that are nan or inf"
+            return
+        norm_1, norm_2 = (_function(part_of(block, name)) for name in names[2:])
+        parts = (lambda z: attention.with_input(z).run()[0], feed_forward_of(call), norm_1, norm_2)
+        more, factors = more_parts(block, names)
+        yield BlockInternals(x, out, parts, tuple(map(_function, more)), tuple(factors))
+
+
+def more_parts(
+    block: nn.Module, names: tuple[str, ...]
+) -> tuple[list[nn.Module], list[nn.Parameter]]:
+    """Parts of a block beside the usual ones: those like a norm, and its own parameters."""
+    more = [
+        part
+        for name, part in block.named_children()
+        if name not in {one.split(".")[0] for one in names}
+        and list(part.parameters())
+        and all(own.dim() == 1 for own in part.parameters())
+    ]
+    return more, [own for own in block.parameters(recurse=False) if own.dim() < 2]
+
+
+def with_own_names(message: str, names: tuple[str, ...]) -> str:
+    """A message with the block's own names for its parts: ln_1(…) in the place of norm_1(…)."""
+    usual = (r"\battention(?=\()", r"\bfeed_forward\b", r"\bnorm_1\b", r"\bnorm_2\b")
+    for name, own in zip(usual, names, strict=True):
+        message = re.sub(name, own, message) if own else message
+    return message
+
+
+def feed_forward_of(call: Call) -> Function:
+    """The feed-forward of a block as a function, also where it is layers of the block itself."""
+    block = call.module
+    name = block_part_names(block)[1]
+    if name:
+        return _function(getattr(block, name))
+    calls = calls_of(call, layers_beside(block)).values()
+    given = getattr(block, "activation", nn.Identity())
+    if None in calls:  # PyTorch has a faster way, which does not call them
+        first, second = (getattr(block, name) for name in layers_beside(block))
+        return lambda z: second(given(first(z)))
+    read = [(one.module, one.input) for one in calls]
+    if found := feed_forward_of_layers(block, read, given, nn.Identity()):
+        return found
+    raise ValueError("which activation its feed-forward has was not found")
+
+
+def _function(part: nn.Module) -> Function:
+    return lambda z: out_and_weights(part(z.clone()))[0]
+
+
+@contextlib.contextmanager
+def random_norms(block: nn.Module, names: tuple[str, ...]) -> Iterator[None]:
+    """Put random numbers into the norms of a block and its weights that are all 0, for a while."""
+    generator = torch.Generator().manual_seed(0)
+    norms = [one for name in names[2:] for one in part_of(block, name).parameters()]
+    if names[0]:
+        more, factors = more_parts(block, names)
+        norms += [*factors, *(one for part in more for one in part.parameters())]
+    before: list[tuple[nn.Parameter, Tensor]] = []
+    try:
+        for own in block.parameters():
+            if any(own is one for one in norms):
+                values = torch.rand(own.shape, generator=generator) * 1.5 + 0.5
+            elif own.dim() > 1 and not own.any():
+                values = torch.randn(own.shape, generator=generator) / own.shape[-1] ** 0.5
+            else:
+                continue
+            before.append((own, own.data))
+            own.data = values.to(own.data)
+        yield
+    finally:
+        for own, data in before:
+            own.data = data
+
+
+# ---------------------------------------------------------------- the parts by themselves
+
+
+def check_parts(call: Call) -> dict[str, tuple[str, str]]:
+    """Bugs inside of the feed-forward or the norms of a block: name -> (evidence, part).
+
+    Each has to treat every token alone, a norm has to undo a factor, and the feed-forward has to
+    be more than one Linear layer.
+    """
+    block, x = call.module, call.input
+    names = block_part_names(block)
+    found: dict[str, tuple[str, str]] = {}
+    feed_forward = feed_forward_of(call)
+    where = names[1] or layers_beside(block)[0]
+    if evidence := _mixing(feed_forward, x):
+        found["feed-forward mixes tokens"] = (evidence, where)
+    elif evidence := _missing_activation(feed_forward, x):
+        found["no activation in the feed-forward"] = (evidence, where)
+    if part_of(block, names[2]) is part_of(block, names[3]):
+        evidence = f"{names[2]} and {names[3]} are one and the same. Each branch needs its own."
+        found["one norm for both"] = (evidence, names[3])
+    for name in names[2:]:
+        norm = _function(part_of(block, name))
+        apart = sequences_stay_apart(norm, x if len(x) > 1 else x.expand(2, -1, -1))
+        if not apart.ok:
+            found.setdefault("norm over the batch", (f"{apart.evidence} {OF_CHANNELS}", name))
+        elif evidence := _mixing(norm, x):
+            found.setdefault("norm over the tokens", (f"{evidence} {OF_CHANNELS}", name))
+        elif evidence := _factor_left(norm, x):
+            found.setdefault("norm without the root", (evidence, name))
+    return found
+
+
+def _mixing(function: Function, x: Tensor) -> str:
+    """Whether an output depends on another token; empty when none does."""
+    changes = output_changes(function, x, "mixing", most=4)
+    if isinstance(changes, Finding):
+        return ""
+    changes = changes.where(~changes.isnan(), 0)
+    changes.fill_diagonal_(0)
+    if not (changes > 1e-6).any():
+        return ""
+    j, t = divmod(int(changes.argmax()), len(changes))
+    return (
+        f"changing token {j} changed its output {t}, by up to {small(changes[j, t].item())}; it "
+        "should treat each token alone."
+    )
+
+
+def _missing_activation(function: Function, x: Tensor) -> str:
+    """Whether f(a) + f(b) = f(a + b) + f(0), so that two layers are no more than one."""
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(x[:1].shape, generator=generator).to(x) for _ in range(2))
+    of_a, of_b, of_both, of_zero = (function(z) for z in (a, b, a + b, a * 0))
+    difference = (of_a + of_b - of_both - of_zero).abs().max().item()
+    scale = (of_a - of_zero).abs().max().item()
+    if x.dtype.itemsize < 4 or difference > 1e-5 * scale or scale < 1e-6:
+        return ""
+    return (
+        "f(a) + f(b) = f(a + b) + f(0), so it is no more than one Linear layer. An activation, "
+        "ReLU or GELU, belongs between its two layers."
+    )
+
+
+def _factor_left(norm: Function, x: Tensor) -> str:
+    """Whether norm(100 x) is norm(x) / 100, as where the root of the variance is missing."""
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(x[:1].shape, generator=generator).to(x) * 2
+    zero, one, many = (norm(factor * z) for factor in (0, 1, 100))
+    ratio = ((many - zero).abs().mean() / (one - zero).abs().mean()).item()
+    if not 0.009 < ratio < 0.011:
+        return ""
+    return (
+        "norm(100·x) is norm(x) / 100, and it should be norm(x): x is divided by the variance, and "
+        "not by its root."
+    )

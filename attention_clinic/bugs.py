@@ -1,0 +1,156 @@
+"""Known bugs of attention: changes of one right program, told in ``attention.md``.
+
+The exercises recognise a learner's mistake by these bugs. `diagnose` puts each into the program,
+runs it on the queries, keys and values of a module, and names the one that gives the same numbers.
+Two bugs together are both changes in one program.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_base.known import Known, changed_source, program, read
+
+OutAndWeights = tuple[Tensor, Tensor]
+
+
+class Named(NamedTuple):
+    """A bug or, where it may be meant, a variant."""
+
+    name: str
+    message: str
+    meant: bool = False
+
+
+def attention(q, k, v, x, n_head):
+    """Causal attention in n_head heads: equation 1 of Vaswani et al. (2017).
+
+    q, k, v (B, T, n_head * d) and x (B, T, C), which they were made from -> the merged outputs
+    (B, T, n_head * d) and the weights (B, n_head, T, T).
+    """
+    B, T, _ = x.shape
+    q, k, v = (z.reshape(B, T, n_head, -1).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    future = torch.ones_like(scores).triu(diagonal=1) == 1
+    scores = scores.masked_fill(future, -torch.inf)
+    weights = torch.softmax(scores, dim=-1)
+    out = weights @ v
+    return out.transpose(1, 2).flatten(2), weights
+
+
+# ---------------------------------------------------------------- the page
+
+IN_AN_EXERCISE = "\nIn an exercise"
+
+
+def as_told(known: Known) -> tuple[Known, Known]:
+    """A bug as `diagnose` tells it, and as an exercise does, maybe by a name of its own."""
+    told, has_own, own = known.message.partition(IN_AN_EXERCISE)
+    if not has_own:
+        return known, known
+    name, _, message = own.partition(": ")
+    bug = replace(known, message=told)
+    return bug, replace(known, message=message, name=name.strip(", “”") or known.name)
+
+
+_PAGE = {
+    section.head: [as_told(known) for known in section.entries]
+    for section in read(Path(__file__).with_name("attention.md"))
+}
+for _known, _ in itertools.chain(*_PAGE.values()):
+    changed_source(attention, _known.changes, f"{_known.where}, “{_known.name}”")  # each must fit
+_ALONE = ", for diagnose alone"
+IN_ONE_HEAD, WITH_SEVERAL = (
+    [bug for bug, _ in [*_PAGE[head], *_PAGE[head + _ALONE]]]
+    for head in ("In one head", "With several heads")
+)
+# The bugs that exercises recognise, too, by the name that `diagnose` gives them.
+EXERCISE_BUGS, EXERCISE_BUGS_OF_HEADS = (
+    {bug.name: told for bug, told in _PAGE[head]} for head in ("In one head", "With several heads")
+)
+VARIANTS = [known for known, _ in _PAGE["By another formula"]]
+BY_NAME = {bug.name: bug for bug in [*IN_ONE_HEAD, *WITH_SEVERAL]}
+NO_MASK = BY_NAME["no mask"]
+UNWANTED_MASK = Known(
+    "unwanted causal mask",
+    message="Every token may attend to every other here, and a causal mask hides the future.",
+)
+# With these an output depends on other sequences of the batch.
+MIX_SEQUENCES = {
+    "attention across the batch",
+    "batch and tokens mixed by the split",
+    "mean of the batch subtracted",
+}
+
+
+@cache
+def with_bugs(*bugs: Known, causal: bool = True) -> Callable[..., OutAndWeights] | None:
+    """Attention with one or several bugs; None where they exclude each other.
+
+    Returns
+    -------
+    Callable or None
+        Called as `attention` is. Without bugs, and with ``causal=False``, it is right attention
+        of every token to every other.
+    """
+    changed = [bug for bug in bugs if bug is not UNWANTED_MASK]
+    right = [] if causal or len(changed) < len(bugs) else [NO_MASK]
+    if not right and not changed:
+        return attention
+    return program(attention, *right, *changed) or program(attention, *changed[::-1], *right)
+
+
+def bugs_for(n_head: int, causal: bool = True) -> list[Known]:
+    """Every known bug of attention in so many heads, which should be causal or not."""
+    bugs = [*IN_ONE_HEAD, *(WITH_SEVERAL if n_head > 1 else [])]
+    if causal:
+        return bugs
+    return [bug for bug in bugs if with_bugs(bug, causal=False)] + [UNWANTED_MASK]
+
+
+def window(width: int) -> Known:
+    """Attention of each token to itself and those before it, `width` in all."""
+    change = ("triu(diagonal=1) == 1", f"tril(diagonal=0).triu(diagonal={1 - width}) == 0")
+    name, message, meant = of_parts("sliding window (Beltagy et al. 2020)", n=width - 1)
+    return Known(name, (change,), message, meant=meant)
+
+
+def softmax_1(scores: Tensor) -> Tensor:
+    """The softmax with 1 added to the denominator: rows may sum to less than 1."""
+    return F.pad(scores, (0, 1)).softmax(dim=-1)[..., :-1]  # a score of 0 more, e⁰ = 1
+
+
+# ---------------------------------------------------------------- seen in the parts of a module
+
+_OF_PARTS = {
+    known.name: known
+    for section in read(Path(__file__).with_name("parts.md"))
+    for known in section.entries
+}
+
+
+def of_parts(name: str, **words: object) -> Named:
+    """A bug or a variant of ``parts.md``, with words for what stands in braces."""
+    known = _OF_PARTS[name]
+    return Named(name, known.message.format(**words), known.meant)
+
+
+# ---------------------------------------------------------------- heads
+
+
+def split_heads(z: Tensor, n_head: int) -> Tensor:
+    """(B, T, C) -> (B, n_head, T, head_size): view, then transpose."""
+    B, T, C = z.shape
+    return z.reshape(B, T, n_head, C // n_head).transpose(1, 2)
+
+
+def merge_heads(out: Tensor) -> Tensor:
+    """(B, n_head, T, head_size) -> (B, T, C): transpose back, then join the channels."""
+    return out.transpose(1, 2).flatten(2)

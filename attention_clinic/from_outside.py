@@ -1,0 +1,289 @@
+"""Steps of an examination that only call the module: what goes in, and what comes out."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from attention_base.masks import causal_mask
+from attention_base.numbers import listed, small
+from attention_base.same import same, seed_all, tolerance
+from attention_clinic import probes
+from attention_clinic.bugs import BY_NAME
+from attention_clinic.calls import Call, self_attention_call, training_mode
+from attention_clinic.inspection import NOT_BATCH_FIRST
+from attention_clinic.names import projection_name
+from attention_clinic.probes import PREFIX, Finding
+from attention_clinic.subject import Inside, Subject
+from attention_clinic.told import Told, found, not_checked, recognised
+
+MOST_TOKENS = 16  # that are replaced in a long example
+ZERO_PROJECTION = "the output projection is zero throughout and hides what lies before it"
+NOT_FINITE = "there are outputs that are nan or inf"
+ONE_TOKEN = "the example has a single token"
+DROPPED_WITH_WEIGHTS = "mask dropped when weights are asked for"
+ONLY_WITH = (
+    "Without them, no token attends to the future; with them, tokens do. So training may have been "
+    "right, and the weights that you look at are not those it used. Mask the scores on both paths."
+)
+NO_MASK_WITHOUT = "mask dropped unless weights are asked for"
+ONLY_WITHOUT = (
+    "With them, no token attends to the future; without them, as in training, tokens do. Mask on "
+    "both paths."
+)
+TWO_PATHS = "other outputs when weights are asked for"
+TWO_PATHS_DIFFER = (
+    "Whoever looks at the weights sees those of another computation: make both paths the same, "
+    "with the same scale and the same mask."
+)
+
+
+def check_shape(subject: Subject, out: Tensor, weights: Tensor | None) -> Told:
+    """Compare the shapes of the output, and of the weights if they are shown, with (B, T, C)."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"Expected out or (out, weights), got {type(out).__name__}.")
+    B, T, C = subject.x.shape
+    n_head, shape, last = subject.n_head, tuple(out.shape), C
+    if n_head == 1 or shape[-1] in _widths(subject):
+        last = shape[-1]
+    ok = shape == (B, T, last)
+    evidence = f"x {(B, T, C)} gives out {shape}"
+    if weights is not None:
+        of_weights = tuple(weights.shape)
+        heads = n_head if len(of_weights) < 4 or not subject.try_heads else of_weights[1]
+        ok &= of_weights in ((B, T, T), (B, 1, T, T), (B, heads, T, T))
+        evidence += f" and weights {of_weights}"
+    if not ok:
+        evidence += f"; expected out {(B, T, last)}"
+        if weights is not None:
+            evidence += f", weights {(B, T, T)} or {(B, n_head, T, T)}"
+    evidence += "."
+    if not ok and n_head > 1 and shape[:-1] == (B, T):
+        evidence += " Is it one head? Then pass n_head=1."
+    return found(Finding("shape", ok, evidence))
+
+
+def _widths(subject: Subject) -> set[int]:
+    """The widths of outputs that a module may have on purpose: those of its projections."""
+    parts = subject.function.modules() if subject.is_module else ()
+    named = [(part, projection_name(part)) for part in parts]
+    return {getattr(getattr(part, name), "out_features", 0) for part, name in named if name}
+
+
+def check_finite(out: Tensor, weights: Tensor | None) -> Told:
+    """Look for nan and inf."""
+    finding = probes.finite(out)
+    if finding.ok and weights is not None:
+        finding = probes.finite(weights)
+    return found(finding)
+
+
+def check_input_unchanged(subject: Subject) -> Told:
+    """Told only where it fails: hardly anybody expects a module to change its input."""
+    given = subject.x.clone()
+    seed_all(0)
+    with torch.no_grad():
+        if subject.is_module:
+            call = self_attention_call(subject.function, given, subject.causal)
+            subject.function(*call.args, **call.kwargs)
+        else:
+            subject.function(given)
+    largest = (given - subject.x).abs().nan_to_num().max().item()
+    if largest == 0:
+        return Told()
+    return recognised(
+        "its input changed in place",
+        f"after the call x itself is another, by up to {small(largest)}: whoever hands it over "
+        "loses it. x += y and x.add_(y) change x; x = x + y makes a new tensor.",
+    )
+
+
+def check_same_twice(subject: Subject, out: Tensor) -> Told:
+    """Run it again, with the same random numbers and with others."""
+    name = "same twice"
+    repeated, again = subject.out(subject.x), subject.run(subject.x, seed=1)[0]
+    largest = max((z - out).abs().nan_to_num().max().item() for z in (repeated, again))
+    if largest == 0:
+        return found(Finding(name, True, "two runs on the same input agree."))
+    evidence = f"two runs on the same input differ by up to {small(largest)}."
+    if not torch.equal(repeated.nan_to_num(), out.nan_to_num()):
+        bug = "something kept from the call before"
+        why = "The random numbers were the same, so the module keeps something from one call to "
+        why += "the next, such as a cache of keys and values. Begin each call without it."
+    else:
+        bug = "dropout left on"
+        why = "With the same random numbers they agree: something is still dropped at random. In "
+        why += "evaluation nothing should be: use nn.Dropout, or F.dropout(…, "
+        why += "training=self.training)."
+    return found(Finding(name, False, evidence)) + recognised(bug, f"{evidence} {why}")
+
+
+def check_without_weights(subject: Subject, out: Tensor) -> Told:
+    """Call it without asking for the weights, too. Told only where the outputs differ."""
+    if not subject.is_module or not subject.call().ways_to_ask:
+        return Told()
+    without = subject.out_without_weights(subject.x)
+    if without.shape != out.shape or same(without, out, tolerance(out)):
+        return Told()
+    largest = (without - out).abs().nan_to_num().max().item()
+    differ = f"with the weights asked for, the outputs are others, by up to {small(largest)}."
+    if subject.causal and subject.x.shape[1] > 1:
+        # name of a way to call it -> whether an output changes with a later token
+        leaks, findings = {}, {}
+        for way, run in (("with", subject.out), ("without", subject.out_without_weights)):
+            changes = probes.output_changes(run, subject.x, "diagnose", most=MOST_TOKENS)
+            if isinstance(changes, Finding):
+                return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
+            findings[way] = probes.judge_leaks(changes, tolerance(out))
+            leaks[way] = not findings[way].ok
+        if leaks["with"] and not leaks["without"]:
+            return recognised(DROPPED_WITH_WEIGHTS, f"{differ} {ONLY_WITH}")
+        if leaks["without"] and not leaks["with"]:
+            return found(findings["without"]) + recognised(
+                NO_MASK_WITHOUT, f"{differ} {ONLY_WITHOUT}"
+            )
+    return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
+
+
+# ---------------------------------------------------------------- which output depends on what
+
+
+def check_dependence(
+    subject: Subject, inside: Inside, out: Tensor, right: dict[str, Tensor | None], before: Told
+) -> tuple[Told, Tensor | None]:
+    """Replace tokens and sequences, one at a time, and see which outputs change.
+
+    `right` has the right weights of each attention, as far as they are known. The changes are
+    (T, T), [j, t]: how much output t changes when token j is replaced; None where not measured.
+    """
+    x, causal = subject.x, subject.causal
+    asked = ["no leak", PREFIX] * causal + ["reach", "sequences stay apart"]
+    if x.shape[1] < 2:
+        return not_checked(ONE_TOKEN, *asked), None
+    changes = probes.output_changes(subject.out, x, "diagnose", most=MOST_TOKENS)
+    if isinstance(changes, Finding):
+        return not_checked(NOT_FINITE, *asked), None
+    if inside.zero_projection:
+        return not_checked(ZERO_PROJECTION, *asked), None
+    atol = 1e-6 * min(1.0, out.abs().max().item())
+    told = found(probes.judge_leaks(changes, atol)) if causal else Told()
+    told += _judge_reach(probes.judge_reach(changes, 0.0, causal), changes, causal, right)
+    apart = probes.sequences_stay_apart(subject.out, x if len(x) > 1 else x.expand(2, -1, -1), atol)
+    told += found(apart)
+    if not apart.ok:
+        told += _why_mixed(subject, inside, before)
+    return told, changes
+
+
+def _why_mixed(subject: Subject, inside: Inside, before: Told) -> Told:
+    """Why outputs depend on other sequences, where the axes B and T have changed places."""
+    if inside.not_batch_first:
+        evidence = f"{inside.not_batch_first} {NOT_BATCH_FIRST}."
+        return recognised("batch_first forgotten", evidence)
+    told = Told()
+    for name, call in inside.attentions.items() if not before.wrong else ():
+        if call is not None and _is_turned(call, subject.x):
+            bug = BY_NAME["attention across the batch"]
+            arrives = f"x {tuple(subject.x.shape)} arrives at it as {tuple(call.input.shape)}."
+            told += recognised(bug.name, f"{arrives} {bug.message}", name)
+    return told
+
+
+def _is_turned(call: Call, x: Tensor) -> bool:
+    """Tell whether an attention that takes (B, T, C) was given (T, B, C)."""
+    time_first = isinstance(call.module, nn.MultiheadAttention) and not call.module.batch_first
+    z, (B, T) = call.input, x.shape[:2]
+    turned = z is not None and z.shape[:2] == (T, B)
+    return turned and not time_first and (B != T or torch.equal(z, x.transpose(0, 1)))
+
+
+def _judge_reach(
+    finding: Finding, changes: Tensor, causal: bool, right: dict[str, Tensor | None]
+) -> Told:
+    if finding.ok:
+        return found(finding)
+    if causal and (distances := _distances(changes)):
+        evidence = f"each output depends only on the tokens that stand {listed(distances)} "
+        evidence += "before it (0 is its own). A sliding window does that; if it is meant, fine."
+        return Told(different={"reach": evidence})
+    if _right_weights_vanish(changes, causal, right):
+        return not_checked(
+            f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "
+            "there: the scores are just that sharp",
+            "reach",
+        )
+    return found(finding)
+
+
+def _right_weights_vanish(changes: Tensor, causal: bool, right: dict[str, Tensor | None]) -> bool:
+    """Tell whether the right weights are nearly 0 wherever an output does not change."""
+    if not right or any(weights is None for weights in right.values()):
+        return False
+    unchanged = (changes == 0).mT  # row = output, column = token
+    unchanged &= causal_mask(len(unchanged)) if causal else unchanged
+    largest = [weights.flatten(0, -3).amax(0).cpu() for weights in right.values()]
+    return all(
+        weights.shape == unchanged.shape and bool((weights[unchanged] < 1e-6).all())
+        for weights in largest
+    )
+
+
+def _distances(changes: Tensor) -> list[int]:
+    """How far before an output the tokens stand that it depends on, if always the same.
+
+    Empty where it depends on its own token only, or on others from place to place.
+    """
+    if changes.isnan().any():
+        return []
+    depends = (changes > 0).mT  # row = output, column = token
+    T = len(depends)
+    distances = [d for d in range(T) if depends[T - 1, T - 1 - d]]
+    expected = sum(torch.ones(T - d).diag(-d) for d in distances) if distances else None
+    same = expected is not None and torch.equal(expected > 0, depends)
+    return distances if same and distances[0] == 0 and len(distances) > 1 else []
+
+
+def mixes_no_tokens(changes: Tensor | None) -> bool:
+    """Tell whether every output depends on its own token only."""
+    if changes is None:
+        return False
+    changes = changes.where(~changes.isnan(), 0)
+    return not (changes - changes.diag().diag()).any()
+
+
+def check_training_mode(subject: Subject, before: Told) -> Told:
+    """Batch norm treats tokens alone in evaluation, and mixes all sequences in training."""
+    if not subject.is_module or not before.passed("sequences stay apart"):
+        return Told()
+    module, x = subject.function, subject.x
+    kind = nn.modules.batchnorm._BatchNorm
+    culprits = [name for name, part in module.named_modules() if isinstance(part, kind)]
+    if not culprits:
+        return Told()
+    with training_mode(module):
+        finding = probes.sequences_stay_apart(subject.out, x.expand(max(2, len(x)), -1, -1))
+    if finding.ok:
+        return Told()
+    in_training = Finding(finding.name, False, f"in training mode {finding.evidence}")
+    return found(in_training) + recognised(
+        "batch norm instead of layer norm",
+        f"in training, {culprits[0]} takes mean and variance over all tokens of all sequences, "
+        "also of later ones. Use a layer norm, over the channels of each token.",
+    )
+
+
+def check_prefixes(subject: Subject, before: Told) -> Told:
+    """Compare with shorter texts what should be causal, where no other probe explains it."""
+    if not all(map(before.passed, ("same twice", "no leak", "sequences stay apart"))):
+        return Told()
+    finding, by_number = probes.judge_prefixes(
+        lambda z: subject.run(z, seed=None)[0],
+        subject.x,
+        module=subject.function if subject.is_module else None,
+        most=MOST_TOKENS,
+    )
+    if finding.ok is None:
+        return not_checked(finding.evidence.removesuffix("."), PREFIX)
+    if by_number and not before.failed:  # as with a scale by log T
+        return Told(different={PREFIX: finding.evidence})
+    return found(finding)

@@ -1,0 +1,255 @@
+"""Which parameters of a module a gradient from its output arrives at."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from attention_base.numbers import joined
+from attention_base.same import seed_all
+from attention_clinic.bugs import of_parts
+from attention_clinic.calls import Call, may_take_context, part_of
+from attention_clinic.comparison import Comparison
+from attention_clinic.from_outside import NOT_FINITE, ONE_TOKEN, ZERO_PROJECTION
+from attention_clinic.inspection import AttentionInternals
+from attention_clinic.lists import InList
+from attention_clinic.names import ROLES, projection_name
+from attention_clinic.probes import Finding
+from attention_clinic.subject import NO_MODULE, Inside, Subject
+from attention_clinic.told import Told, found, not_checked, recognised
+
+PROBE = "gradients reach"
+NO_OPTIMISER = "parameters() does not contain the {}, so no optimiser uses their gradients."
+SHARP = (
+    "the scores are so sharp that all weights are 0 or 1, and a softmax like that passes no "
+    "gradient on"
+)
+
+IN_PLACE = (
+    "none can be computed, since numbers that backpropagation needs were changed in place: write "
+    "x = x + …, not x += …."
+)
+
+
+@contextlib.contextmanager
+def learning(module: nn.Module) -> Iterator[list[tuple[str, nn.Parameter]]]:
+    """Let every parameter of a module require a gradient, for a while."""
+    named = [one for one in module.named_parameters() if one[1].is_floating_point()]
+    before = [own.requires_grad for _, own in named]
+    try:
+        for _, own in named:
+            own.requires_grad_(True)
+        yield named
+    finally:
+        for (_, own), was in zip(named, before, strict=True):
+            own.requires_grad_(was)
+
+
+def gradients_of(whole: Call) -> dict[str, Tensor | None]:
+    """Name of each parameter -> its gradient from a random upstream gradient, None without one.
+
+    Raises
+    ------
+    RuntimeError
+        When numbers that backpropagation needs were changed in place.
+    """
+    with learning(whole.module) as named, torch.enable_grad():
+        out = whole.run()[0]
+        if not out.requires_grad:
+            return dict.fromkeys(name for name, _ in named)
+        upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(0)).to(out)
+        parameters = [own for _, own in named]
+        found = torch.autograd.grad((out * upstream).sum(), parameters, allow_unused=True)
+    return {name: z for (name, _), z in zip(named, found, strict=True)}
+
+
+def roles_without(
+    seen: AttentionInternals, names: dict[int, str], gradients: dict[str, Tensor | None]
+) -> list[str]:
+    """Which of query, key and value gets no gradient at its layer's weight."""
+    without = []
+    for role, (weight, own_part) in seen.roles.items():
+        gradient = gradients.get(names.get(id(weight), ""))
+        if gradient is None or not own_part(gradient).any():
+            without.append(role)
+    return without
+
+
+def parts_without(module: nn.Module, gradients: dict[str, Tensor | None]) -> list[str]:
+    """The parameters without a gradient; a whole part by its name, where it gets none at all."""
+    without = {name for name, gradient in gradients.items() if gradient is None}
+    found: list[str] = []
+    for name, _ in module.named_modules():
+        inside = [key for key in gradients if key.startswith(f"{name}.")]
+        known = any(f"{name}.".startswith(f"{outer}.") for outer in found)
+        if name and inside and without.issuperset(inside) and not known:
+            found.append(name)
+    alone = [key for key in gradients if key in without]
+    return found + [key for key in alone if not any(key.startswith(f"{name}.") for name in found)]
+
+
+def changes_output(whole: Call, name: str) -> bool:
+    """Tell whether other numbers in a part's parameters change the output."""
+    parameters = [
+        own for key, own in whole.module.named_parameters() if f"{key}.".startswith(f"{name}.")
+    ]
+    before = [own.data for own in parameters]
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        out = whole.run()[0]
+        try:
+            for own in parameters:
+                own.data = own.data + torch.randn(own.shape, generator=generator).to(own.data)
+            other = whole.run()[0]
+        finally:
+            for own, data in zip(parameters, before, strict=True):
+                own.data = data
+    return not torch.equal(out, other)
+
+
+def in_words(roles: Iterable[str]) -> str:
+    """Roles in their usual order: "query and key"."""
+    roles = set(roles)
+    return joined([role for role in ROLES if role in roles])
+
+
+# ---------------------------------------------------------------- the steps of an examination
+
+
+def check_gradients(
+    subject: Subject,
+    inside: Inside,
+    compared: Mapping[str, Comparison],
+    out: Tensor,
+    before: Told,
+) -> Told:
+    """Look where a gradient from the output arrives."""
+    if why := _why_no_gradients(subject, inside, out):
+        return not_checked(why, PROBE)
+    seed_all(0)
+    whole = subject.call()
+    try:
+        gradients = gradients_of(whole)
+    except RuntimeError as error:
+        if "inplace" not in str(error):
+            raise
+        return found(Finding(PROBE, False, IN_PLACE))
+    names = {id(own): name for name, own in subject.function.named_parameters()}
+    without = parts_without(subject.function, gradients)
+    detached = [name for name in without if changes_output(whole, name)]
+    unused = [name for name in without if name not in detached]
+    told = Told()
+    for name, seen in inside.internals.items():
+        roles = roles_without(seen, names, gradients)
+        if roles and _sharp(compared.get(name)):
+            told += not_checked(SHARP, PROBE)
+        elif roles and not seen.zero_projection:
+            told += _roles_told(name, seen, roles, gradients, names, unused, compared.get(name))
+    if told.findings:
+        return told
+    if more := _without_purpose(subject, unused, before):
+        return told + _unused_told(subject, inside, more)
+    if detached:
+        evidence = f"none arrives at {joined(detached)}, though the output depends on it: "
+        evidence += "detach(), torch.no_grad() or .data cut the graph."
+        return told + found(Finding(PROBE, False, evidence))
+    if told.not_checked:
+        return told
+    roles = {role for seen in inside.internals.values() for role in seen.roles}
+    evidence = "every parameter gets one."
+    if roles:
+        evidence = f"one arrives at {in_words(roles)}, and at every other parameter."
+    return told + found(Finding(PROBE, True, evidence))
+
+
+def _why_no_gradients(subject: Subject, inside: Inside, out: Tensor) -> str:
+    if not subject.is_module:
+        return NO_MODULE
+    if not any(own.is_floating_point() for own in subject.function.parameters()):
+        return "it has no parameters"
+    if not out.isfinite().all():
+        return NOT_FINITE
+    if subject.x.shape[1] < 2:
+        return ONE_TOKEN
+    return ZERO_PROJECTION if inside.zero_projection else ""
+
+
+def _sharp(compared: Comparison | None) -> bool:
+    """Tell whether all right weights are 0 or 1, where a softmax passes no gradient on."""
+    right = compared.right if compared else None
+    return right is not None and not (right * (1 - right)).any()
+
+
+def _roles_told(
+    name: str,
+    seen: AttentionInternals,
+    roles: list[str],
+    gradients: dict[str, Tensor | None],
+    names: dict[int, str],
+    unused: list[str],
+    compared: Comparison | None,
+) -> Told:
+    reached = [role for role in seen.roles if role not in roles]
+    words = in_words(roles)
+    evidence = f"none arrives at {words}: what gets no gradient does not learn."
+    evidence += f" One arrives at {in_words(reached)}." if reached else ""
+    layers = [names.get(id(seen.roles[role][0]), "").removesuffix(".weight") for role in roles]
+    never = [one for one in layers if any(f"{one}.".startswith(f"{u}.") for u in unused)]
+    if never:
+        evidence += f" The output was made without {joined(list(dict.fromkeys(never)))}: it is "
+        evidence += "never used."
+    told = found(Finding(PROBE, False, evidence), where=name)
+    cut = all(gradients.get(names.get(id(seen.roles[role][0]))) is None for role in roles)
+    fused = len({id(weight) for weight, _ in seen.roles.values()}) == 1 and bool(reached)
+    if (cut or fused) and not never and compared and compared.finding.ok and not compared.bugs:
+        told += recognised(f"no gradient to {words}", of_parts("no gradient", names=words)[1], name)
+    return told
+
+
+def _without_purpose(subject: Subject, unused: list[str], before: Told) -> list[str]:
+    """What is not used, without what has no use here on purpose.
+
+    These are the norm that a block with parallel branches does not need, and a cross-attention,
+    which nothing was given for.
+    """
+    if any(bug.meant and bug.name.startswith("parallel block") for bug in before.bugs):
+        unused = [name for name in unused if not any(n in name for n in ("norm", "ln"))]
+    if may_take_context(subject.function):
+        unused = [name for name in unused if not any(n in name for n in ("cross", "encoder"))]
+    return unused
+
+
+def _unused_told(subject: Subject, inside: Inside, unused: list[str]) -> Told:
+    words = joined(unused[:4]) + (f" and {len(unused) - 4} more" if len(unused) > 4 else "")
+    verb = "it is" if len(unused) == 1 else "they are"
+    evidence = f"none arrives at {words}: {verb} never used."
+    told = found(Finding(PROBE, False, evidence))
+    for name, seen in inside.internals.items():
+        projection = projection_name(part_of(subject.function, name))
+        own = f"{name}.{projection}" if name else projection
+        if projection and own in unused and seen.endings[0].bugs == ():
+            told += recognised("output projection never used", evidence, name)
+    return told
+
+
+def check_lists(in_lists: Iterable[InList], gradients: Told) -> Told:
+    """What was found of gradients, where layers stand in Python lists.
+
+    They were examined as if they were registered, so that no optimiser would train them is told
+    in the place of what was found.
+    """
+    for one in in_lists:
+        evidence = NO_OPTIMISER.format(one)
+        if (before := gradients.finding(PROBE)) and not before.ok:
+            evidence += f" {before.evidence}"
+        told = of_parts("in a Python list", names=one, kind=one.kind, instead=one.instead)[1]
+        gradients = replace(
+            gradients + recognised(f"{one.noun} in a Python {one.kind}", told),
+            findings=((Finding(PROBE, False, evidence), ""),),
+            not_checked={},
+        )
+    return gradients

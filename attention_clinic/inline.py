@@ -1,0 +1,121 @@
+"""Finds the parts of a block that is written in one class, whose layers are called in one forward.
+
+Its attention, feed-forward and norms are no modules of their own. Here they are put together again
+from its layers, as functions, so that the block can be compared like any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attention_base.same import same
+from attention_clinic.names import is_layer
+from attention_clinic.readings import LayerCall
+
+Function = Callable[[Tensor], Tensor]
+NOT_REBUILT = (
+    "residual connections and norms were not checked, since attention, feed-forward and norms are "
+    "no parts of their own"
+)
+ACTIVATIONS = (
+    F.relu,
+    F.gelu,
+    lambda z: F.gelu(z, approximate="tanh"),
+    F.silu,
+    torch.tanh,
+    torch.sigmoid,
+    F.elu,
+    F.leaky_relu,
+    F.mish,
+    lambda z: F.relu(z).square(),
+)
+
+
+@dataclass(frozen=True)
+class InlineBlock:
+    """The parts of a block that is written in one class."""
+
+    projection: LayerCall  # the call of the output projection
+    # As a function; None where its activation is not known.
+    feed_forward: Function | None
+    norms: tuple[str, str]  # the names of norm_1 and norm_2
+
+
+def inline_block(
+    module: nn.Module, recorded: list[LayerCall], used: list, C: int
+) -> InlineBlock | None:
+    """Find the parts of a block beside the layers of its attention; None where it is no block.
+
+    Parameters
+    ----------
+    module
+        What may be a block.
+    recorded
+        The calls of the layers in it, in their order.
+    used
+        The layers that make queries, keys and values.
+    C
+        Its number of channels.
+    """
+    last = max((i for i, one in enumerate(recorded) if _is_one_of(one.layer, used)), default=None)
+    after = recorded[last + 1 :] if last is not None else []
+    if not after or after[0].out.shape[-1] != C or after[0].z.dim() != 3:
+        return None
+    projection = after[0]
+    own = dict(module.named_children())
+    others = {
+        name: part
+        for name, part in own.items()
+        if list(part.parameters()) and not _is_one_of(part, [*used, projection.layer])
+    }
+    norms = [name for name, part in others.items() if _is_norm(part, C)]
+    rest = [part for name, part in others.items() if name not in norms]
+    if len(norms) != 2 or list(module.parameters(recurse=False)):
+        return None
+    if len(rest) == 1 and sum(map(is_layer, rest[0].modules())) > 1 and not is_layer(rest[0]):
+        return InlineBlock(projection, lambda z: rest[0](z.clone()), (norms[0], norms[1]))
+    read = [(one.layer, one.z) for one in recorded if _is_one_of(one.layer, rest)]
+    if len(rest) not in {2, 3} or len(read) != len(rest) or not all(map(is_layer, rest)):
+        return None
+    return InlineBlock(projection, feed_forward_of_layers(module, read), (norms[0], norms[1]))
+
+
+def feed_forward_of_layers(
+    module: nn.Module, read: list[tuple[Function, Tensor]], *more: Function
+) -> Function | None:
+    """Layers, each with what it read, as one function; None where its activation is not found."""
+    without = [part for part in module.children() if not list(part.parameters())]
+    for *hidden, (last, z) in itertools.permutations(read):
+        for activation in (*without, *ACTIVATIONS, *more):
+            made = partial(_hidden, activation, [layer for layer, _ in hidden])
+            with contextlib.suppress(RuntimeError):  # the sizes do not fit
+                if _makes(made, hidden[0][1], z):
+                    return lambda z, last=last, made=made: last(made(z))
+    return None
+
+
+def _hidden(activation: Function, layers: list[Function], z: Tensor) -> Tensor:
+    """What the last layer reads: the activation of another one, perhaps times a third one."""
+    first, *gated = (layer(z) for layer in layers)
+    return activation(first) * gated[0] if gated else activation(first)
+
+
+def _is_one_of(part: object, parts: list) -> bool:
+    return any(part is one for one in parts)
+
+
+def _is_norm(part: nn.Module, C: int) -> bool:
+    return all(own.numel() == C and own.dim() == 1 for own in part.parameters())
+
+
+def _makes(function: Function, z: Tensor, out: Tensor) -> bool:
+    made = function(z.clone())
+    return isinstance(made, Tensor) and made.shape == out.shape and same(made, out, 1e-6)

@@ -1,0 +1,438 @@
+"""Finds queries, keys, values and weights in a module.
+
+An attention is an `nn.MultiheadAttention`, a module with layers of the usual names (`names`), or,
+where there are no such names, the smallest part of a module that mixes tokens. Hooks see what its
+layers compute. `readings` takes that as queries, keys and values; what lies between the heads and
+the output is an `Ending`.
+"""
+
+import contextlib
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attention_base.numbers import joined
+from attention_base.same import ATOL, RTOL, close, same, same_but_for_rounding
+from attention_clinic.bugs import (
+    BY_NAME,
+    Named,
+    OutAndWeights,
+    merge_heads,
+    of_parts,
+    split_heads,
+    with_bugs,
+)
+from attention_clinic.calls import Call, calls_of, may_take_context
+from attention_clinic.inline import InlineBlock, inline_block
+from attention_clinic.names import (
+    ROLES,
+    fused_name,
+    is_layer,
+    own_head_count,
+    projection_name,
+    query_and_fused_names,
+    role_names,
+)
+from attention_clinic.readings import LayerCall, Reading, bias_beside, find_readings, times
+
+NOT_BATCH_FIRST = (
+    "has batch_first=False and reads (T, B, C): it takes sequences for tokens. Make it with "
+    "batch_first=True"
+)
+ANOTHER_INPUT = of_parts("another input of its layers")
+MORE_KEYS = of_parts("keys and values beside those of the tokens")
+MORE_BEHIND = of_parts("more behind the output projection")
+RESIDUAL_INSIDE = ("x added to the output", "residual connection and norm inside of the attention")
+PARALLEL = "parallel block (Wang and Komatsuzaki 2021)"
+DIFFERENT_INPUTS = "queries, keys and values of different inputs"
+
+# ---------------------------------------------------------------- what is found
+
+
+@dataclass(frozen=True)
+class Ending:
+    """One way in which the outputs of the heads became a tensor that can be seen."""
+
+    out: Tensor  # (B, T, n_head * head_size), or the output of the module
+    # What lies between the merged outputs of the heads and `out`.
+    project: Callable[[Tensor], Tensor] = field(default=lambda z: z)
+    bugs: tuple[Named, ...] = ()  # as in `Reading`
+
+
+@dataclass(frozen=True)
+class AttentionInternals:
+    """What an attention computed from one input."""
+
+    x: Tensor  # (B, T, C), the input
+    n_head: int  # number of heads
+    readings: tuple[Reading, ...]  # the likeliest first
+    endings: tuple[Ending, ...]
+    weights: Tensor | None  # (B, n_head, T, T), or (B, T, T), or None
+    # Whether all weights of the output projection are 0, so that its output depends on nothing.
+    zero_projection: bool
+    # Name of a role -> the weight of its layer, and which part of a gradient belongs to the role.
+    roles: dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]]
+    module: nn.Module
+    dtype: torch.dtype = torch.float32  # the type of numbers in which it computes
+    # Name of a bug -> its name and message in an attention of this kind.
+    own_words: Mapping[str, Named] = field(default_factory=dict)
+    # The parts of the block, where it is written in one class together with this attention.
+    block: InlineBlock | None = None
+    another_input: nn.Module | None = None  # one of its layers that reads something else than x
+    different_inputs: tuple[Named, ...] = ()  # the bug that not all three read the same
+
+
+# ---------------------------------------------------------------- which attentions
+
+
+def attention_calls(whole: Call) -> dict[str, Call | None]:
+    """How each attention in a module is called, by its name ("" for the module itself).
+
+    None for one that the module has but does not call.
+    """
+    names: list[str] = []
+    for name, part in whole.module.named_modules():
+        if _is_attention(part) and not any(name.startswith(f"{outer}.") for outer in names):
+            names.append(name)
+    return calls_of(whole, names or _parts_that_mix_tokens(whole))
+
+
+def parts_beside(
+    module: nn.Module, attentions: Iterable[str], blocks: Iterable[str]
+) -> dict[str, nn.Module]:
+    """The parts with parameters that stand neither in an attention nor in a block, by name."""
+    inside = [*attentions, *blocks]
+    return {
+        name: part
+        for name, part in module.named_modules()
+        if list(part.parameters(recurse=False)) and not within(name, inside)
+    }
+
+
+def has_unknown_parts(module: nn.Module, attentions: Iterable[str], blocks: Iterable[str]) -> bool:
+    """Tell whether beside an attention there is more than a projection, and no known block."""
+    alone = [name for name in attentions if not within(name, blocks)]
+    others = parts_beside(module, alone, blocks).values()
+    only_projection = len(others) <= 1 and all(isinstance(part, nn.Linear) for part in others)
+    return bool(alone) and not only_projection
+
+
+def _is_attention(module: nn.Module) -> bool:
+    return bool(
+        isinstance(module, nn.MultiheadAttention)
+        or role_names(module)
+        or fused_name(module)
+        or query_and_fused_names(module)
+    )
+
+
+def within(name: str, outer: Iterable[str]) -> bool:
+    """Tell whether a part is one of the outer ones or stands in one ("" is the whole module)."""
+    return any(not one or f"{name}.".startswith(f"{one}.") for one in outer)
+
+
+def _parts_that_mix_tokens(whole: Call) -> list[str]:
+    """The names of the smallest parts with layers in which a token changes another's output."""
+    parts = {
+        name: part
+        for name, part in whole.module.named_modules()
+        if any(map(is_layer, [*part.modules(), *part.parameters()]))
+    }
+    mixing = [name for name, call in calls_of(whole, parts).items() if call and _mixes(call)]
+    return [
+        name
+        for name in mixing
+        if not any(other != name and within(other, [name]) for other in mixing)
+    ]
+
+
+def _mixes(call: Call) -> bool:
+    z = call.input
+    if not isinstance(z, Tensor) or z.dim() != 3 or z.shape[1] < 2 or not z.is_floating_point():
+        return False
+    other = z.clone()
+    other[:, z.shape[1] // 2] += torch.linspace(-1, 1, z.shape[-1]).to(z)
+    try:
+        before, after = (one.run()[0] for one in (call, call.with_input(other)))
+    except Exception:  # it may be bound to the numbers that it got
+        return False
+    if not isinstance(before, Tensor) or before.shape[:2] != z.shape[:2]:
+        return False
+    changed = ~close(before, after, 1e-8, RTOL).flatten(2).all(-1).all(0)
+    changed[z.shape[1] // 2] = False
+    return bool(changed.any())
+
+
+# ---------------------------------------------------------------- inside an attention
+
+
+def inspect_attention(whole: Call, call: Call, n_head: int) -> AttentionInternals | str:
+    """Find out what an attention computed from its input, or say why that cannot be known.
+
+    Parameters
+    ----------
+    whole
+        The module under examination, and how it is called.
+    call
+        How an attention in it is called.
+    n_head
+        Its number of heads, unless it knows its own.
+    """
+    if isinstance(call.module, nn.MultiheadAttention):
+        return _inspect_pytorch_attention(whole, call)
+    x = call.input
+    if x is None or x.dim() != 3:
+        return "it does not read one input (B, T, C)"
+    return _inspect_layers(whole, call, x, own_head_count(call.module) or n_head)
+
+
+def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> AttentionInternals | str:
+    out, weights, layer_calls = _run_and_record(call)
+    if not isinstance(out, Tensor) or out.dim() != 3:
+        return "it gives no output (B, T, anything)"
+    found = find_readings(call.module, layer_calls, x, n_head)
+    if isinstance(found, str):
+        return found
+    readings, roles, used = found
+    block = inline_block(call.module, layer_calls, used, x.shape[-1])
+    read = [  # by each of these layers
+        (layer, next((one.z for one in layer_calls if one.layer is layer), x))
+        for layer in (used if block is None else ())
+    ]
+    read = [(layer, z) for layer, z in read if z.shape[:2] == x.shape[:2]]
+    more = () if all(same(z, x, 0) for _, z in read) else (ANOTHER_INPUT,)
+    readings = [replace(one, bugs=(*one.bugs, *more)) for one in readings]
+    different = () if may_take_context(whole.module) else _different_inputs([z for _, z in read])
+    if block:
+        z = block.projection.z
+        endings, projection = [Ending(z)], getattr(block.projection.layer, "weight", None)
+    else:
+        endings, projection = _find_endings(call, x, out, layer_calls, used, n_head)
+    return AttentionInternals(
+        x=x,
+        n_head=n_head,
+        readings=tuple(readings),
+        endings=tuple(endings),
+        weights=_if_weights(weights, x.shape[1]),
+        zero_projection=projection is not None and not projection.any(),
+        roles=roles,
+        dtype=out.dtype,
+        block=block,
+        module=call.module,
+        another_input=next((one for one, z in read if not same(z, x, 0)), None),
+        different_inputs=different,
+    )
+
+
+def _different_inputs(read: list[Tensor]) -> tuple[Named, ...]:
+    """The bug that one of queries, keys and values is made of something else than the others."""
+    odd = [
+        f"{role}s".replace("ys", "ies" if role == "query" else "ys")
+        for i, role in enumerate(ROLES[: len(read)])
+        if not any(same(read[i], z, 0) for j, z in enumerate(read) if j != i)
+    ]
+    return (of_parts(DIFFERENT_INPUTS, names=joined(odd)),) if len(read) == 3 and odd else ()
+
+
+def attention_of(
+    module: nn.Module, seen: AttentionInternals, right: Tensor, causal: bool
+) -> Callable[[Tensor], Tensor]:
+    """Right attention with the layers of an inline block, whose weights were `right`."""
+    n_head = right.shape[1]
+
+    def of(reading: Reading, x: Tensor) -> OutAndWeights:
+        return with_bugs(causal=causal)(reading.q, reading.k, reading.v, x, n_head)
+
+    which = next(i for i, one in enumerate(seen.readings) if same(of(one, seen.x)[1], right, ATOL))
+
+    def attention(z: Tensor) -> Tensor:
+        reading = find_readings(module, [], z, n_head)[0][which]
+        return seen.block.projection.layer(of(reading, z)[0])
+
+    return attention
+
+
+def _if_weights(second: Tensor | None, T: int) -> Tensor | None:
+    """What a module returned beside its output, if it can be weights, (…, T, T)."""
+    return second if second is not None and second.shape[-2:] == (T, T) else None
+
+
+def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]:
+    """The output, the weights if shown, and what every layer inside was called with."""
+    recorded: list[LayerCall] = []
+
+    def record(layer: nn.Module, args: tuple, result: Tensor) -> None:
+        if args and isinstance(args[0], Tensor) and isinstance(result, Tensor):
+            recorded.append(LayerCall(layer, args[0].detach().clone(), result.detach().clone()))
+
+    names = [*(role_names(call.module) or ()), projection_name(call.module)]
+    makers = [getattr(call.module, name) for name in names if name]
+    hooks = [
+        part.register_forward_hook(record)
+        for part in call.module.modules()
+        if is_layer(part) or any(part is one for one in makers)
+    ]
+    try:
+        out, weights = call.run_with_weights()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return out, weights, recorded
+
+
+# ---------------------------------------------------------------- from the heads to the output
+
+
+def _find_endings(
+    call: Call, x: Tensor, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
+) -> tuple[list[Ending], Tensor | None]:
+    """The ways in which the outputs of the heads may have become `out`; the projection's weight."""
+    module = call.module
+    others = [
+        _turned_back(one, out) for one in recorded if not any(one.layer is layer for layer in used)
+    ]
+    last = next((one for one in reversed(others) if _same_but_for_shape(one.out, out)), None)
+    name = projection_name(module)
+    projection = getattr(module, name) if name else None
+    unused = Ending(out, bugs=(of_parts("output projection never used", names=name),))
+    if isinstance(projection, nn.Parameter):
+        bias = bias_beside(module, name)
+        endings = [Ending(out, partial(times, weight=projection, bias=bias))]
+        if projection.dim() == 2 and projection.shape[0] == projection.shape[1]:
+            endings.append(Ending(out, partial(times, weight=projection.mT, bias=bias)))
+        return [*endings, unused], projection
+    if last is not None:
+        endings = [Ending(last.z.reshape(*out.shape[:2], -1))]
+        before = [one for one in others if one.layer is last.layer and one is not last]
+        if before and _same_but_for_shape(before[-1].out, last.z):
+            twice = of_parts("output projection applied twice")
+            endings.append(Ending(before[-1].z, bugs=(twice,)))
+        return endings, getattr(last.layer, "weight", None)
+    layers = [] if projection is None else [one for one in projection.modules() if is_layer(one)]
+    endings = [Ending(out)]
+    if not recorded:  # it has matrices without names, and one may be the projection
+        own = [w for w in module.parameters(recurse=False) if w.shape == (out.shape[-1],) * 2]
+        endings += [Ending(out, partial(times, weight=z)) for w in own for z in (w, w.mT)]
+    called = [one for one in others if any(one.layer is layer for layer in layers)]
+    if layers and not called and not any(layers[0] is layer for layer in used):
+        return [unused], None
+    for one in called[:1]:
+        if one.z.shape[-1] != out.shape[-1] or one.z.dim() != 3:
+            each = partial(_in_each_head, one.layer, n_head)
+            bug = of_parts("output projection applied to each head")
+            endings.append(Ending(out, each, bugs=(bug,)))
+    for one in (called or others)[-1:]:
+        if one.z.dim() == 3:
+            endings.append(Ending(one.z, bugs=(_behind(module, x, one.out, out),)))
+    for one, other in itertools.permutations(others, 2):  # two branches, side by side
+        if (
+            x.shape == one.out.shape == other.out.shape == out.shape
+            and same_but_for_rounding(out, x + one.out + other.out, out.dtype)
+            and same_but_for_rounding(_run_without(call, one.layer), x + other.out, out.dtype)
+        ):
+            endings.append(Ending(one.z, bugs=(of_parts(PARALLEL),)))
+    return endings, None
+
+
+def _run_without(call: Call, layer: nn.Module) -> Tensor:
+    """The output where what this layer makes is 0."""
+    with layer.register_forward_hook(lambda *args: 0 * args[-1]):
+        return call.run()[0]
+
+
+def _behind(module: nn.Module, x: Tensor, projected: Tensor, out: Tensor) -> Named:
+    """What follows after the output projection."""
+    for bug, expected in (
+        (of_parts(RESIDUAL_INSIDE[0]), x + projected),
+        (of_parts("x minus the output"), x - projected),
+        (BY_NAME["mean over time subtracted"], projected - projected.mean(1, keepdim=True)),
+        (BY_NAME["mean of the batch subtracted"], projected - projected.mean(0, keepdim=True)),
+    ):
+        if same_but_for_rounding(out, expected, out.dtype):
+            return Named(bug.name, bug.message, bug.meant)
+    for part in module.children():
+        with contextlib.suppress(Exception):  # it may take something else
+            if same_but_for_rounding(out, part(x + projected), out.dtype):
+                return of_parts(RESIDUAL_INSIDE[1])
+    return MORE_BEHIND
+
+
+def _turned_back(one: LayerCall, out: Tensor) -> LayerCall:
+    """A call over (T, B, …) as one over (B, T, …), as `out` is."""
+    B, T = out.shape[:2]
+    if B == T or one.z.dim() != 3 or one.z.shape[:2] != (T, B):
+        return one
+    return LayerCall(one.layer, one.z.transpose(0, 1), one.out.transpose(0, 1))
+
+
+def _in_each_head(layer: nn.Module, n_head: int, z: Tensor) -> Tensor:
+    weight = layer.weight
+    return merge_heads(layer(split_heads(z, n_head).to(weight)).to(z))
+
+
+def _same_but_for_shape(a: Tensor, b: Tensor) -> bool:
+    return a.numel() == b.numel() and a.shape[-1] == b.shape[-1] and same(a.reshape(b.shape), b, 0)
+
+
+# ---------------------------------------------------------------- PyTorch's attention
+
+
+def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | str:
+    module = call.module
+    names = list(inspect.signature(module.forward).parameters)
+    given = dict(zip(names, call.args, strict=False)) | call.kwargs
+    inputs = [given[role] for role in ROLES]
+    x, bugs = inputs[0], ()
+    if not all(same(z, x, 0) for z in inputs):
+        if may_take_context(whole.module) or len({z.shape for z in inputs}) > 1:
+            return "its queries and keys come from different inputs"
+        bugs = _different_inputs(inputs)
+    if module.in_proj_weight is None:
+        return "its queries, keys and values have different sizes"
+    if x.dim() != 3:
+        return "it reads a single sequence without a batch"
+    inside = call.module is not whole.module
+    if inside and not module.batch_first and x.shape == whole.input.shape and len(x) != x.shape[1]:
+        return f"it {NOT_BATCH_FIRST}"
+    known = (*ROLES, "need_weights", "average_attn_weights")
+    silent = given.get("need_weights") is False
+    call = Call(module, tuple(inputs), {key: given[key] for key in given if key not in known})
+
+    def batch_first(z: Tensor) -> Tensor:
+        return z if module.batch_first else z.transpose(0, 1)
+
+    weights_of, bias = module.in_proj_weight.chunk(3), module.in_proj_bias
+    biases = [None] * 3 if bias is None else bias.chunk(3)
+    q, k, v = map(batch_first, map(F.linear, inputs, weights_of, biases))
+    try:
+        out, weights = call.run_with_weights()
+        without = call.run(need_weights=False)[0] if silent else out
+    except RuntimeError:  # as with a float32 mask for bfloat16, without which it does
+        out, weights = without, _ = call.run(**({"need_weights": False} if silent else {}))
+    if not torch.equal(out.isnan(), without.isnan()):  # of a row without a key it makes nan, or 0
+        out, weights = without, None
+    added = module.bias_k is not None or module.add_zero_attn
+    return AttentionInternals(
+        x=batch_first(x),
+        n_head=module.num_heads,
+        readings=(Reading(q, k, v, (*bugs, *([MORE_KEYS] if added else []))),),
+        endings=(Ending(batch_first(out), module.out_proj),),
+        weights=None if added else _if_weights(weights, q.shape[1]),
+        zero_projection=not module.out_proj.weight.any(),
+        roles={
+            role: (module.in_proj_weight, lambda z, i=i: z.chunk(3)[i])
+            for i, role in enumerate(ROLES)
+        },
+        dtype=out.dtype,
+        own_words={
+            "mask not inverted": of_parts("mask not inverted"),
+            "mask reversed for scaled_dot_product_attention": of_parts("mask not inverted"),
+        },
+        module=module,
+    )

@@ -1,0 +1,332 @@
+"""Takes what the layers of an attention computed as queries, keys and values.
+
+Layers are known by their names, or by what they read; a fused layer makes all three. How the
+outputs of layers are shared out among roles and heads is not always plain: then there are several
+`Reading`s, the likeliest first. Comparing numbers (`comparison`) tells which one is right.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from torch import Tensor, nn
+
+from attention_base.same import same
+from attention_clinic.bugs import Named, merge_heads, of_parts, split_heads
+from attention_clinic.names import (
+    FUSED_BY_HEAD,
+    FUSED_BY_ROLE,
+    ROLES,
+    fused_name,
+    is_layer,
+    query_and_fused_names,
+    role_names,
+)
+
+NO_LAYERS = (
+    "I see no layers that make queries, keys and values, neither by the usual names, such as "
+    "query, key and value, nor by what they do"
+)
+X_AS_VALUES = of_parts("x used as values")
+SHARED_LAYER = of_parts("one layer for queries and keys")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to take the outputs of layers as queries, keys and values."""
+
+    q: Tensor  # (B, T, n_head * head_size)
+    k: Tensor
+    v: Tensor
+    # What is wrong, or a variant, where these give the module's numbers.
+    bugs: tuple[Named, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return all(bug.meant for bug in self.bugs)
+
+
+@dataclass(frozen=True)
+class LayerCall:
+    """What a layer was called with, and what it computed."""
+
+    layer: nn.Module
+    z: Tensor
+    out: Tensor
+
+
+# Readings; role -> the weight of its layer, and which part of a gradient belongs to the role; the
+# layers. Or why there are none.
+Found = tuple[list[Reading], dict[str, tuple[nn.Parameter, Callable[[Tensor], Tensor]]], list] | str
+
+# ---------------------------------------------------------------- whose output is whose
+
+
+def _output_of(layer: nn.Module | nn.Parameter, recorded: list[LayerCall], x: Tensor) -> Tensor:
+    """What a layer gave for all tokens; computed from x where that was not seen."""
+    for one in recorded:
+        if one.layer is layer and one.out.shape[:2] == x.shape[:2] and one.out.dim() == 3:
+            return one.out
+    return layer(x) if isinstance(layer, nn.Module) else times(x, layer)
+
+
+def times(z: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """(B, T, C) times a matrix (C, D), or one (C, d) for each head: (B, T, D)."""
+    if weight.dim() == 3:
+        if weight.shape[0] * weight.shape[1] == z.shape[-1] and weight.shape[1] != z.shape[-1]:
+            weight = weight.flatten(0, 1)  # of an output projection: (n_head, d, C)
+        else:
+            weight = weight.transpose(0, 1).flatten(1)
+    elif weight.shape[0] != z.shape[-1]:
+        weight = weight.mT
+    out = z @ weight
+    return out if bias is None else out + bias.flatten()
+
+
+def find_readings(module: nn.Module, recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:
+    """All readings, the weights of the roles, and the layers."""
+    names = role_names(module)
+    if names and len(names) == 3:
+        layers = [getattr(module, name) for name in names]
+        if isinstance(layers[0], nn.Parameter):
+            return _readings_of_matrices(module, names, x, n_head)
+        return _readings_of_three(layers, recorded, x, n_head)
+    if names:
+        q, k = (_output_of(getattr(module, name), recorded, x) for name in names)
+        layers = [getattr(module, name) for name in names]
+        readings = [Reading(q, k, x, (X_AS_VALUES,))] if x.shape[-1] % n_head == 0 else []
+        return _checked(readings, _role_weights(layers), layers)
+    if query_and_fused_names(module):
+        query, fused = (getattr(module, name) for name in query_and_fused_names(module))
+        q, (k, v) = _output_of(query, recorded, x), _output_of(fused, recorded, x).chunk(2, -1)
+        readings = _with_repeated_heads(q, k, v, n_head)
+        return _checked(readings, _roles_of_two(query, fused), [query, fused])
+    if name := fused_name(module):
+        return _readings_of_fused(name, getattr(module, name), recorded, x, n_head)
+    matrices = [one for one in module.parameters(recurse=False) if is_layer(one)]
+    if len(matrices) > 2:
+        return _readings_of_unnamed_matrices(matrices, x, n_head)
+    return _readings_without_names(recorded, x, n_head)
+
+
+def _checked(readings: list[Reading] | str, roles: dict, layers: list) -> Found:
+    if isinstance(readings, str):
+        return readings
+    readings = [one for one in readings if one.q.shape[:2] == one.k.shape[:2] == one.v.shape[:2]]
+    if not readings:
+        return "its queries, keys and values do not fit together"
+    return readings, roles, layers
+
+
+def _role_weights(layers: list) -> dict:
+    """The weights of layers that have one of their own."""
+    weights = [
+        one if isinstance(one, nn.Parameter) else getattr(one, "weight", None) for one in layers
+    ]
+    return {
+        role: (weight, lambda z: z)
+        for role, weight in zip(ROLES, weights, strict=False)
+        if isinstance(weight, nn.Parameter)
+    }
+
+
+def _roles_of_two(query: nn.Module, fused: nn.Module) -> dict:
+    """A layer for the queries, and one whose first half of outputs are keys, the other values."""
+    roles = _role_weights([query])
+    axis = 1 if fused.weight.shape[0] == query.weight.shape[0] != fused.weight.shape[1] else 0
+    for i, role in enumerate(ROLES[1:]):
+        roles[role] = (fused.weight, lambda z, i=i: z.chunk(2, dim=axis)[i])
+    return roles
+
+
+def _readings_of_three(layers: list, recorded: list, x: Tensor, n_head: int) -> Found:
+    q, k, v = (_output_of(layer, recorded, x) for layer in layers)
+    readings = _with_repeated_heads(q, k, v, n_head)
+    if layers[0] is layers[1] and not isinstance(readings, str):
+        readings = [replace(one, bugs=(*one.bugs, SHARED_LAYER)) for one in readings]
+    return _checked(readings, _role_weights(layers), layers)
+
+
+def _readings_of_matrices(module: nn.Module, names: tuple, x: Tensor, n_head: int) -> Found:
+    """Matrices are (in, out), as in x @ W, or else (out, in), as in F.linear."""
+    weights = [getattr(module, name) for name in names]
+    n_head = weights[0].shape[0] if weights[0].dim() == 3 else n_head
+    biases = [bias_beside(module, name) for name in names]
+    rows = [times(x, *one) for one in zip(weights, biases, strict=True)]
+    readings = _with_repeated_heads(*rows, n_head)
+    if weights[0].dim() == 2 and weights[0].shape[0] == weights[0].shape[1]:
+        columns = [times(x, w.mT, b) for w, b in zip(weights, biases, strict=True)]
+        more = _with_repeated_heads(*columns, n_head)
+        readings = readings + more if not isinstance(more, str) else readings
+    return _checked(readings, _role_weights(weights), [])
+
+
+def bias_beside(module: nn.Module, name: str) -> Tensor | None:
+    """The bias of a matrix: b_Q of W_Q."""
+    for bias in ("b" + name[1:], name.replace("weight", "bias"), f"{name}_bias", f"b{name[-1]}"):
+        if bias != name and isinstance(getattr(module, bias, None), nn.Parameter):
+            return getattr(module, bias)
+    return None
+
+
+def _with_repeated_heads(q: Tensor, k: Tensor, v: Tensor, n_head: int) -> list[Reading] | str:
+    """One reading, or two where several heads of queries share a head of keys and values."""
+    if q.shape[-1] % n_head:
+        return f"{q.shape[-1]} channels cannot be shared out among {n_head} heads"
+    head_size = q.shape[-1] // n_head
+    n_group = k.shape[-1] // head_size
+    if k.shape[-1] % head_size or n_head % n_group or v.shape[-1] % n_group:
+        return f"its queries have {q.shape[-1]} channels, its keys {k.shape[-1]}"
+    if n_group == n_head:
+        return [Reading(q, k, v)]
+
+    def repeated(z: Tensor) -> Tensor:
+        return merge_heads(split_heads(z, n_group).repeat_interleave(n_head // n_group, dim=1))
+
+    def tiled(z: Tensor) -> Tensor:
+        return merge_heads(split_heads(z, n_group).repeat(1, n_head // n_group, 1, 1))
+
+    if n_group == 1:
+        one_head = of_parts("multi-query attention (Shazeer 2019)", n=1, names=n_head)
+        return [Reading(q, repeated(k), repeated(v), (one_head,))]
+    groups = of_parts("grouped-query attention (Ainslie et al. 2023)", n=n_group, names=n_head)
+    in_two_ways = of_parts("keys and values repeated in different orders")
+    return [
+        Reading(q, repeated(k), repeated(v), (groups,)),
+        Reading(q, tiled(k), tiled(v), (groups, of_parts("groups tiled"))),
+        Reading(q, tiled(k), repeated(v), (groups, in_two_ways)),
+        Reading(q, repeated(k), tiled(v), (groups, in_two_ways)),
+    ]
+
+
+def _readings_of_fused(
+    name: str, layer: nn.Module | nn.Parameter, recorded: list, x: Tensor, n_head: int
+) -> Found:
+    """A layer that makes all three: one after the other, or side by side in each head."""
+    fused = _output_of(layer, recorded, x)
+    weight = layer if isinstance(layer, nn.Parameter) else layer.weight
+    out_first = weight.shape[0] == fused.shape[-1] and weight.shape[-1] == x.shape[-1]
+    readings: list[Reading] = []
+    roles: dict = {}
+    for splits, bugs in _ways_to_split(name, fused.shape[-1], x.shape[-1], n_head):
+        parts = [split(fused) for split in splits]
+        if len(parts) == 2:
+            shared = Reading(parts[0], parts[0], parts[1], (SHARED_LAYER,))
+            more = [shared] if parts[0].shape[-1] % n_head == 0 else []
+            if x.shape[-1] % n_head == 0:
+                more.append(Reading(*parts, x, (X_AS_VALUES,)))
+        else:
+            more = _with_repeated_heads(*parts, n_head)
+        if isinstance(more, str):
+            continue
+        readings += [replace(one, bugs=(*one.bugs, *bugs)) for one in more]
+        if not roles:
+            roles = {
+                role: (weight, partial(_part_of_gradient, split, out_first))
+                for role, split in zip(ROLES, splits, strict=False)
+                if isinstance(weight, nn.Parameter)
+            }
+    if not readings:
+        return f"{fused.shape[-1]} channels of {name} cannot be shared out among {n_head} heads"
+    return _checked(readings, roles, [layer])
+
+
+def _part_of_gradient(split: Callable, out_first: bool, gradient: Tensor) -> Tensor:
+    """The part of a fused weight's gradient for one role; a Linear layer stores (out, in)."""
+    return split(gradient.mT if out_first else gradient)
+
+
+def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple[list, tuple]]:
+    """Functions that take queries, keys and values out of the last axis, and (name, message)s."""
+
+    def part(of: int, i: int, z: Tensor) -> Tensor:
+        return z.chunk(of, dim=-1)[i]
+
+    def part_of_head(i: int, z: Tensor) -> Tensor:
+        return z.unflatten(-1, (n_head, 3, -1))[..., i, :].flatten(-2)
+
+    def part_of_channel(i: int, z: Tensor) -> Tensor:
+        return z.unflatten(-1, (-1, 3))[..., i]
+
+    def cut(start: int, stop: int, z: Tensor) -> Tensor:
+        return z[..., start:stop]
+
+    if width > 3 * C and C % n_head == 0:  # the feed-forward reads the rest
+        for count in sorted({1, n_head}):
+            kv = count * C // n_head
+            edges = (0, C, C + kv, C + 2 * kv)
+            yield [partial(cut, *edge) for edge in itertools.pairwise(edges)], ()
+    if width % 3 == 0:
+        by_role = [
+            (
+                [partial(part, 3, i) for i in order],
+                () if order == (0, 1, 2) else (_another_order(order),),
+            )
+            for order in itertools.permutations(range(3))
+        ]
+        by_head = []
+        if width % (3 * n_head) == 0 and n_head > 1:
+            per_head = of_parts("fused layer split per head", names=name)
+            bugs = (per_head,) if name in FUSED_BY_ROLE else ()
+            by_head = [
+                ([partial(take, i) for i in range(3)], bugs)
+                for take in (part_of_head, part_of_channel)
+            ]
+        first, others = by_role[:1], by_role[1:]
+        yield from by_head + first if name in FUSED_BY_HEAD else first + by_head
+        yield from others
+    rest = width - C
+    if rest > 0 and rest % 2 == 0 and width != 3 * C and (rest // 2) % max(1, C // n_head) == 0:
+        edges = (0, C, C + rest // 2, width)
+        yield [partial(cut, *edge) for edge in itertools.pairwise(edges)], ()
+    if width % 2 == 0 and width % 3:
+        yield [partial(part, 2, i) for i in range(2)], ()
+
+
+def _another_order(order: tuple[int, ...]) -> Named:
+    """What to say of the parts of a fused layer in another order: role i is part order[i]."""
+    words = ", ".join("qkv"[order.index(i)] for i in range(3))
+    _, message, meant = of_parts("fused layer split in another order", names=words)
+    if order == (1, 0, 2):
+        message += " (Scores k @ q.mT in place of q @ k.mT give the same numbers.)"
+    return Named(f"fused layer split as {words}", message, meant)
+
+
+def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Found:
+    """Three of the module's own matrices, in each order: the numbers tell which it is."""
+    C = x.shape[-1]
+    fitting = [w for w in matrices if w.dim() == 2 and C in w.shape]
+    if not 3 <= len(fitting) <= 4:
+        return NO_LAYERS
+    rows = []
+    for three in itertools.permutations(fitting, 3):
+        rows.append([times(x, w) for w in three])
+        if all(w.shape == (C, C) for w in three):
+            rows.append([times(x, w.mT) for w in three])
+    return _readings_of_any(rows, [], n_head)
+
+
+def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:
+    """The layers that read the attention's input, in each order: the numbers tell which it is."""
+    first = next((one for one in recorded if one.z.shape[:2] == x.shape[:2]), None)
+    if first is None:
+        return NO_LAYERS
+    layers = []
+    for one in recorded:
+        if same(one.z, first.z, 0) and not any(one.layer is layer for layer in layers):
+            layers.append(one.layer)
+    if len(layers) == 1:
+        return _readings_of_fused("", layers[0], recorded, x, n_head)
+    if not 3 <= len(layers) <= 4:
+        return NO_LAYERS
+    outputs = [_output_of(one, recorded, x) for one in layers]
+    return _readings_of_any(itertools.permutations(outputs, 3), layers, n_head)
+
+
+def _readings_of_any(threes: Iterable[Sequence[Tensor]], layers: list, n_head: int) -> Found:
+    """Readings of all that may be queries, keys and values."""
+    found = [_with_repeated_heads(*three, n_head) for three in threes]
+    readings = [r for more in found if not isinstance(more, str) for r in more if r.is_right]
+    return _checked(readings, {}, layers) if readings else NO_LAYERS

@@ -1,0 +1,157 @@
+"""What is under examination, how it runs, and which attentions and blocks are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attention_base.numbers import joined
+from attention_base.same import seed_all
+from attention_clinic.blocks import block_calls
+from attention_clinic.calls import Call, out_and_weights, part_of, self_attention_call
+from attention_clinic.inspection import (
+    NOT_BATCH_FIRST,
+    AttentionInternals,
+    attention_calls,
+    has_unknown_parts,
+    inspect_attention,
+    parts_beside,
+)
+from attention_clinic.names import missing_block_parts, role_names
+from attention_clinic.told import Told, not_checked
+
+NO_MODULE = "no queries, keys and values in sight; hand over the module that makes them"
+NO_ATTENTION = (
+    "I find no layers of queries, keys and values, neither by the usual names (query, key and "
+    "value, q_proj, W_query, c_attn and the like) nor by what they do"
+)
+NO_PARTS = "there is more than an attention; of the parts of a block {}; rename yours"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A module or a function, its input x (B, T, C), and what it should be.
+
+    ``try_heads``: its number of heads is only assumed.
+    """
+
+    function: Callable
+    x: Tensor
+    n_head: int
+    causal: bool
+    try_heads: bool = False
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a module, which may be looked into."""
+        return isinstance(self.function, nn.Module)
+
+    def call(self) -> Call:
+        """How the module is called with x."""
+        return self_attention_call(self.function, self.x, self.causal)
+
+    def run(
+        self, x: Tensor, seed: int | None = 0, with_weights: bool = True
+    ) -> tuple[Tensor, Tensor | None]:
+        """The output for x, (B, T, anything), and the weights if they are shown.
+
+        With None as the seed, random numbers go on from where they are.
+        """
+        if seed is not None:
+            seed_all(seed)
+        with torch.no_grad():
+            if self.is_module:
+                call = self_attention_call(self.function, x.clone(), self.causal)
+                out, weights = call.run_with_weights() if with_weights else call.run()
+            else:
+                out, weights = out_and_weights(self.function(x.clone()))
+        if isinstance(self.function, nn.MultiheadAttention) and not self.function.batch_first:
+            out = out.transpose(0, 1)
+        shows_weights = weights is not None and weights.shape[-2:] == (x.shape[1],) * 2
+        return out, weights if shows_weights else None
+
+    def out(self, x: Tensor) -> Tensor:
+        """The output alone."""
+        return self.run(x)[0]
+
+    def out_without_weights(self, x: Tensor) -> Tensor:
+        """The output of a call that does not ask for the weights."""
+        return self.run(x, with_weights=False)[0]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The attentions and blocks in a module."""
+
+    # Name in the module ("" for itself) -> how it is called; None for one that is not.
+    attentions: dict[str, Call | None]
+    blocks: dict[str, Call | None]  # in the same way
+    internals: dict[str, AttentionInternals]  # name of an attention -> what it computed
+    # The name of an ``nn.MultiheadAttention`` that takes sequences for tokens, or "".
+    not_batch_first: str
+    # Whether all weights of an output projection are 0, in an attention or beside it.
+    zero_projection: bool
+    told: Told  # what could not be found
+
+
+def look_inside(subject: Subject) -> Inside:
+    """Find the attentions and blocks of a module, and what the attentions compute."""
+    if not subject.is_module:
+        return Inside({}, {}, {}, "", False, not_checked(NO_MODULE, "equals the reference"))
+    module, why, not_batch_first = subject.function, NO_ATTENTION, ""
+    internals: dict[str, AttentionInternals] = {}
+    seed_all(0)
+    with torch.no_grad():
+        whole = subject.call()
+        attentions, blocks = attention_calls(whole), block_calls(whole)
+        not_called = [name for name, call in attentions.items() if call is None]
+        if not_called:
+            why = f"{joined(not_called)} {'was' if len(not_called) == 1 else 'were'} not called"
+        for name, call in attentions.items():
+            if call is None:
+                continue
+            seed_all(0)
+            found = inspect_attention(whole, call, _heads_of(subject, name, call, attentions))
+            if isinstance(found, AttentionInternals):
+                internals[name] = found
+            else:
+                why = f"{name or 'the module'} cannot be inspected: {found}"
+                not_batch_first = name if NOT_BATCH_FIRST in found else not_batch_first
+    told = Told()
+    if has_unknown_parts(module, attentions, blocks):
+        told += not_checked(_why_no_block(module, attentions, blocks), "residuals and norms")
+    if not internals or len(internals) < len(attentions):
+        told += not_checked(why, "equals the reference")
+    zero = _zero_projection(module, attentions, blocks, internals)
+    return Inside(attentions, blocks, internals, not_batch_first, zero, told)
+
+
+def _heads_of(subject: Subject, name: str, call: Call, attentions: dict[str, Call | None]) -> int:
+    """One of a list of heads has a share of the channels, or there are n_head of them."""
+    names = role_names(call.module)
+    layer = getattr(call.module, names[0]) if names else None
+    head_size = getattr(layer, "out_features", 0)
+    others = [one for one in attentions.values() if one is not None]
+    in_list = len(attentions) == subject.n_head and all(
+        one.input is not None and torch.equal(one.input, call.input) for one in others
+    )
+    single = name and (head_size * subject.n_head == subject.x.shape[-1] or in_list)
+    return 1 if single else subject.n_head
+
+
+def _why_no_block(module: nn.Module, attentions: dict, blocks: dict) -> str:
+    """Which parts of a block were found beside an attention that stands in none, and not."""
+    inside = tuple(f"{block}." for block in blocks)
+    name = next(name for name in attentions if not name.startswith(inside))
+    owner = part_of(module, name.rpartition(".")[0])
+    return NO_PARTS.format(missing_block_parts(owner))
+
+
+def _zero_projection(module: nn.Module, attentions: dict, blocks: dict, internals: dict) -> bool:
+    others = parts_beside(module, attentions, blocks) if internals else {}
+    beside = [one.weight for one in others.values() if isinstance(one, nn.Linear)]
+    inside = any(seen.zero_projection for seen in internals.values())
+    return inside or (len(others) == 1 and not all(bool(own.any()) for own in beside))

@@ -1,0 +1,7 @@
+"""Judges an answer in code, and names the mistake in it; knows no exercise.
+
+- `grading`: what an exercise and a mistake are, and how an answer is judged. `calls`: runs an
+  answer. `contracts`: more inputs for one that looks right. `observations`: experiments that find
+  out what a wrong one does. `axes`: what axes are called. `messages`: what is said about a wrong
+  answer.
+"""

@@ -1,0 +1,327 @@
+"""Calls a function as an exercise does, and notes what came of it.
+
+The arguments are copies, and the random state and the number of threads are the same each time, so
+that nothing of a call is left behind.
+"""
+
+import copy
+import dis
+import math
+import sys
+import sysconfig
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from attention_base.same import same, same_conditions, seed_all
+from feedback.messages import OURS, ROOT, tensor_shapes
+
+# Where a frame is not the learner's own.
+LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"], *OURS)
+REFERENCES = str(ROOT / "lesson" / "exercises")  # one may stand in for an earlier answer
+HELPER = ROOT / "helpers" / "attention" / "formula.py"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one call: a value or an exception, and what else it did."""
+
+    value: Any = None
+    error: Exception | None = None
+    changed_input: str | None = None  # the name of the argument that was written into
+    called: frozenset[str] = frozenset()  # functions of torch, where they were watched
+    effect: Tensor | None = None  # what is judged in the place of the value, if anything is
+    failure: str = ""  # what is wrong with the effect, or why there is none
+
+
+def call(
+    function: Callable, arguments: tuple, names: Sequence[str], several: bool = False, seed: int = 0
+) -> Outcome:
+    """Call a function with copies of the arguments; what it raises becomes part of the outcome.
+
+    Parameters
+    ----------
+    function, arguments
+        What to call, and with what.
+    names
+        The names of the arguments.
+    several
+        Whether a tuple, a list or an iterator of tensors of one shape counts as their stack.
+    seed
+        Of the random state.
+    """
+    with same_conditions(seed), warnings.catch_warnings():
+        # PyTorch warns of .T on a batch, with a line of ours; the verdict names the mistake.
+        warnings.filterwarnings("ignore", message="The use of `x.T`")
+        return _call(function, arguments, names, several)
+
+
+def call_again(
+    function: Callable,
+    arguments: tuple,
+    names: Sequence[str],
+    several: bool = False,
+    seed: int = 0,
+    share_modules: bool = False,
+) -> Outcome:
+    """Do the same as `call`, faster, for many calls within `same_conditions`.
+
+    Parameters
+    ----------
+    function, arguments, names, several, seed
+        As in `call`.
+    share_modules
+        Give it the modules themselves, not copies: for a function that was seen to change none.
+    """
+    if torch.get_num_threads() != 1:  # the call before may have changed it
+        torch.set_num_threads(1)
+    seed_all(seed)
+    return _call(function, arguments, names, several, share_modules)
+
+
+def _call(
+    function: Callable,
+    arguments: tuple,
+    names: Sequence[str],
+    several: bool,
+    share_modules: bool = False,
+) -> Outcome:
+    given = [_shared(argument) if share_modules else copied(argument) for argument in arguments]
+    try:
+        value = function(*given)
+        if several and isinstance(value, Iterator):
+            value = tuple(value)
+        if several and len(tensor_shapes(value)) == 1:
+            value = torch.stack(tuple(value))
+        if isinstance(value, Tensor):  # a copy, since a later call may use the same memory
+            value = value.detach().cpu().to_dense().clone()
+    except Exception as error:
+        return Outcome(error=error)
+    for name, before, after in zip(names, arguments, given, strict=False):
+        if before is not after and not _unchanged(before, after):
+            return Outcome(value=value, changed_input=name)
+    return Outcome(value=value)
+
+
+def _shared(argument: Any) -> Any:
+    """The same modules, in a list of their own if they are in one; a copy of anything else."""
+    if isinstance(argument, list):
+        return [_shared(part) for part in argument]
+    return argument if isinstance(argument, nn.Module) else copied(argument)
+
+
+def copied(argument: Any) -> Any:
+    """A copy that shares no memory; a tensor keeps its strides, and whether it wants a gradient."""
+    if isinstance(argument, Tensor):
+        return argument.detach().clone().requires_grad_(argument.requires_grad)
+    return argument if isinstance(argument, int | float) else copy.deepcopy(argument)
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    """Compare tensors, modules, and lists of either; anything else passes."""
+    if any(isinstance(before, a) != isinstance(after, a) for a in (nn.Module, list, Tensor)):
+        return False
+    if isinstance(before, nn.Module):
+        if _settings(before) != _settings(after):
+            return False
+        before, after = (list(module.state_dict().values()) for module in (before, after))
+    if isinstance(before, list):
+        return len(before) == len(after) and all(map(_unchanged, before, after))
+    if not isinstance(before, Tensor):
+        return True
+    if (before.shape, before.dtype) != (after.shape, after.dtype):
+        return False
+    return torch.equal(before, after) or same(before, after)  # nan, if any, stays
+
+
+def _settings(module: nn.Module) -> dict:
+    """What else than its weights can be changed in a module: hooks, attributes, and its parts.
+
+    Not whether it trains: a function may call eval(). Of attributes that are no plain numbers or
+    text, only the names count.
+    """
+    found: dict = {}
+    for path, part in module.named_modules():
+        found[path] = type(part)
+        for name, value in vars(part).items():
+            if "_hooks" in name:
+                value = len(value)
+            elif name[0] == "_" or name == "training" or not isinstance(value, int | float | str):
+                value = None
+            found[path, name] = value
+    return found
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether this is a real number, of Python or NumPy, or a tensor of them."""
+    if isinstance(value, Tensor):
+        return not value.is_complex()
+    return isinstance(value, int | float | np.integer | np.floating | np.bool_)
+
+
+# ---------------------------------------------------------------- how it was computed
+
+
+class CalledNames(TorchFunctionMode):
+    """Notes the names of the torch functions and tensor methods that are called meanwhile.
+
+    It also notes "attention" when the helper of this name is called, and "masked input" when a
+    softmax or an exponential gets a number that only a mask makes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        self.names.add(name)
+        if "softmax" in name or "exp" in name:
+            tensor = next((a for a in args if isinstance(a, Tensor) and a.numel()), None)
+            with suppress(RuntimeError):  # under torch.vmap a tensor has no numbers to look at
+                if tensor is not None and bool(tensor.detach().min() <= -1000):
+                    self.names.add("masked input")
+        return func(*args, **(kwargs or {}))
+
+    def __enter__(self) -> "CalledNames":
+        self._profiled = sys.getprofile() is not None  # by somebody else, who goes on
+        if not self._profiled:
+            sys.setprofile(self._note_helper)
+        return super().__enter__()
+
+    def __exit__(self, *exception) -> None:
+        super().__exit__(*exception)
+        if not self._profiled:
+            sys.setprofile(None)
+
+    def _note_helper(self, frame: FrameType, event: str, _) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_name == "attention" and Path(code.co_filename) == HELPER:
+            self.names.add("attention")
+
+
+class TooSlow(BaseException):
+    """There is no more time; no exception that an answer could take for its own."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise TooSlow where Python code, outside of libraries, goes on for longer."""
+    before, end = sys.gettrace(), time.perf_counter() + seconds
+
+    def watch(frame: FrameType, _event: str, _) -> Callable | None:
+        if time.perf_counter() > end:
+            raise TooSlow
+        file = frame.f_code.co_filename
+        return watch if not file.startswith(LIBRARIES) or file.startswith(REFERENCES) else None
+
+    sys.settrace(watch)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def steps(function: Callable, arguments: tuple) -> int:
+    """Count the steps that Python takes in a function, outside of libraries.
+
+    Without a loop they are as many for a large tensor as for a small one.
+    """
+    count = 0
+
+    def note(frame: FrameType, event: str, _) -> Callable | None:
+        nonlocal count
+        if event == "call":
+            file = frame.f_code.co_filename
+            if file.startswith(LIBRARIES) and not file.startswith(REFERENCES):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return note
+
+    given = [copied(argument) for argument in arguments]
+    before = sys.gettrace()
+    with same_conditions():
+        sys.settrace(note)
+        try:
+            function(*given)
+        except Exception:
+            return 0
+        finally:
+            sys.settrace(before)
+    return count
+
+
+def numpy_calls(function: Callable) -> set[str]:
+    """The names in a function that computes with NumPy or math, unseen by PyTorch; @ is matmul."""
+    code, names, products = getattr(function, "__code__", None), set(), 0
+    codes = [code] if code else []
+    while codes:
+        code = codes.pop()
+        names |= {*code.co_names}
+        products += any(step.argrepr == "@" for step in dis.get_instructions(code))
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    found = [getattr(function, "__globals__", {}).get(name) for name in names]
+    named = any(one is np or one is math for one in found) or names & {"numpy", "math"}
+    return names | ({"matmul"} if products else set()) if named else set()
+
+
+def own_calls(function: Callable, arguments: tuple) -> list[str]:
+    """The names of the functions that a function calls by name, but for those of libraries."""
+    called: dict[str, None] = {}
+    names = getattr(getattr(function, "__code__", None), "co_names", ())
+
+    def note(frame: FrameType, event: str, _) -> None:
+        code = frame.f_code
+        file = code.co_filename
+        own = not file.startswith(LIBRARIES) or file.startswith(REFERENCES)
+        if event == "call" and own and code.co_name in names:
+            called[code.co_name] = None
+
+    given = [copied(argument) for argument in arguments]
+    before = sys.getprofile()
+    with same_conditions():
+        sys.setprofile(note)
+        try:
+            function(*given)
+        finally:
+            sys.setprofile(before)
+    return list(called)
+
+
+def trainable(argument: Any) -> list[Tensor]:
+    """What training could change of an argument: a float tensor, or the parameters of a module."""
+    if isinstance(argument, nn.Module):
+        return list(argument.parameters())
+    is_float = isinstance(argument, Tensor) and argument.is_floating_point()
+    return [argument] if is_float else []
+
+
+def gradients(function: Callable, arguments: tuple, several: bool = False) -> list[Tensor | None]:
+    """The gradients of a weighted sum of the result, for all that training could change.
+
+    None where no gradient arrives. The weights of the sum are the same random numbers each time.
+    """
+    given = [copied(argument) for argument in arguments]
+    floats = [tensor for argument in given for tensor in trainable(argument)]
+    for tensor in floats:
+        tensor.requires_grad_(True)
+    with same_conditions(), torch.enable_grad():
+        value = function(*given)
+        if several:
+            value = torch.stack(tuple(value))
+        if not (isinstance(value, Tensor) and value.requires_grad):
+            return [None] * len(floats)
+        upstream = torch.randn(value.shape, generator=torch.Generator().manual_seed(0))
+        # The sum first: a gradient for each output would make PyTorch import sympy, which is slow.
+        return list(torch.autograd.grad((value * upstream).sum(), floats, allow_unused=True))

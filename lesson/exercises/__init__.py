@@ -1,0 +1,53 @@
+"""All exercises, predictions and terms, each notebook's from two files beside this one.
+
+``NN.md`` is the page that a learner's feedback stands on: titles, hints, mistakes, predictions and
+terms, in prose. ``nbNN.py`` computes: references, inputs, properties, other right forms. A new
+notebook is found by its two files; nothing else needs editing.
+
+``EXERCISES`` and ``PREDICTIONS`` map an id such as ``"03.1"`` or ``"03.p1"`` to its object,
+``TERMS`` a term's name to its definition and ``SERIES`` a notebook's number to its idea in a few
+words, in the order of the notebooks.
+"""
+
+import importlib
+import pkgutil
+import re
+
+from attention_base.known import PageError
+from feedback.grading import Exercise
+from lesson.pages import join
+from lesson.question import Prediction
+from lesson.terms import Term
+
+EXERCISES: dict[str, Exercise] = {}
+PREDICTIONS: dict[str, Prediction] = {}
+TERMS: dict[str, Term] = {}
+SERIES: dict[str, str] = {}
+
+
+def define(into: dict[str, Term], terms: list[Term]) -> None:
+    """Add the terms that a notebook introduces.
+
+    Raises
+    ------
+    PageError
+        When two terms share a name or a synonym.
+    """
+    for term in terms:
+        for known in into.values():
+            if twice := {known.name, *known.also} & {term.name, *term.also}:
+                raise PageError(
+                    f"{term.notebook}.md: the term “{min(twice)}” stands in {known.notebook}.md, "
+                    "too. Define it where it is first used."
+                )
+        into[term.name] = term
+
+
+for _name in sorted(module.name for module in pkgutil.iter_modules(__path__)):
+    if re.fullmatch(r"nb\d\d", _name):
+        SERIES[_name[2:]], _exercises, _predictions, _terms = join(
+            importlib.import_module(f"{__name__}.{_name}"), EXERCISES
+        )
+        EXERCISES |= {exercise.id: exercise for exercise in _exercises}
+        PREDICTIONS |= {prediction.id: prediction for prediction in _predictions}
+        define(TERMS, _terms)

@@ -1,0 +1,193 @@
+"""The file that keeps a learner's answers: a line for each check and each answered prediction.
+
+It is `work/progress.jsonl` of this project, or the file that ``ATTENTION_PROGRESS`` names; under
+``ATTENTION_PROGRESS=0``, as in make test and make refresh, nothing is kept or read. It stays on
+this computer, and holds nothing about the learner or the machine, and no code.
+
+Lines are only added, each by one write at the end of the file, so two kernels may write at once. A
+line that was cut off, because the power failed or the disk was full, stays as it is: the next one
+begins on a new line, and reading skips and counts it. Python hands each line to the system at once,
+so a kernel that is killed loses nothing; only a power failure may take the last seconds (waiting
+for the disk, with fsync, would take several milliseconds a line).
+"""
+
+import errno
+import json
+import os
+import stat
+import time
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import NamedTuple
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+PROJECT = Path(__file__).resolve().parents[1]
+SETTING = "ATTENTION_PROGRESS"
+VERSION = 1  # of the form of a line
+MOST = 200  # characters of a text in a line
+STATUSES = {"check": ("passed", "failed", "not attempted"), "predict": ("right", "wrong")}
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+_told = False  # that nothing is kept: once is enough
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the file."""
+
+    time: str  # when, in UTC: "2026-01-31T09:30:00Z"
+    notebook: str  # "03"
+    id: str  # of the exercise or the prediction: "03.1", "03.p1"
+    kind: str  # "check" or "predict"
+    status: str  # what came of it, see `STATUSES`
+    answer: str = ""  # the letter that was chosen, of a prediction
+    # The name of the mistake that was recognised, if any; its exercise has no other of that name.
+    mistake: str = ""
+
+
+class Log(NamedTuple):
+    """What a file says: its entries in order, and the numbers, from 1, of its broken lines."""
+
+    entries: list[Entry]
+    broken: list[int]
+
+
+def place() -> Path | None:
+    """Where progress is kept; None where it is switched off."""
+    setting = os.environ.get(SETTING, "")
+    if setting == "0":
+        return None
+    return Path(os.path.expanduser(setting) or PROJECT / "work" / "progress.jsonl")
+
+
+def shown(path: Path) -> str:
+    """How a path is named in a message: from the project's folder, as in work/progress.jsonl."""
+    return (path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path).as_posix()
+
+
+def keep(id: str, kind: str, status: str, *, answer: str = "", mistake: str = "") -> str:
+    """Add a line to the file.
+
+    Returns
+    -------
+    str
+        "", or one sentence for the learner: why nothing is kept, and what to do. It comes once.
+        Nothing is raised, whatever goes wrong: a check is worth more than its line.
+    """
+    global _told
+    path = place()
+    try:
+        if path:
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            _append(path, Entry(now, id.split(".")[0], id, kind, status, answer, mistake))
+    except Exception as error:
+        if not _told:
+            _told = True
+            return f"Your progress is not kept, because {_reason(error, path)}."
+    return ""
+
+
+def _append(path: Path, entry: Entry) -> None:
+    said = {"version": VERSION} | {name: text for name, text in vars(entry).items() if text}
+    line = json.dumps(said, ensure_ascii=False).encode() + b"\n"
+    binary = getattr(os, "O_BINARY", 0)  # Windows would write \r\n
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | binary, 0o666)
+    try:
+        _wait_for_others(file)
+        if os.fstat(file).st_size:
+            os.lseek(file, -1, os.SEEK_END)
+            if os.read(file, 1) != b"\n":  # the last line was cut off
+                line = b"\n" + line
+        if os.write(file, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(file)
+
+
+def _wait_for_others(file: int) -> None:
+    """Let another kernel finish its line, for a tenth of a second at most.
+
+    Its line would stay whole in any case, but half of it may be seen as a line that was cut off.
+    """
+    for _ in range(100 if fcntl else 0):
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until it is closed
+        except BlockingIOError:
+            time.sleep(0.001)
+        except OSError:  # a disk without locks
+            return
+
+
+def _reason(error: Exception, path: Path) -> str:
+    """Why a line could not be written, and what to do."""
+    without = f"or set {SETTING}=0 to do without"
+    number = getattr(error, "errno", None)
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"there is no folder {shown(path.parent)}: make it, {without}"
+    if number in FULL:
+        return "the disk is full: free some disk space"
+    if isinstance(error, PermissionError) or number == errno.EROFS:
+        return f"you have no right to write {shown(path)}: get that right, {without}"
+    if isinstance(error, OSError):
+        return f'{shown(path)} cannot be written ("{error.strerror}"): mend that, {without}'
+    return f"the project has a bug ({type(error).__name__}: {error}): please report it"
+
+
+def read(path: Path) -> Log:
+    """Read a file, the broken lines left out; one that is not there is empty.
+
+    Raises
+    ------
+    OSError
+        Where it cannot be read, or is no ordinary file.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a device may never end
+            raise OSError(errno.EINVAL, "it is no ordinary file")
+        return log_of(path.read_bytes())
+    except FileNotFoundError:
+        return Log([], [])
+
+
+def log_of(content: bytes) -> Log:
+    """What the content of a file says, the broken lines left out."""
+    entries, broken = [], []
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        if entry := _parsed(line):
+            entries.append(entry)
+        else:
+            broken.append(number)
+    return Log(entries, broken)
+
+
+def earlier(id: str) -> str:
+    """The latest answer to a prediction that the file knows; "" for none, or where it fails."""
+    try:
+        path = place()
+        if path is None or not path.is_file():
+            return ""
+        wanted = json.dumps(id).encode()
+        for line in reversed(path.read_bytes().split(b"\n")):
+            if wanted in line and (entry := _parsed(line)) and entry.id == id:
+                return entry.answer
+        return ""
+    except Exception:
+        return ""
+
+
+def _parsed(line: bytes) -> Entry | None:
+    """The entry that a line holds; None for a line that `keep` has not written."""
+    try:
+        said = json.loads(line)
+        entry = Entry(**{field.name: said.get(field.name, "") for field in fields(Entry)})
+        texts = all(text.isprintable() and len(text) < MOST for text in vars(entry).values())
+        known = texts and said["version"] == VERSION and entry.status in STATUSES[entry.kind]
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return None
+    return entry if known and entry.id.startswith(f"{entry.notebook}.") else None

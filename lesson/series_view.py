@@ -1,0 +1,65 @@
+"""The map of the series: a box for each notebook that has a page, and where you are."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from helpers.pictures import Picture
+from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
+from lesson.exercises import SERIES
+
+IN_A_ROW = 8  # boxes; the next ones stand in a row below
+# What the map of the first notebook writes below others, so that it says where the way leads.
+MILESTONES = {
+    "04": "your own head",
+    "07": "your block",
+    "10": "your GPT writes",
+    "13": "you find its bugs",
+    "14": "it writes faster",
+}
+
+
+def series_map(current: str) -> Picture:
+    """Draw the way of the series, from tensors to a model that writes, and where you are.
+
+    The map of the first notebook also says what the reader will have on the way.
+
+    Parameters
+    ----------
+    current : str
+        The notebook that you are in, such as "03".
+
+    Raises
+    ------
+    ValueError
+        If there is no such notebook.
+    """
+    if not isinstance(current, str) or current not in SERIES:
+        raise ValueError(f"current must be one of {', '.join(SERIES)}, got {current!r}")
+    here = list(SERIES).index(current)
+    boxes = [
+        _box(place, number, f"{number}\n{idea}")
+        for place, (number, idea) in enumerate(SERIES.items())
+    ]
+    leads = MILESTONES if here == 0 else {}
+    boxes = [replace(box, note=leads.get(box.name, "")) for box in boxes]
+    boxes[here] = replace(boxes[here], look="accent", note="you are here")
+    arrows = [Arrow(a.name, b.name) for a, b in pairwise(boxes) if a.row == b.row]
+    told = [f"{number}, {idea}".replace("\n", " ") for number, idea in SERIES.items()]
+    ends = ", ".join(f"{note} ({number})" for number, note in leads.items())
+    return diagram(
+        "Map of the series",
+        [Panel(boxes, arrows, row_height=35, gap=18)],
+        alt=(
+            f"The notebooks in two rows, from {told[0]}, to {told[-1]}. "
+            f"{f'On the way: {ends}. ' if ends else ''}You are in notebook {told[here]}."
+        ),
+        kind="notebook",
+        about="place",
+        heading=False,
+    )
+
+
+def _box(place: int, name: str, text: str) -> Box:
+    """Make the box of a place: rows run to the right, as lines of a text do."""
+    row, column = divmod(place, IN_A_ROW)
+    return Box(name, text, column, 2.6 * row + 0.5, rows=2)  # with room below for "you are here"

@@ -1,0 +1,102 @@
+"""`diagnose` names what is wrong, names a variant by its paper, and tells what a module raises."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import attention_clinic as clinic
+from attention_clinic import diagnose
+from helpers.attention import Block
+from tests.attention_clinic.designs.named import BROKEN, RAISING, VARIANTS, C, PaLMBlock
+from tests.attention_clinic.written import spread
+
+
+@pytest.mark.parametrize(
+    ("what", "status"),
+    spread(
+        [*((what, "broken") for what in BROKEN), *((what, "different") for what in VARIANTS)],
+        every=2,
+    ),
+)
+def test_it_is_named(what, status):
+    make, names = (BROKEN | VARIANTS)[what]
+    report = diagnose(make().eval(), C=C)
+    assert (report.status, set(report.bugs)) == (status, set(names.split("; "))), report
+    verdict = " ".join(str(report).split("\n✗")[0].split("\n≠")[0].split())
+    assert verdict.endswith("If this is meant, fine.") == (status == "different")
+
+
+@pytest.mark.parametrize("what", RAISING)
+def test_what_a_module_raises_is_told(what):
+    make, told = RAISING[what]
+    report = diagnose(make().eval(), C=C)
+    assert report.status == "broken" or "block_size" in str(report)
+    assert told in " ".join(str(report).split())
+
+
+def test_everything_on_the_page_of_parts_that_may_be_meant_is_tried():
+    page = (Path(clinic.__file__).parent / "parts.md").read_text(encoding="utf-8")
+    meant = set(re.findall(r"^## (.+)\n    on_purpose=True", page, re.M))
+    tried = {name for _, names in VARIANTS.values() for name in names.split("; ")}
+    elsewhere = {  # in test_diagnose_designs.py, test_inspection.py and test_other_code.py
+        "another input of its layers",
+        "keys and values beside those of the tokens",
+        "more behind the output projection",
+        "residual connection and norm inside of the attention",
+        "fused layer split in another order",
+        "fused layer split per head",
+    }
+    assert meant == (meant & tried) | elsewhere
+
+
+def test_a_branch_that_reads_the_attention_is_not_called_parallel():
+    report = diagnose(PaLMBlock(parallel=False), C=C)
+    assert report.status == "different" and "parallel" not in str(report)
+
+
+class Inline(Block):
+    """Layers of the feed-forward stand in the block, and its norms in parts with a number."""
+
+    def __init__(self, gated, residual):
+        super().__init__(C, 4)
+        del self.feed_forward
+        self.gated, self.residual = gated, residual
+        self.up, self.down = nn.Linear(C, 48), nn.Linear(48, C)
+        if gated:
+            self.gate = nn.Linear(C, 48)
+        else:
+            self.sub = nn.ModuleList(nn.ModuleDict({"norm": nn.LayerNorm(C)}) for _ in range(2))
+            del self.norm_1, self.norm_2
+
+    def forward(self, x):
+        norms = [self.norm_1, self.norm_2] if self.gated else [one["norm"] for one in self.sub]
+        x = x + self.attention(norms[0](x))
+        h = norms[1](x)
+        h = F.silu(self.gate(h)) * self.up(h) if self.gated else F.relu(self.up(h))
+        return self.residual * x + self.down(h)
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_parts_of_a_block_are_found_where_they_have_no_usual_names(gated):
+    assert diagnose(Inline(gated, residual=1), C=C).status == "healthy"
+    bugs = diagnose(Inline(gated, residual=0), C=C).bugs
+    assert bugs == ("no residual connection around the feed-forward",)
+
+
+def test_numbers_of_a_variant_are_told():
+    told = {
+        "ALiBi": "it is 0.25, 0.06, 0.02 and 4e-03 a token",
+        "softcap 2": "with c = 2.00",
+        "clamped to ±1": "cut off at -0.30 and 0.30",
+        "learned temperature": "divided by 1.89, where √head_size is 2.83",
+        "log T": "the logarithm of T = 7",
+        "window ahead": "that stand -2, -1 and 0 before it",
+        "mean over time": "It is x minus its mean over the tokens.",
+    }
+    for what, words in told.items():
+        torch.manual_seed(0)
+        assert words in " ".join(str(diagnose((BROKEN | VARIANTS)[what][0](), C=C)).split()), what

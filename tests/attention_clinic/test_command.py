@@ -1,0 +1,312 @@
+"""`attention-clinic` and `assert_healthy`, on code as others write it."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from attention_clinic import assert_healthy, command
+from helpers.attention import Block, MultiHeadAttention
+from tests.attention_clinic.designs import others_broken, others_right
+
+ROOT = Path(__file__).parents[2]
+RIGHT, BROKEN = Path(others_right.__file__), Path(others_broken.__file__)
+# The first lines of a file of theirs.
+OURS = "from torch import nn\nfrom helpers.attention import MultiHeadAttention\n"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Write files into a folder, and run the command there: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(target, *more, C=32, files=None):
+        for name, text in (files or {}).items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        code = command.main([str(target), "--C", str(C), *more])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+# ---------------------------------------------------------------- ten modules, and exit codes
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "C", "code", "told"),
+    [
+        (f"{RIGHT}:CausalSelfAttention", ["--n-head=4"], 64, 0, "GPTConfig(n_head=4, n_embd=64)"),
+        (f"{RIGHT}:LoRAAttention", ["--n-head=2"], 64, 0, "made as LoRAAttention(dim=64, heads=2)"),
+        (f"{RIGHT}:QKNormAttention", [], 48, 2, "DIFFERENT: QK-norm (Henry et al. 2020)"),
+        (f"{RIGHT}:LatentAttention", ["--arg=kv_rank=8"], 48, 4, "kv_rank=8"),
+        (f"{BROKEN}:ScaleC", ["--n-head=4"], 64, 1, "BROKEN: divided by √C."),
+        (f"{BROKEN}:WrongCorner", ["--n-head=4"], 32, 1, "BROKEN: no mask."),
+        (f"{BROKEN}:MissingResidual", [], 32, 1, "no residual connection around the feed-forward"),
+        (f"{BROKEN}:GoodAttention", ["--n-head=4"], 32, 0, "made as GoodAttention(c=32, h=4)"),
+        ("torch.nn:MultiheadAttention", ["--n-head=4"], 32, 0, "(embed_dim=32, num_heads=4)"),
+        ("helpers.attention:Block", ["--n-head=4"], 32, 0, "Block(C=32, n_head=4)"),
+        (f"{RIGHT}:LoRAAttention", ["--no-causal"], 32, 1, "unwanted causal mask"),
+    ],
+)
+def test_the_verdict_is_the_exit_code(run, target, more, C, code, told):
+    got, out, err = run(target, *more, C=C)
+    assert (got, err) == (code, "") and told in out
+
+
+def test_json_is_one_object_whatever_the_file_prints(run):
+    text = f"print('hello')\n{OURS}made = MultiHeadAttention(32, 4)\n"
+    code, out, err = run("loud.py:made", "--json", "--example=2,5", files={"loud.py": text})
+    told = json.loads(out)
+    assert code == 0 and err == "hello\n"
+    assert told["status"] == "healthy" and told["bugs"] == [] and told["example"] == [2, 5, 32]
+    assert told["made_as"] == "made, called as it is" and not told["error"]
+    assert {"name", "ok", "evidence"} == told["findings"][0].keys()
+    assert {"not_checked", "different", "notes"} <= told.keys()
+    code, out, err = run("nowhere.py:made", "--json")
+    assert code == 3 and json.loads(out)["status"] == "could not run" and not err
+    assert json.loads(out)["error"] == "There is no file nowhere.py."
+
+
+SCRIPT = f"""
+from __future__ import annotations
+import argparse
+from dataclasses import dataclass
+{OURS}
+argparse.ArgumentParser().parse_args()  # reads sys.argv
+
+@dataclass
+class OtherConfig:
+    size: int
+
+@dataclass
+class SizesConfig:
+    d_in: int
+    d_out: int
+    num_heads: int
+    bias: bool = False
+
+class Attention(MultiHeadAttention):
+    def __init__(self, cfg: SizesConfig):
+        assert cfg.d_in == cfg.d_out and cfg.bias
+        super().__init__(cfg.d_in, cfg.num_heads)
+"""
+
+
+def test_a_class_is_made_with_the_config_of_its_annotation(run):
+    files = {"script.py": SCRIPT}
+    code, out, err = run("script.py:Attention", "--n-head=4", "--arg=bias=True", files=files)
+    assert code == 0, err
+    made = "made as Attention(cfg=SizesConfig(d_in=32, d_out=32, num_heads=4, bias=True)), run on x"
+    assert out.startswith(made)
+    told = "SizesConfig wants num_heads as well. Add, for example, --n-head 4."
+    assert told in run("script.py:Attention")[2]
+
+
+def test_of_a_function_not_all_is_checked_which_is_no_green_light(run):
+    text = "def mean(x):\n    return x.cumsum(1)\n"
+    code, out, _ = run("means.py:mean", files={"means.py": text})
+    assert code == 4 and "INCOMPLETE" in out and "○ equals the reference" in out
+
+
+# ---------------------------------------------------------------- where a file stands
+
+
+def test_a_file_is_imported_as_python_would(run):
+    sizes, made = "HEADS = 4\n", f"{OURS}made = MultiHeadAttention(32, HEADS)\n"
+    files = {
+        "beside/sizes_of_mine.py": sizes,
+        "beside/a-model.py": f"from sizes_of_mine import *\n{made}",
+    }
+    assert run("beside/a-model.py:made", files=files)[0] == 0
+    package = {"lib/pack_of_mine/__init__.py": "", "lib/pack_of_mine/sub/__init__.py": ""}
+    package["lib/pack_of_mine/sizes.py"] = sizes
+    package["lib/pack_of_mine/sub/model.py"] = f"from ..sizes import *\n{made}"
+    assert run("lib/pack_of_mine/sub/model.py:made", files=package)[0] == 0
+    alone = {"loose/model.py": f"from .sizes import *\n{made}", "loose/sizes.py": sizes}
+    code, _, err = run("loose/model.py:made", files=alone)
+    assert code == 3 and "no __init__.py: name it as package.module:Class" in err
+    assert run("loose.model:made")[0] == 0
+
+
+OWN = {
+    "helpers/__init__.py": "",
+    "helpers/parts.py": "HEADS = 4\n",
+    "helpers/attention.py": "from .parts import HEADS\n" + RIGHT.read_text(),
+    "model.py": """
+from helpers.attention import LoRAAttention
+class Lazy(LoRAAttention):
+    def forward(self, x):
+        from helpers.parts import HEADS
+        assert HEADS == self.heads
+        return super().forward(x)
+""",
+}
+
+
+def started(folder, *words, **more):
+    """Start a process in a folder where this project is found as after `pip install -e .`"""
+    finder = f"import sys; sys.path.append({str(ROOT)!r}); "
+    return subprocess.run(
+        [sys.executable, "-P", "-c", finder + words[0], *words[1:]],
+        cwd=folder,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_script_runs_in_a_folder_with_helpers_of_its_own(tmp_path):
+    for name, text in OWN.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, function = scripts["attention-clinic"].partition(":")
+    script = f"from {module} import {function}; sys.exit({function}())"  # as pip writes it
+    done = started(tmp_path, script, "model.py:Lazy", "--C", "32", "--n-head", "4")
+    assert (done.returncode, done.stderr) == (0, "") and "HEALTHY" in done.stdout
+    as_module = "import runpy; runpy.run_module('attention_clinic', run_name='__main__')"
+    done = started(tmp_path, as_module, "model.py:Lazy", "--C", "32")
+    assert (done.returncode, done.stderr) == (0, "") and "HEALTHY" in done.stdout
+
+
+@pytest.mark.slow  # two processes
+def test_python_m_starts_it(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "attention_clinic", f"{BROKEN}:ScaleC", "--C=32", "--n-head=4"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "") and "divided by √C" in done.stdout
+    read_no_more = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=-1, stderr=-1)
+    read_no_more.stdout.close()
+    assert read_no_more.wait() == 1 and not read_no_more.stderr.read()
+
+
+# ---------------------------------------------------------------- what cannot run
+
+BAD = f"""{OURS}
+class Attention(MultiHeadAttention):
+    def __init__(self, d_model, block_size, dropout: float, *, num_heads):
+        if block_size > 99:
+            raise ValueError("block_size too large")
+        super().__init__(d_model, num_heads)
+
+class FromDict(nn.Module):
+    def __init__(self, cfg): pass
+
+class Asks(nn.Module):
+    def forward(self, query, key, value, mask=None): return query
+
+class Raises(nn.Module):
+    def forward(self, x):
+        raise KeyError("no such thing")
+
+class Words(nn.Module):
+    def __init__(self): super().__init__(); self.words = nn.Embedding(9, 32)
+    def forward(self, x): return self.words(x)
+
+def nothing(): pass
+number = 3
+small = MultiHeadAttention(16, 4)
+mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "told"),
+    [
+        ("nowhere.py:Attention", [], "There is no file nowhere.py."),
+        ("nowhere_at_all:Attention", [], "No module named 'nowhere_at_all'"),
+        ("not a module:Attention", [], "neither a file nor a module"),
+        (
+            "bad.py",
+            [],
+            "It holds Attention, FromDict, Asks, Raises, Words, nothing, small and mlp.",
+        ),
+        ("bad.py:Attending", [], "bad.py has no Attending: did you mean Attention?"),
+        (
+            "bad.py:Attention",
+            [],
+            "wants block_size, dropout and num_heads as well. Add, for example,",
+        ),
+        (
+            "bad.py:Attention",
+            [],
+            "--arg block_size=16 --arg dropout=0.1 --n-head 4. You can make it in",
+        ),
+        ("bad.py:FromDict", [], "FromDict wants cfg as well. You can make it in the file"),
+        ("bad.py:Attention", ["--arg=drpout=1"], "takes no argument drpout: did you mean dropout?"),
+        ("bad.py:Attention", ["--arg=dropout"], "--arg takes NAME=VALUE"),
+        ("bad.py:Attention", ["--arg=mask=true"], "Python writes True"),
+        (
+            "bad.py:Attention",
+            ["--arg=block_size=100", "--arg=dropout=0", "--n-head=4"],
+            "cannot be made: bad.py:7: ValueError: block_size too large",
+        ),
+        ("bad.py:Asks", [], "Asks takes query, key and value, and is given one x (B, T, C)."),
+        ("bad.py:Raises", [], "bad.py:18: on x (3, 8, 32) it raises KeyError: 'no such thing'"),
+        ("bad.py:Words", [], "It looks up token numbers in an embedding"),
+        ("bad.py:nothing", [], "nothing takes no input"),
+        ("bad.py:number", [], "number is the int 3, which cannot be called"),
+        ("bad.py:small", [], "reads C = 16 channels, but it was given C = 32"),
+        ("bad.py:small", ["--n-head=2"], "The module has 4 heads"),
+        ("bad.py:small", ["--arg=dropout=0"], "--arg is for a class, and small is made already"),
+        ("bad.py:mlp", [], "It mixes no tokens at all: is it an attention?"),
+        ("bad.py:mlp", ["--example=3"], "takes two numbers, such as 4,16; got 3"),
+        ("bad.py:mlp", ["--n-head=0"], "--n-head must be at least 1, got 0."),
+        ("bad.py:mlp", ["--head=2"], "unrecognized arguments: --head=2"),
+        ("syntax.py:mlp", [], "syntax.py:2: SyntaxError: "),
+        ("raising.py:mlp", [], "raising.py cannot be imported: raising.py:2: OSError: no disk"),
+        ("lacking.py:mlp", [], "lacking.py:1: ModuleNotFoundError: No module named 'not_there'"),
+        ("ending.py:mlp", [], "ending.py:2: it ends the program. In a file that"),
+    ],
+)
+def test_what_cannot_run_is_told_in_one_line(run, target, more, told):
+    files = {
+        "bad.py": BAD,
+        "syntax.py": "\nclass mlp\n",
+        "raising.py": "def disk(): pass\nraise OSError('no disk')\n",
+        "lacking.py": "import not_there\n",
+        "ending.py": "import sys\nsys.exit(0)\n",
+    }
+    code, out, err = run(target, *more, files=files)
+    assert (code, out) == (3, "") and told in err
+    assert err.count("\n") == 1 and "Traceback" not in err
+
+
+def test_what_is_stopped_says_nothing(run):
+    text = "raise KeyboardInterrupt\n"
+    assert run("stopped.py:A", files={"stopped.py": text}) == (130, "", "")
+
+
+# ---------------------------------------------------------------- in a test of theirs
+
+
+def test_assert_healthy_fails_with_the_report_and_what_to_allow():
+    assert assert_healthy(Block(32, 4), C=32) is None
+    with pytest.raises(AssertionError, match=r"^BROKEN: divided by √C.") as failed:
+        assert_healthy(
+            others_broken.ScaleC(), C=32, allow=["divided by √C", "equals the reference"]
+        )
+    assert failed.traceback.filter(failed)[-1].path == Path(__file__)
+    names = ("equals the reference", "rows sum to 1", "no weight on the future")
+    with pytest.raises(
+        AssertionError, match=r"^DIFFERENT: [^$]*To let this pass: allow="
+    ) as failed:
+        assert_healthy(others_right.GatedAttention(), C=32, allow=names[1:])
+    assert str(failed.value).endswith(f"allow={names}")
+    assert_healthy(others_right.GatedAttention(), C=32, allow=names)
+    with pytest.raises(AssertionError, match=r"^INCOMPLETE: "):
+        assert_healthy(lambda x: x.cumsum(1), C=32, example=torch.randn(2, 5, 32))
+    with pytest.raises(AssertionError, match=r"Raised in .*test_command.py:\d+$"):
+        assert_healthy(lambda x: 1 / 0, C=32)
+    with pytest.raises(TypeError, match="allow must be a tuple of names"):
+        assert_healthy(Block(32, 4), C=32, allow="reach")
+    assert_healthy(nn.MultiheadAttention(32, 4), C=32, n_head=4, causal=False)
+    with pytest.raises(ValueError, match="has 4 heads"):
+        assert_healthy(MultiHeadAttention(32, 4), C=32, n_head=2)

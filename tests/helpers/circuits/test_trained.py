@@ -1,0 +1,150 @@
+"""The models of notebook 12 that were trained beforehand, and what it says of them."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attention_base.same import one_thread
+from helpers.circuits import (
+    AttentionOnly,
+    ablate,
+    held_out,
+    induction_score,
+    on_known_letters,
+    patch,
+    previous_token_score,
+    repeated,
+    tokens_back,
+    trained_on_repeats,
+)
+from helpers.circuits.trained import PATH, VARIANTS
+
+BEFORE = tokens_back({1: 1.0})
+
+
+def right(model, layer=0, pattern=None, distinct=False):
+    with patch(model, layer, pattern) if pattern else nullcontext():
+        return on_known_letters(model, distinct=distinct)[1]
+
+
+def backwards(model, distinct=False):
+    """The mean weights of the first layer on letters 0 to 3 back."""
+    ids, _ = held_out(model.letters.num_embeddings, distinct=distinct)
+    with one_thread():
+        weights = model.attention_weights(ids[:, :-1])[0, :, 0]
+    return [weights[:, 24:].diagonal(24 - d, 1, 2).mean().item() for d in range(4)]
+
+
+def says_of_the_first_layer_by_hand(model):
+    assert 0.8 < right(model, 0, BEFORE) < 0.87
+
+
+def says_of_letters_that_occur_once(model):
+    assert right(model, distinct=True) > 0.97 and right(model, 0, BEFORE, distinct=True) > 0.96
+    back = backwards(model, distinct=True)
+    assert back[1] > 0.25 and back[2] < 0.06, "two back all but vanishes"
+
+
+def says_of_four_heads(model):
+    """One head of layer 2 is not missed; with one left, most is gone; one of layer 1 is missed."""
+    assert right(model) > 0.95
+
+    def right_without(layer, heads):
+        with ablate(model, layer, heads):
+            return on_known_letters(model)[1]
+
+    ids, period = held_out()
+    with one_thread():
+        weights = model.attention_weights(ids[:, :-1])
+    without = [[right_without(layer, head) for head in range(4)] for layer in range(2)]
+    alone = [right_without(1, [h for h in range(4) if h != head]) for head in range(4)]
+    assert min(without[1]) > 0.8 > max(alone)
+    assert without[1][induction_score(weights[1], period).mean(dim=0).argmax()] > 0.8
+    before = previous_token_score(weights[0]).mean(dim=0).argmax()
+    assert without[0][before] == min(without[0]) < 0.82
+    others = [head for head in range(4) if head != before]
+    assert 0.68 < right_without(0, others) < 0.87, "the previous-token head alone: one letter"
+    back = weights[0, :, others, 24:].diagonal(22, 2, 3).mean(dim=(0, 2))  # two back, by head
+    assert back.max() > 0.2, "the second letter comes from another head"
+    return before, without
+
+
+FACTS = {
+    "first layer by hand": says_of_the_first_layer_by_hand,
+    "letters that occur once": says_of_letters_that_occur_once,
+    "four heads": says_of_four_heads,
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_the_notebook_says_of_a_stored_model(name):
+    FACTS[name](trained_on_repeats(name))
+
+
+def test_what_it_shows_of_the_four_heads():
+    before, without = says_of_four_heads(trained_on_repeats("four heads"))
+    assert before == 2 and without[0][2] < 0.3
+
+
+def test_queries_from_the_letters_alone_do_no_harm_where_letters_occur_once():
+    model = trained_on_repeats("letters that occur once")
+    query, seen = model.layers[1].query, []
+
+    def from_the_letters(*_):
+        return F.linear(model.norms[1](model.letters(seen[-1])), query.weight)
+
+    model.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    query.register_forward_hook(from_the_letters)
+    assert right(model, distinct=True) > 0.985
+    assert right(model, pattern=BEFORE, distinct=True) > 0.985
+
+
+def test_the_file_is_small_and_an_unknown_name_is_refused():
+    assert PATH.stat().st_size < 400_000
+    with pytest.raises(ValueError, match="no model 'eight heads'; there are 'first layer by hand'"):
+        trained_on_repeats("eight heads")
+
+
+def test_loading_leaves_the_random_numbers_alone():
+    torch.manual_seed(0)
+    first = torch.rand(3)
+    torch.manual_seed(0)
+    trained_on_repeats("four heads")
+    assert torch.equal(torch.rand(3), first)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_is_said_holds_for_five_seeds(name, seed):
+    FACTS[name](VARIANTS[name].train(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_stored_models_are_those_that_the_command_trains(name):
+    stored, again = trained_on_repeats(name), VARIANTS[name].train()
+    first, distinct = VARIANTS[name].first, VARIANTS[name].distinct
+    shares = [right(model, 0, first, distinct) for model in (stored, again)]
+    assert shares[0] == pytest.approx(shares[1], abs=0.02)
+    assert backwards(stored, distinct) == pytest.approx(backwards(again, distinct), abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_one_rotary_layer_can_single_out_the_letter_before(seed):
+    torch.manual_seed(seed)
+    model = AttentionOnly(n_layer=1)
+    generator = torch.Generator().manual_seed(seed)
+    adam = torch.optim.Adam(model.parameters(), lr=0.005)
+    with one_thread():
+        for _ in range(200):
+            ids, _ = repeated(32, generator)
+            loss = F.cross_entropy(model(ids)[:, 1:].flatten(0, 1), ids[:, :-1].flatten())
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+        weights = model.attention_weights(held_out()[0])[0, :, 0]
+    assert weights.diagonal(-1, 1, 2)[:, 8:].mean() > 0.9

@@ -1,0 +1,112 @@
+"""Notebook 06: many heads."""
+
+import torch
+
+from attention_clinic.probes import no_leak, reach
+from helpers.attention import Head, MultiHeadAttention, attention, causal_mask
+from lesson.exercises import EXERCISES
+from tests.lesson.proofs import proves, run, same, written
+
+
+@proves("06.p1")
+def heads_change_places(texts):
+    i, j, name = texts["question"].gives()
+    n_head, size = 4, 8  # of the notebook's layer
+    heads, W_O = torch.randn(n_head, 5, size), torch.randn(n_head * size, n_head * size)
+    swapped = heads.clone()
+    swapped[[i, j]] = heads[[j, i]]
+
+    def still_right(changed):
+        return same(torch.cat([*swapped], dim=-1) @ changed, torch.cat([*heads], dim=-1) @ W_O)
+
+    def exchanged(W_O, length):
+        first, second, *rest = W_O.split(length)
+        return torch.cat([second, first, *rest])
+
+    texts["why a"].says(name, j, i)
+    texts["b"].says(2, size)
+    texts["why b"].says(name)
+    texts["c"].says(2, size)
+    texts["d"].says(i, j)
+    texts["why d"].says(size, size)
+    rows, single = (still_right(exchanged(W_O, length)) for length in (size, 1))
+    columns = still_right(exchanged(W_O.T, size).T)
+    return {"nothing": still_right(W_O), "eight rows": rows, "columns": columns, "d": single}
+
+
+@proves("06.p2")
+def parameters_by_heads(texts):
+    _, C, _, _, few, many = texts["question"].gives()
+    parts = [MultiHeadAttention(C, n_head) for n_head in (few, many)]
+    one, other = (sum(p.numel() for p in part.parameters()) for part in parts)
+    matrix, square = Head(C, C // many).query.weight.T.shape, parts[1].proj.weight.shape
+    size, times, factor = C // many, many / few, other / one
+    assert many * matrix.numel() == square.numel()
+    texts["question"].says("C", C, C, "n_head", few, many)
+    texts["a"].says(times)
+    texts["why a"].says(times, 1 / times, matrix, square, "head_size", size, C=C, n_head=many)
+    texts["b"].says(1 / times)
+    texts["why b"].says(many, "W_O")
+    texts["why c"].says("n_head", matrix, f"{C} · {C}", "W_O", square, n_head=many)
+    holds = {letter: texts[letter].gives() == [factor] for letter in "ab"}
+    return holds | {"the same": factor == 1}
+
+
+@proves("06.p3")
+def split_and_merge_by_view_alone(texts):
+    T, n_head = texts["question"].gives()
+    B, size = 2, 8
+    C = n_head * size
+    x, matrices = torch.randn(B, T, C), torch.randn(3, C, C) / C**0.5
+
+    def heads(x):
+        q, k, v = ((x @ W).view(-1, n_head, T, size) for W in matrices)
+        return attention(q, k, v, causal_mask(T))[0].reshape(x.shape)
+
+    leaks = not no_leak(heads, x).ok
+    right = same(heads(x), EXERCISES["06.2"].reference(*(x @ W for W in matrices), n_head))
+    blanked = [heads(x.index_fill(1, torch.tensor([s]), 0.0)) for s in range(T)]
+    uses = ((torch.stack(blanked) - heads(x)).abs() > 1e-6).any(dim=-1).any(dim=1)  # (s, t)
+    earlier = uses.triu(1).sum(dim=0)  # how many tokens from before it an output uses
+    lost = (earlier < torch.arange(T) / 2).sum() > T / 2
+    tokens = T * size // C  # of which a “head” holds all C numbers
+    texts["a"].says(2)
+    texts["why a"].says(2)  # the split and the merge
+    texts["why b"].says(tokens, size)
+    texts["why c"].says(tokens, "no_leak")
+    assert earlier.max() == 1  # "one token before it"
+    passes, finds = texts["why c"].after("probe")
+    probes = {"no_leak": no_leak, "reach": reach}
+    assert probes[passes](heads, x).ok and not probes[finds](heads, x).ok
+    return {"yes": leaks, "is right": not leaks and right, "depend": not leaks and lost}
+
+
+@proves("06.1")
+def side_by_side_heads(texts):
+    join, axis = texts["2"].says(..., -1, ...)
+    join = join.replace("dim=…", axis)
+    return written("heads, x", "outputs = [head(x) for head in heads]", join)
+
+
+@proves("06.2")
+def many_heads(texts):
+    before = texts["1"].says(3, ..., "n_head")
+    assert EXERCISES[before].reference.__name__ == "head"
+    sizes = {"B": 2, "T": 3, "C": 20, "n_head": 4, "head_size": 5}
+    split = texts["2"].says(..., (2, 4, 3, 5), **sizes)
+    back, join = texts["3"].says(..., (2, 3, 4, 5), ..., 2, **sizes)
+    parts = run(split, z=torch.randn(2, 3, 20), **sizes)
+    assert parts.shape == (2, 4, 3, 5) and run(back, out=parts).shape == (2, 3, 4, 5)
+    names = "(B, T, C), head_size = q.shape, q.shape[-1] // n_head"
+    out = f"out, _ = attention(*({split} for z in (q, k, v)), causal_mask(T))"
+    return written("q, k, v, n_head", names, out, back + join, attention=attention)
+
+
+@proves("06.3")
+def cut_qkv(texts):
+    texts["1"].says("3C", "C")
+    chunk, split, C = texts["2"].says(..., 3, ..., ...)
+    fused = torch.randn(18, 6)
+    pieces = run(split, fused=fused, C=run(C, fused=fused))
+    assert torch.equal(torch.stack(pieces), fused.view(3, 6, 6))
+    return written("fused", chunk)

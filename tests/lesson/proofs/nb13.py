@@ -1,0 +1,177 @@
+"""Notebook 13: attentions that run and are wrong."""
+
+import torch
+import torch.nn.functional as F
+
+from helpers.attention import causal_mask
+from helpers.measured import ward_losses
+from helpers.ward import EIGHT
+from lesson.exercises import EXERCISES
+from tests.lesson.proofs import proves, run, written
+
+
+def given(id_):
+    return EXERCISES[id_].given
+
+
+# ---------------------------------------------------------------- predictions
+
+
+def rows_that_change(attend):
+    """For each row: does its output change when the texts end behind it?"""
+    q, k, v = torch.randn(3, 2, 4, 6, 8)
+    whole, changed = attend(q, k, v)[0], []
+    for t in range(5):  # the last row has nothing behind it
+        part = attend(*(z[:, :, : t + 1] for z in (q, k, v)))[0]
+        changed.append(not torch.allclose(part[:, :, t], whole[:, :, t], atol=1e-4))
+    return changed
+
+
+@proves("13.p1")
+def the_prefix_test_after_the_division(texts):
+    q, k, v = torch.randn(3, 2, 4, 6, 8)
+    weights = given("13.1")(q, k, v)[1]
+    (total,) = texts["question"].gives()
+    assert torch.allclose(weights.sum(dim=-1), torch.tensor(float(total)))
+    torch.testing.assert_close(weights[:, :, 0, 0], torch.ones(2, 4))
+    texts["why b"].says(1)
+    texts["why c"].says(0, 1)
+    texts["why d"].says(0, 1)
+    changed = rows_that_change(given("13.1"))
+    before = EXERCISES["13.1"].mistakes[1]
+    assert before.name == "the softmax still over the queries" and all(
+        rows_that_change(before.code)
+    )  # why d
+    return {
+        "passes for each": not any(changed),
+        "passes for all rows but": changed == [True] + 4 * [False],
+        "fails for all rows but": changed == [False] + 4 * [True],
+        "fails for each": all(changed),
+    }
+
+
+@proves("13.p2")
+def when_a_masked_token_is_seen(texts):
+    (masked,) = texts["question"].gives()
+    low, (high,) = texts["c"].gives()[0], texts["b"].gives()
+    assert low == masked
+
+    def weight(*visible):
+        """On one masked token, and so on three, in a row with these scores."""
+        return torch.tensor([*visible, *[float(masked)] * 3]).softmax(dim=-1)[-3:].sum().item()
+
+    texts["why a"].says(0, masked)
+    nothing = torch.tensor(float(masked)).exp().item()
+    texts["why d"].says(masked, nothing)
+    below = [weight(low - 1.0, low - 2.0), weight(3.0 * low, 5.0 * low)]
+    return {
+        "nearly equal": weight(0.0, 0.01, 0.02) > 0.01,
+        "b": weight(high + 1.0, 0.0) > 0.01,
+        "c": min(below) > 0.5,
+        "never": max(below) < 0.01,
+    }
+
+
+@proves("13.p3")
+def one_query_and_six_keys(texts):
+    n, name, _ = texts["question"].gives()
+    attention = getattr(F, name)
+    query, keys, values = torch.zeros(1, 1), torch.randn(n, 1), torch.eye(n)
+    weights = attention(query, keys, values, is_causal=True)[0]
+    assert not torch.equal(weights, attention(query, keys, values)[0])
+    texts["c"].says(n)
+    texts["why d"].says(0, 0)  # query 0 sees key 0
+    return {
+        "the last": weights.tolist() == [0.0] * (n - 1) + [1.0],
+        "none": bool(weights.isnan().any()) or not weights.any(),
+        "c": bool((weights > 0).all()),
+        "the first": weights.tolist() == [1.0] + [0.0] * (n - 1),
+    }
+
+
+@proves("13.p4")
+def losses_that_stand_out(texts):
+    loss = {name: ways["in one pass"] for name, ways in ward_losses().items()}
+    eight, _, margin, usual = texts["question"].gives()
+    assert eight == len(EIGHT)
+    assert abs(loss["right"] - usual) < 0.005
+    far = [name for name in EIGHT if abs(loss[name] - usual) > margin]
+    assert far == ["softmax over the queries"] and loss[far[0]] < 0.5
+    texts["why a"].says(len(EIGHT) - 1, usual)
+    same = [name for name in EIGHT if loss[name] == loss["right"]]
+    texts["why d"].says(len(same), len(EIGHT))
+    assert max(loss[name] for name in EIGHT) < usual + margin
+    counts = {"a": 0, "b": 1, "c": 3, "d": 6}
+    for name, count in counts.items():
+        texts[name].says(count)
+    return {name: len(far) == count for name, count in counts.items()}
+
+
+# ---------------------------------------------------------------- hints
+
+SCORES = "scores = q @ k.mT / q.shape[-1] ** 0.5"
+
+
+@proves("13.1")
+def over_the_keys(texts):
+    scores = torch.randn(2, 3, 5, 5)
+    texts["1"].says(("B", "n_head", "T_q", "T_k"), 1)
+    (queries,) = texts["2"].gives()
+    columns = run(f"scores.{queries}", scores=scores).sum(dim=-2)
+    torch.testing.assert_close(columns, torch.ones(2, 3, 5))
+    softmax, total = texts["3"].says(..., ...)
+    rows = run(softmax, scores=scores).sum(dim=-1)
+    torch.testing.assert_close(rows, torch.full((2, 3, 5), float(total)))
+    masked = "scores = scores.masked_fill(~causal_mask(q.shape[2]), -torch.inf)"
+    return written("q, k, v", SCORES, masked, f"weights = {softmax}", "weights @ v, weights")
+
+
+@proves("13.2")
+def both_paths(texts):
+    texts["1"].says(2)
+    (causal,) = texts["2"].gives()
+    masked, softmax = texts["3"].gives()
+    fast = f"F.scaled_dot_product_attention(q, k, v, {causal})"
+    slow = [SCORES, f"scores = {masked}", f"weights = {softmax}"]
+    pair = f"({fast}, None) if not need_weights else (weights @ v, weights)"
+    return written("q, k, v, need_weights", *slow, pair)
+
+
+@proves("13.3")
+def minus_infinity(texts):
+    query, own, masked = texts["1"].gives()
+    weights = torch.tensor([own, *[masked] * 3]).float().softmax(dim=-1)
+    assert query == 0 and weights[0] == 0
+    (infinite,) = texts["3"].gives()
+    softmax = "weights = torch.softmax(scores, dim=-1)"
+    return written("q, k, v", SCORES, f"scores = {infinite}", softmax, "weights @ v, weights")
+
+
+@proves("13.4")
+def new_behind_old(texts):
+    T_new, T_all, rows, columns = texts["1"].gives()
+    mask = causal_mask(T_new, T_all)
+    assert mask.shape == (rows, columns)
+    _, seen = texts["2"].gives()
+    counts = [run(seen, T_new=T_new, T_all=T_all, i=i) for i in range(T_new)]
+    assert mask.sum(dim=1).tolist() == counts
+    ends_there, call = texts["3"].gives()
+    assert run(ends_there, T_new=T_new, T_all=T_all).equal(mask)
+    return written("q, k, v", call)
+
+
+@proves("13.5")
+def key_heads(texts):
+    assert texts["1"].gives() == [*range(6)]
+    heads = torch.arange(2).view(1, 2, 1, 1)
+    (repeat,) = texts["2"].gives()
+    tiled = run(f"{repeat}(1, 3, 1, 1)", k=heads).flatten().tolist()
+    keys, values = texts["3"].gives()
+    in_groups = run(keys, k=heads, times=3).flatten().tolist()
+    assert tiled == 3 * [0, 1] and in_groups == 3 * [0] + 3 * [1]
+    return written(
+        "q, k, v",
+        "times = q.shape[1] // k.shape[1]",
+        f"k, v = {keys}, {values}",
+        "F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+    )

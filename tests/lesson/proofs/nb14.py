@@ -1,0 +1,229 @@
+"""Notebook 14: what attention costs.
+
+Times are compared where one is several times the other, so that a busy machine changes no key.
+"""
+
+from time import perf_counter
+
+import torch
+import torch.nn.functional as F
+from torch.profiler import ProfilerActivity, profile
+
+from attention_base.same import one_thread
+from helpers import cost
+from helpers.attention import attention, causal_mask
+from helpers.gpt import encode, next_token_probabilities
+from helpers.positions import rotary
+from helpers.training import shipped_model
+from lesson import known_mistakes
+from lesson.exercises import EXERCISES
+from tests.lesson.proofs import proves, run, written
+
+# As in the notebook: beginnings of four texts, 20 letters each.
+PROMPTS = (
+    'The "for" statement ',
+    "If the expression is",
+    "Python is a language",
+    "The standard library",
+)
+
+
+@torch.no_grad()
+def written_by(attend, times=1, seed=3):
+    """The four prompts, each so many times, and 236 letters more, as the notebook writes them."""
+    gpt, letters = shipped_model()
+    ids = torch.stack([encode(text, letters) for text in PROMPTS * times])
+    reader, generator = cost.ReadsOnce(gpt, attend), torch.Generator().manual_seed(seed)
+    for _ in range(236):
+        probabilities = next_token_probabilities(reader(ids)[:, -1], temperature=0.5)
+        ids = torch.cat([ids, torch.multinomial(probabilities, 1, generator=generator)], dim=1)
+    return ids
+
+
+def keys_of(gpt, ids, mask):
+    """The keys (n_layer, B, T, C) of each block."""
+    found = []
+    hooks = [
+        block.attention.key.register_forward_hook(lambda _layer, _x, out: found.append(out))
+        for block in gpt.blocks
+    ]
+    gpt(ids, mask=mask)
+    for hook in hooks:
+        hook.remove()
+    return torch.stack(found)
+
+
+@proves("14.p1")
+def keys_that_change(texts):
+    new, first, last = texts["question"].gives()
+    gpt, letters = shipped_model()
+    ids = torch.randint(len(letters), (2, new + 1), generator=torch.Generator().manual_seed(0))
+    assert (first, last) == (0, new - 1)
+
+    @torch.no_grad()
+    def changed(mask):
+        pair = keys_of(gpt, ids, mask)[:, :, :new], keys_of(gpt, ids[:, :new], mask)
+        return ((pair[0] - pair[1]).abs().amax(dim=(1, 2, 3)) > 1e-3).tolist()
+
+    assert changed("causal") == [False, False]  # why a
+    one, two = changed(None)
+    return {
+        "none": not one and not two,
+        "first": one and not two,
+        "second": two and not one,
+        "both blocks": one and two,
+    }
+
+
+@proves("14.p2")
+def texts_without_a_mask(texts):
+    n, size, letters, again = texts["question"].gives()
+    assert n == again == len(PROMPTS) and {len(text) for text in PROMPTS} == {size}
+    right, wrong = EXERCISES["14.1"].reference, known_mistakes("14.1")["no mask"]
+    as_it_should_be = written_by(right)
+    assert as_it_should_be.shape == (n, size + letters)
+    differ = written_by(wrong) != as_it_should_be  # (B, T)
+    changed = differ.any(dim=1).sum().item()
+
+    gpt, _ = shipped_model()
+    after = []  # the probabilities of each letter that was written
+    for attend in (right, wrong):
+        reader = cost.ReadsOnce(gpt, attend)
+        logits = [reader(as_it_should_be[:, :end])[:, -1] for end in range(size, size + letters)]
+        after.append(next_token_probabilities(torch.stack(logits, dim=1), temperature=0.5))
+    moved = (after[0] - after[1]).abs().sum(dim=-1) / 2  # (B, T), of draws that may differ
+    assert moved[:, :4].mean() > 5 * moved[:, 50:].mean(), "why b: it fades"
+    assert moved[:, 0].min() > 1e-5, "why d: the probabilities move"
+    share = (written_by(wrong, 16) != written_by(right, 16)).any(dim=1).float().mean().item()
+    a_fifth = texts["why c"].says(...)
+    assert abs(share - a_fifth) < 0.1, share
+
+    texts["a"].says(n)
+    texts["why a"].says(n)
+    texts["b"].says(n)
+    texts["why b"].says(letters)
+    two, three = texts["c"].gives()
+    at_once = differ[:, size : size + 2].any(dim=1).all().item()
+    return {
+        "and at once": changed == n and at_once,
+        "but later on": changed == n and not at_once,
+        "two or three": two <= changed <= three,
+        "only one, or none": changed <= 1,
+    }
+
+
+def seconds(*functions):
+    """The least seconds of each, of three calls in turns."""
+    found = [[] for _ in functions]
+    for _ in range(3):
+        for function, runs in zip(functions, found, strict=True):
+            start = perf_counter()
+            function()
+            runs.append(perf_counter() - start)
+    return map(min, found)
+
+
+@proves("14.p3")
+def blocks_against_the_formula(texts):
+    _, T, n_head, d, name, steps = texts["question"].gives()
+    blockwise = getattr(cost, name)
+    q, k, v = torch.randn(3, 1, n_head, T, d)
+    block, heads = texts["why a"].gives()
+    assert heads == n_head and block[0] == block[1]
+    n = T // block[0]
+    assert steps == n * (n + 1) // 2
+    half, factor = texts["why d"].gives()
+    assert half == texts["why c"].says(...) and 0.45 < 1 - steps / n**2 < half == 1 / factor
+    with one_thread():
+        formula, blocks = seconds(
+            lambda: attention(q, k, v, causal_mask(T)), lambda: blockwise(q, k, v)
+        )
+        scores = torch.randn(1, n_head, T, T)
+        there = torch.empty_like(scores)
+        new, ready = seconds(lambda: scores / 4, lambda: torch.div(scores, 4, out=there))
+    assert new > 1.5 * ready, "why d: much of the time goes into getting memory"
+    (ten,), (twice,) = texts["a"].gives(), texts["b"].gives()
+    return {
+        "ten times": blocks > ten / twice * formula,
+        "twice": ten / twice * formula >= blocks > 1.4 * formula,
+        "about as fast": 1.4 * formula >= blocks > formula / factor,
+        "several": blocks <= formula / factor,
+    }
+
+
+@proves("14.p4")
+def a_mask_of_ones_own(texts):
+    argument, other, _, T = texts["question"].gives()
+    assert (argument, other) == ("attn_mask", "is_causal=True")
+    q, k, v = torch.randn(3, 1, 4, T, 16)
+    mask = causal_mask(T)
+
+    def own():
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    def is_causal():
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    assert torch.allclose(own(), is_causal(), atol=1e-5)
+    with one_thread():
+        slow, fast = seconds(own, is_causal)
+        more, less = most_bytes(own), most_bytes(is_causal)
+    assert more > 4 * T * T  # why d: a number for each pair of tokens
+    texts["why a"].says(other, 2)
+    twice = texts["b"].says(...)
+    texts["why b"].says("T × T", "T × 16")
+    texts["c"].says(other)
+    texts["why d"].says("T × T")
+    longer, same = slow > 1.5 * fast, 0.8 * fast < slow < 1.3 * fast
+    return {
+        "no difference": same and more < 1.3 * less,
+        "the same time": same and more < 1.5 * twice * less,
+        "to make the mask": fast > slow,
+        "more of both": longer and more > 4 * less,
+    }
+
+
+def most_bytes(function):
+    """The bytes of all that PyTorch stores meanwhile."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watch:
+        function()
+    return sum(max(0, event.self_cpu_memory_usage) for event in watch.key_averages())
+
+
+# ---------------------------------------------------------------- hints
+
+
+@proves("14.1")
+def a_cache(texts):
+    texts["1"].says("T_old")
+    positions = texts["2"].says(...)
+    _, mask = texts["3"].gives()
+    out, keys, values, pair = texts["4"].gives()
+    assert mask in out and pair == ("keys", "values")
+    sizes = "T_old, T_new = cache[0].shape[2], q.shape[2]"
+    lines = f"positions = {positions}", f"keys = {keys}", f"values = {values}", f"out, _ = {out}"
+    known = {"attention": attention, "rotary": rotary}
+    return written("q, k, v, cache", sizes, *lines, "out, (keys, values)", **known)
+
+
+@proves("14.2")
+def one_score_at_a_time(texts):
+    new, factor, weight = texts["2"].gives()
+    *again, total, weighted = texts["3"].gives()
+    assert again == [factor, weight]
+    score, old, two = torch.tensor([3.0, 1.0, 2.0])
+    assert run(new, largest=old, score=score) == score and run(factor, largest=old, new=two) < 1
+    start = "largest, total = torch.tensor(-torch.inf), 0", "weighted = torch.zeros_like(values[0])"
+    step = f"new = {new}; factor, weight = {factor}, {weight}; total = {total}"
+    step = f"for score, value in zip(scores, values): {step}; weighted = {weighted}; largest = new"
+    return written("scores, values", *start, step, "weighted / total")
+
+
+@proves("14.3")
+def one_matrix(texts):
+    outer, sizes, key, size = texts["2"].gives()
+    matrix, total, output, stack = texts["3"].gives()
+    assert outer in matrix and key in total and (sizes, size) == (("D", "D_v"), ("D",))
+    start = "matrix, total, outputs = 0, 0, []"
+    step = f"matrix = {matrix}; total = {total}; outputs.append({output})"
+    return written("q, k, v", start, f"for t in range(len(q)): {step}", f"{stack}(outputs)")
