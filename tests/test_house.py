@@ -123,7 +123,14 @@ def test_the_readme_lists_no_notebook_that_is_not_there():
         assert (notebooks.SOURCE / name).exists(), name
 
 
-TEXTS = pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("*.md")))
+TEXTS = pytest.mark.parametrize(
+    "name",
+    sorted(
+        str(path.relative_to(ROOT))
+        for pattern in ("*.md", "*/README.md", "teaching/*.md")
+        for path in ROOT.glob(pattern)
+    ),
+)
 
 
 @TEXTS
@@ -147,14 +154,14 @@ def links(name):
 @TEXTS
 def test_every_link_to_a_file_leads_somewhere(name):
     for _, link, _ in links(name):
-        assert link.startswith("http") or (ROOT / link).exists(), link
+        assert link.startswith("http") or ((ROOT / name).parent / link).exists(), link
 
 
 @TEXTS
 def test_every_link_to_a_section_leads_to_its_heading(name):
     """Such a link into a notebook says the heading itself, so that it is found on paper, too."""
     for words, link, anchor in links(name):
-        path = ROOT / (link or name)
+        path = (ROOT / name).parent / link if link else ROOT / name
         if anchor and path.suffix == ".ipynb":
             book = Book(path.stem, nbformat.read(path, as_version=4), path.stat().st_size)
             assert words in [text for _, _, text in book.headings], words
