@@ -129,7 +129,7 @@ TEXTS = pytest.mark.parametrize(
     "name",
     sorted(
         str(path.relative_to(ROOT))
-        for pattern in ("*.md", "*/README.md", "teaching/*.md")
+        for pattern in ("*.md", "*/README.md", "tools/*/README.md", "teaching/*.md")
         for path in ROOT.glob(pattern)
     ),
 )
