@@ -23,7 +23,7 @@ export PYTHON TORCH_INDEX NB N SEED FROM OUT NAMES FILES HUB PORT PROXY PKG
 export JUPYTER_PREFER_ENV_PATH := 1
 
 RUN := .venv/bin/python
-# conftest.py says which file comes first. Each kernel would compile the helpers anew where the
+# tests/plugin.py says which file comes first. Each kernel would compile the helpers anew where the
 # environment tells Python to keep no bytecode.
 TEST := PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 READY := .venv/ready
@@ -59,7 +59,7 @@ fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03
 slides: $(READY_SLIDES) ## open your copy of one notebook as live slides (NB=03 LAB_ARGS="--port 8899")
 	@$(RUN) -m tools.slides.live "$$NB" $(LAB_ARGS)
 
-lecture: $(READY) $(READY_NPM) ## write a deck for each plan of TEACHING.md into lecture/ (needs npm; shown without a network)
+lecture: $(READY) $(READY_NPM) ## write a deck for each plan of teaching/ into lecture/ (needs npm; shown without a network)
 	@$(RUN) -m tools.lecture
 
 report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder OUT=page.html NAMES=0)
@@ -109,7 +109,7 @@ test-all: test ## the same, then every slow repetition: all known mistakes, and 
 	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) $$(grep -L 'torch.set_num_threads(1)' notebooks/*.ipynb)
 
 test-hub: ## try faults at a real hub with accounts of its own, which it removes (as root)
-	@$(INSTALL_HUB) pytest -p no:cacheprovider --override-ini addopts=--import-mode=importlib tests/classroom $(TEST_ARGS)
+	@$(INSTALL_HUB) pytest -p tests.plugin -p no:cacheprovider --override-ini addopts=--import-mode=importlib tests/classroom $(TEST_ARGS)
 
 mutants: $(READY_DEV) ## break random places of the code and see which breaks no test notices (N=60 SEED=7)
 	@$(RUN) -m tools.mutants "$$N" "$$SEED"
@@ -138,7 +138,7 @@ bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromi
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
 browser: $(READY_DEV) $(READY_NPM) ## run notebooks, slides, decks and site in a real browser (needs Chromium, npm)
-	@$(RUN) -m pytest --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
+	@$(RUN) -m pytest -p tests.plugin --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
 
 clean: ## remove .venv and caches, never work/
 	@bash tools/install.sh clean

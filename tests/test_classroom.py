@@ -262,13 +262,15 @@ def test_the_values_for_kubernetes_start_what_is_there():
 
 
 def test_the_image_gets_what_it_copies_and_no_secret():
-    copied = re.findall(r"^COPY (\S+) ", (FOLDER / "Dockerfile").read_text(), re.M)
-    lines = (notebooks.ROOT / ".dockerignore").read_text().splitlines()
+    image = (FOLDER / "Dockerfile").read_text()
+    copied = re.findall(r"^COPY (\S+) ", image, re.M)
+    lines = (FOLDER / "Dockerfile.dockerignore").read_text().splitlines()
     everything, *rest = [line for line in lines if not line.startswith("#")]
     let_in = [line[1:] for line in rest if line.startswith("!")]
     assert everything == "*" and "classroom/z2jh-values.yaml" in rest[len(let_in) :]
     assert set(let_in) == {path.split("/")[0] for path in copied}
     assert all((notebooks.ROOT / path).exists() for path in copied)
+    assert "\nRUN [ ! -e /srv/project/classroom/z2jh-values.yaml ]\n" in image
 
 
 def test_the_chart_is_named_with_the_jupyterhub_that_the_image_has():

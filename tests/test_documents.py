@@ -1,4 +1,4 @@
-"""TEACHING.md and CHEATSHEET.md say what the notebooks say.
+"""README.md and the pages of teaching/ say what the notebooks say.
 
 That their links lead to a file and to a heading is tested in `test_house`.
 """
@@ -19,11 +19,13 @@ from lesson import EXERCISES, PREDICTIONS
 from tools import notebooks
 from tools.lint_notebooks import Book
 
-README, TEACHING, CHEATSHEET = (
-    (notebooks.ROOT / name).read_text(encoding="utf-8")
-    for name in ("README.md", "TEACHING.md", "CHEATSHEET.md")
-)
-DOCUMENTS = pytest.mark.parametrize("text", [TEACHING, CHEATSHEET], ids=["TEACHING", "CHEATSHEET"])
+README = (notebooks.ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {
+    path.stem: path.read_text(encoding="utf-8")
+    for path in sorted((notebooks.ROOT / "teaching").glob("*.md"))
+}
+TEACHING, CHEATSHEET = PAGES["README"], PAGES["CHEATSHEET"]
+EVERY_PAGE = pytest.mark.parametrize("text", PAGES.values(), ids=PAGES)
 EVERY_NOTEBOOK = pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
 NUMBERS = "|".join(path.name[:2] for path in notebooks.names())
 ID = re.compile(rf"\b(?:{NUMBERS})\.p?\d+\b")
@@ -35,21 +37,17 @@ def book(path):
 
 
 def of_notebook(path):
-    """What TEACHING.md says below the heading with a notebook's number and question."""
-    question = re.escape(book(path).headings[0][2])
-    heading = rf"^## {path.name[:2]} · \[{question}\]\(notebooks/{path.name}\)\n"
-    found = re.search(heading + r"(.*?)(?=^## |\Z)", TEACHING, re.M | re.S)
-    assert found, (
-        f"TEACHING.md has no heading ## {path.name[:2]} · [question](notebooks/{path.name})"
-    )
-    return found[1]
+    """What its page in teaching/ says below the heading, its number and question."""
+    number, question = path.name[:2], book(path).headings[0][2]
+    heading, _, text = PAGES[number].partition("\n")
+    assert heading == f"# {number} · [{question}](../notebooks/{path.name})"
+    return text
 
 
 def plan(name):
     """What stands in brackets behind the name of a plan, and the rows of its table."""
-    found = re.search(rf"^### {name} \(([^)\n]*)\)\n(.*?)(?=^##|\Z)", TEACHING, re.M | re.S)
-    assert found, f"TEACHING.md has no heading ### {name} (…)"
-    return found[1], rows(found[2])
+    heading, _, text = PAGES[name.lower().replace(" ", "_")].partition("\n")
+    return re.fullmatch(rf"# {name} \((.*)\)", heading)[1], rows(text)
 
 
 def rows(text):
@@ -73,7 +71,7 @@ def test_a_notebook_takes_the_minutes_that_it_says(path):
 
 
 def minutes_of(path):
-    """What TEACHING.md says of a notebook: minutes alone, minutes in a class."""
+    """What teaching/ says of a notebook: minutes alone, minutes in a class."""
     found = re.search(r"(\d+) minutes alone, about (\d+) in a class", of_notebook(path))
     return [int(minutes) for minutes in found.groups()]
 
@@ -83,7 +81,7 @@ def test_the_minutes_of_all_notebooks_add_up():
         sum(minutes) for minutes in zip(*map(minutes_of, notebooks.names()), strict=True)
     )
     number, length = map(int, re.findall(r"\d+", plan("Eight weeks")[0]))
-    said = re.findall(r"\b(\d+) h (\d\d)\b", TEACHING.partition("\n## ")[0])
+    said = re.findall(r"\b(\d+) h (\d\d)\b", TEACHING)
     assert [60 * int(h) + int(m) for h, m in said] == [alone, in_class, number * length]
     said = re.findall(r"\b(\d+) h (\d\d)\b", README)
     assert [60 * int(h) + int(m) for h, m in said] == [alone]
@@ -97,7 +95,7 @@ def test_the_documents_count_the_notebooks_and_the_weeks_right():
         assert f"{count} notebooks" in text.lower()
     number = int(re.match(r"\d+", plan("Eight weeks")[0])[0])
     assert math.ceil(number / 2) == 8, "two sessions a week"
-    for text in (README, TEACHING):
+    for text in (README, *PAGES.values()):
         assert set(re.findall(r"\b(\w+) weeks\b", text.lower())) <= {"eight", "the"}
 
 
@@ -136,7 +134,7 @@ def test_each_exercise_is_done_together_or_at_home(path):
     assert sorted(ID.findall(said)) == sorted(id for id in EXERCISES if id[:2] == path.name[:2])
 
 
-@DOCUMENTS
+@EVERY_PAGE
 def test_every_prediction_and_exercise_exists(text):
     assert set(ID.findall(text)) <= {*EXERCISES, *PREDICTIONS}
 
@@ -191,9 +189,9 @@ def test_the_minutes_of_each_session_add_up():
         assert all(id.startswith(notebook) for id in ID.findall(what + at_home)), session
 
 
-@DOCUMENTS
+@EVERY_PAGE
 def test_the_code_runs_and_has_the_shapes_that_its_comments_say(text):
-    """All blocks of a document, one after the other. A shape stands behind what it is said of."""
+    """All blocks of a page, one after the other. A shape stands behind what it is said of."""
     scope = {}
     for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
         lines = block.splitlines()

@@ -1,7 +1,9 @@
 """conda, Binder and Codespaces start the notebooks as make does: what can be tried without them.
 
-Their services are not run here. A Binder build was looked at with ``repo2docker --no-build``, and
-devcontainer.json is valid by the schema of the devcontainers specification.
+Their services are not run here. For Binder, the Dockerfile of ``repo2docker --no-build`` (2026.4)
+was read: it installs binder/environment.yml, whose folder its mamba (2.3.3) gives to pip, and runs
+binder/postBuild and binder/start in the project. devcontainer.json is valid by the schema of the
+devcontainers specification.
 """
 
 import json
@@ -22,7 +24,10 @@ from tools import notebooks
 
 ROOT = notebooks.ROOT
 CPU = "https://download.pytorch.org/whl/cpu"
-ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+ENVIRONMENT, BINDER = (
+    yaml.safe_load((ROOT / folder / "environment.yml").read_text(encoding="utf-8"))
+    for folder in (".", "binder")
+)
 CONTAINER = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
 
 
@@ -32,9 +37,16 @@ def test_conda_installs_the_one_list_with_pytorchs_cpu_build():
     assert last == {"pip": [f"--extra-index-url {CPU}", "-r requirements.txt", "-e ."]}
 
 
+def test_binder_installs_what_conda_does_as_seen_from_its_folder():
+    *plain, last = BINDER["dependencies"]
+    from_the_root = [line.replace("../", "").replace("..", ".") for line in last["pip"]]
+    assert {**BINDER, "dependencies": [*plain, {"pip": from_the_root}]} == ENVIRONMENT
+    assert {"-r ../requirements.txt", "-e .."} < set(last["pip"])
+
+
 def test_the_address_of_the_cpu_build_is_the_same_everywhere():
     assert CONTAINER["containerEnv"] == {"TORCH_INDEX": CPU}
-    for name in ("README.md", "environment.yml", "CONTRIBUTING.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "environment.yml", "binder/environment.yml"):
         found = re.findall(r"https://download\.pytorch\.org[\w./-]*", (ROOT / name).read_text())
         assert set(found) == {CPU}, name
 
@@ -49,11 +61,9 @@ def test_all_take_the_oldest_python_that_the_project_allows():
 @pytest.fixture
 def clone(tmp_path):
     """The project as Binder has it, in its folder."""
-    for name in ("tools", "notebooks"):
+    for name in ("binder", "tools", "notebooks"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "attention_base").symlink_to(ROOT / "attention_base")
-    for name in ("postBuild", "start"):
-        shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
 
@@ -72,7 +82,7 @@ def run(folder, *command):
 
 
 def test_binder_has_copies_without_outputs(clone):
-    run(clone, "./postBuild")
+    run(clone, "./binder/postBuild")
     copies = notebooks.names(clone / "work")
     assert [path.name for path in copies] == [path.name for path in notebooks.names()]
     for path in copies:
@@ -80,12 +90,12 @@ def test_binder_has_copies_without_outputs(clone):
 
 
 def test_binder_opens_the_first_notebook_with_one_thread_a_kernel(clone):
-    assert run(clone, "./start", "printenv", "OMP_NUM_THREADS") == "1"
+    assert run(clone, "./binder/start", "printenv", "OMP_NUM_THREADS") == "1"
     first = notebooks.names()[0].name
     for command in ("jupyter lab --ip=0.0.0.0", "python3 -c jupyterlab --port=8888"):
-        said = run(clone, "./start", "echo", *command.split())
+        said = run(clone, "./binder/start", "echo", *command.split())
         assert said == f"{command} --LabApp.default_url=/lab/tree/work/{first}"
-    assert run(clone, "./start", "echo", "bash") == "bash"
+    assert run(clone, "./binder/start", "echo", "bash") == "bash"
 
 
 def test_codespaces_installs_with_make_and_opens_the_lab():

@@ -1,4 +1,4 @@
-"""The exit questions of TEACHING.md: each number of a key and of the wrong answers is computed.
+"""The exit questions of teaching/: each number of a key and of the wrong answers is computed.
 
 A function under ``@computes("03.e1")`` gets the numbers and shapes that the question gives, and
 returns those of the key and those of the wrong answers, in the order of the text; what it says
@@ -36,7 +36,7 @@ from tests.lesson.proofs import fails
 from tests.lesson.proofs.reading import agrees, items
 from tools.lecture import plan
 
-CHAPTERS = plan.chapters(plan.TEACHING.read_text(encoding="utf-8"))
+CHAPTERS = plan.chapters()
 EXITS = {id: told for chapter in CHAPTERS.values() for id, told in chapter.exits.items()}
 COMPUTED: dict[str, Callable] = {}
 
@@ -68,7 +68,7 @@ def check_says(name: str, text: str, expected: list) -> None:
 
 @pytest.mark.parametrize("id", EXITS)
 def test_the_numbers_of_the_key_and_of_wrong_answers_are_computed(id):
-    assert id in COMPUTED, f"TEACHING.md asks {id}: compute it here"
+    assert id in COMPUTED, f"teaching/{id[:2]}.md asks {id}: compute it here"
     torch.manual_seed(0)
     told = EXITS[id]
     key, wrong = COMPUTED[id](*[one.value for one in numbers(told.question)])

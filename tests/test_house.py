@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
+from tests import plugin
 from tools import notebooks
 from tools.lint_notebooks import Book
 
@@ -132,7 +134,14 @@ def test_the_readme_lists_no_notebook_that_is_not_there():
         assert (notebooks.SOURCE / name).exists(), name
 
 
-TEXTS = pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("*.md")))
+TEXTS = pytest.mark.parametrize(
+    "name",
+    sorted(
+        str(path.relative_to(ROOT))
+        for pattern in ("*.md", "*/README.md", "tools/*/README.md", "teaching/*.md")
+        for path in ROOT.glob(pattern)
+    ),
+)
 
 
 @TEXTS
@@ -156,14 +165,14 @@ def links(name):
 @TEXTS
 def test_every_link_to_a_file_leads_somewhere(name):
     for _, link, _ in links(name):
-        assert link.startswith("http") or (ROOT / link).exists(), link
+        assert link.startswith("http") or ((ROOT / name).parent / link).exists(), link
 
 
 @TEXTS
 def test_every_link_to_a_section_leads_to_its_heading(name):
     """Such a link into a notebook says the heading itself, so that it is found on paper, too."""
     for words, link, anchor in links(name):
-        path = ROOT / (link or name)
+        path = (ROOT / name).parent / link if link else ROOT / name
         if anchor and path.suffix == ".ipynb":
             book = Book(path.stem, nbformat.read(path, as_version=4), path.stat().st_size)
             assert words in [text for _, _, text in book.headings], words
@@ -174,19 +183,34 @@ def test_every_link_to_a_section_leads_to_its_heading(name):
             assert anchor in [text.replace(" ", "-") for text in on_github], anchor
 
 
-def test_the_longest_files_come_first_then_those_with_most_tests(request):
+def test_all_calls_of_pytest_have_the_plugin():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert pyproject()["tool"]["pytest"]["ini_options"]["addopts"].startswith("-p tests.plugin ")
+    others = [line for line in makefile.splitlines() if "--override-ini addopts=" in line]
+    assert len(others) == 2 and all(" -p tests.plugin " in line for line in others)
+
+
+def test_the_first_page_of_the_repository_fits_a_screen():
+    """What git holds at the root stands above the README: 24 entries, dotfiles counted."""
+    git = ["git", "-C", str(ROOT), "ls-files", "-z"]
+    if not (ROOT / ".git").exists():
+        pytest.skip("a copy without its repository")
+    files = subprocess.run(git, capture_output=True, text=True, check=True).stdout.split("\0")
+    assert len({name.partition("/")[0] for name in files if name}) <= 24
+
+
+def test_the_longest_files_come_first_then_those_with_most_tests():
     """And no file is torn, since a notebook's cells need each other."""
-    conftest = request.config.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
     there = {path.name for folder in ("tests", "notebooks") for path in (ROOT / folder).rglob("*")}
-    first, last = conftest.LONGEST[0], conftest.LONGEST[-1]
-    assert there >= set(conftest.LONGEST)
+    first, last = plugin.LONGEST[0], plugin.LONGEST[-1]
+    assert there >= set(plugin.LONGEST)
     files = {"test_few.py": 2, last: 3, "test_many.py": 3, "test_too.py": 3, first: 1}
     items = [
         SimpleNamespace(path=Path(name), number=number)
         for name, count in files.items()
         for number in range(count)
     ]
-    conftest.pytest_collection_modifyitems(items)
+    plugin.pytest_collection_modifyitems(items)
     order = [first, last, "test_many.py", "test_too.py", "test_few.py"]
     expected = [(name, number) for name in order for number in range(files[name])]
     assert [(item.path.name, item.number) for item in items] == expected

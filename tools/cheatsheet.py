@@ -15,7 +15,7 @@ from tools import notebooks
 from tools.lecture import plan
 
 # The name of a page, and its source. These two stand on the site, too.
-SHEETS = {name: notebooks.ROOT / f"{name.upper()}.md" for name in ("cheatsheet", "checklist")}
+SHEETS = {name: plan.TEACHING / f"{name.upper()}.md" for name in ("cheatsheet", "checklist")}
 STYLE = Path(__file__).with_suffix(".css")
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -82,12 +82,12 @@ def in_hours(minutes: int) -> str:
 
 
 def exit_questions() -> list[str]:
-    """The exit questions of TEACHING.md for the class, and on another sheet the key."""
+    """The exit questions of teaching/ for the class, and on another sheet the key."""
     asked = ["# Exit questions\n\nTwo minutes for each, on paper, alone.\n"]
     solved = [
         "# Exit questions: the key\n\nFor the teacher: the answer, and what wrong answers say.\n"
     ]
-    for number, chapter in plan.chapters(plan.TEACHING.read_text(encoding="utf-8")).items():
+    for number, chapter in plan.chapters().items():
         heading = f"## {number} · {chapter.question}\n"
         asked.append(heading)
         solved.append(heading)

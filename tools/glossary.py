@@ -1,9 +1,9 @@
-"""Write GLOSSARY.md from the terms that the exercise files define: ``python -m tools.glossary``."""
+"""Write teaching/GLOSSARY.md from the terms of the exercises: ``python -m tools.glossary``."""
 
 from lesson.exercises import TERMS
 from tools import notebooks
 
-PATH = notebooks.ROOT / "GLOSSARY.md"
+PATH = notebooks.ROOT / "teaching" / "GLOSSARY.md"
 HEAD = """# Glossary
 
 Every term that the notebooks define, with the synonyms that you will meet elsewhere and the
@@ -20,7 +20,7 @@ def text() -> str:
     files = {path.name[:2]: path.name for path in notebooks.names()}
     rows = [
         f"| **{term.name}** | {', '.join(term.also)} | {term.meaning} "
-        f"| [{term.notebook}](notebooks/{files[term.notebook]}) |\n"
+        f"| [{term.notebook}](../notebooks/{files[term.notebook]}) |\n"
         for term in sorted(TERMS.values(), key=lambda term: term.name.lower())
     ]
     return HEAD + "".join(rows)

@@ -1,4 +1,4 @@
-"""Draw the picture of the cheat sheet, docs/cheatsheet.svg: ``python -m tools.sheet_picture``.
+"""Draw the picture of the cheat sheet, teaching/cheatsheet.svg: ``python -m tools.sheet_picture``.
 
 One head as matrices whose sizes can be counted; what one query takes part in is marked. It is SVG,
 so that its letters stay sharp on paper.
@@ -11,7 +11,7 @@ from helpers.pictures.colours import CELL as PLAIN
 from helpers.pictures.colours import INK, LINE, MARKED_CELL, ORANGE
 from tools import notebooks
 
-PATH = notebooks.ROOT / "docs" / "cheatsheet.svg"
+PATH = notebooks.ROOT / "teaching" / "cheatsheet.svg"
 T, D = 4, 3  # tokens, channels of a head
 QUERY = 2  # the row that is marked
 SCORES = (0.0, 1.0, -1.0)  # of this query, after the division, with the keys that it may attend to

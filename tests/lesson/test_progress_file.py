@@ -146,7 +146,7 @@ def test_0_switches_it_off(kept, monkeypatch, capsys):
 
 
 def test_tests_and_refresh_keep_nothing_whatever_a_learner_has_set(monkeypatch):
-    assert progress_file.place() is None, "conftest.py has switched it off"
+    assert progress_file.place() is None, "tests/plugin.py has switched it off"
     monkeypatch.setattr(os, "environ", {"ATTENTION_PROGRESS": "/somewhere/mine.jsonl"})
     notebooks.one_environment()
     assert progress_file.place() is None

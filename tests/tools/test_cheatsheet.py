@@ -83,7 +83,7 @@ def test_the_goals_are_those_of_the_notebooks(written):
 
 def test_the_key_of_the_exit_questions_begins_a_sheet_of_its_own(written):
     asked, solved = map(reading.words, parts(written["exit_questions"]))
-    chapters = plan.chapters(plan.TEACHING.read_text(encoding="utf-8"))
+    chapters = plan.chapters()
     exits = {id: told for chapter in chapters.values() for id, told in chapter.exits.items()}
     assert len(exits) == 2 * len(notebooks.names())
     for id, told in exits.items():

@@ -24,10 +24,12 @@ PID = Path("notebooks/pid")  # that a cell writes
 def project(tmp_path, monkeypatch):
     """Work in a folder with the program and a short list of packages; syrupy is tried."""
     monkeypatch.chdir(tmp_path)
-    for name in ("conftest.py", "tools/notebooks.py", "tools/check_upgrade.py"):
+    for name in ("tests/plugin.py", "tools/notebooks.py", "tools/check_upgrade.py"):
         Path(name).parent.mkdir(exist_ok=True)
         shutil.copy(notebooks.ROOT / name, name)
-    Path("tools/__init__.py").touch()  # or a package of this name on PYTHONPATH stands before it
+    for name in ("tests", "tools"):  # or a package of this name on PYTHONPATH stands before it
+        Path(name, "__init__.py").touch()
+    Path("pytest.ini").write_text("[pytest]\naddopts = -p tests.plugin\n")
     NOTEBOOK.parent.mkdir()
     Path("requirements.txt").write_text(f"{PINS['syrupy']}  # tests\n{PINS['nbval']}\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)

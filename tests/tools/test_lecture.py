@@ -1,4 +1,4 @@
-"""Decks: every plan of TEACHING.md names what is there, and a slide has what its kind promises."""
+"""Decks: every plan of teaching/ names what is there, and a slide has what its kind promises."""
 
 import errno
 import re
@@ -14,8 +14,7 @@ from tools.lecture import __main__ as lecture
 from tools.lecture import plan as planned
 from tools.lecture.deck import Book, Deck
 
-TEACHING = planned.TEACHING.read_text(encoding="utf-8")
-CHAPTERS = planned.chapters(TEACHING)
+CHAPTERS = planned.chapters()
 BOOKS = {
     path.name[:2]: Book(path.name[:2], nbformat.read(path, as_version=4))
     for path in notebooks.names()
@@ -25,7 +24,7 @@ PNG = "iVBORw0KGgo="
 
 PLANS = [  # a day has explorers for which models are trained, and the weeks have all of them
     pytest.param(plan, id=plan.file, marks=[pytest.mark.slow] * (plan.file != "one_lecture.html"))
-    for plan in planned.plans(TEACHING)
+    for plan in planned.plans()
 ]
 
 
@@ -39,9 +38,9 @@ def text_of(html):
 
 
 def test_there_is_a_plan_for_a_lecture_a_day_and_weeks():
-    files = [plan.file for plan in planned.plans(TEACHING)]
+    files = [plan.file for plan in planned.plans()]
     assert files == ["one_lecture.html", "one_day.html", "eight_weeks.html"]
-    lecture, _, weeks = planned.plans(TEACHING)
+    lecture, _, weeks = planned.plans()
     assert 20 <= len(Deck(lecture, CHAPTERS, BOOKS).slides) <= 35
     assert [row.slides for row in weeks.rows] == [(number,) for number in BOOKS]
 
@@ -80,7 +79,7 @@ def test_a_question_does_not_give_its_answer_away(deck):
     assert all(shown.count('class="right"') == 1 for shown in answers)
 
 
-@pytest.mark.parametrize("plan", planned.plans(TEACHING), ids=lambda plan: plan.file)
+@pytest.mark.parametrize("plan", planned.plans(), ids=lambda plan: plan.file)
 def test_nothing_that_follows_a_prediction_in_its_notebook_is_shown_before_it(plan):
     """In the notebook, what follows a prediction answers it."""
     last = dict.fromkeys(BOOKS, 0)
@@ -100,7 +99,7 @@ def test_each_slide_says_to_the_speaker_when_and_what(deck):
 
 
 def test_all_of_a_notebook_is_its_pictures_predictions_and_explorers():
-    plan = planned.Plan("All", (planned.Row("Session 4", "talk", ("03",)),))
+    plan = planned.Plan("All", "all.html", (planned.Row("Session 4", "talk", ("03",)),))
     deck = Deck(plan, CHAPTERS, BOOKS)
     asked = [s.values["prediction"].id for s in deck.slides if s.kind == "prediction"]
     assert asked == [id for id in PREDICTIONS if id.startswith("03")]
@@ -116,7 +115,7 @@ def test_all_of_a_notebook_is_its_pictures_predictions_and_explorers():
 
 
 def test_an_exit_question_is_asked_without_its_key_which_stands_in_the_notes():
-    plan = planned.Plan("All", (planned.Row("5–12", "talk", ("03.e1",)),))
+    plan = planned.Plan("All", "all.html", (planned.Row("5–12", "talk", ("03.e1",)),))
     deck = Deck(plan, CHAPTERS, BOOKS)
     told = CHAPTERS["03"].exits["03.e1"]
     (shown,) = re.findall(r'<section class="exit">(.*?)</section>', deck.html(), re.S)
@@ -142,14 +141,14 @@ def test_what_a_page_loads_lies_beside_it(deck):
         ("board 42", "nothing of notebook 42"),
         ("question 42", "nothing of notebook 42"),
         ("42", "no notebook 42"),
-        ("*A cat* in [x](notebooks/03_softmax_masking.ipynb#Keep-the-future-out)", "no 'A cat'"),
-        ("live in [x](notebooks/03_softmax_masking.ipynb#Break-it)", "shows no 'live'"),
-        ("live in [x](notebooks/42_none.ipynb#Break-it)", "no notebook 42"),
-        ("*A cat* in [x](notebooks/03_softmax_masking.ipynb#Nowhere)", "section #Nowhere"),
+        ("*A cat* in [x](../notebooks/03_softmax_masking.ipynb#Keep-the-future-out)", "no 'A cat'"),
+        ("live in [x](../notebooks/03_softmax_masking.ipynb#Break-it)", "shows no 'live'"),
+        ("live in [x](../notebooks/42_none.ipynb#Break-it)", "no notebook 42"),
+        ("*A cat* in [x](../notebooks/03_softmax_masking.ipynb#Nowhere)", "section #Nowhere"),
     ],
 )
 def test_a_name_of_nothing_is_told_with_its_place(name, said):
-    plan = planned.Plan("One lecture", (planned.Row("5–12", "talk", (name,)),))
+    plan = planned.Plan("One lecture", "all.html", (planned.Row("5–12", "talk", (name,)),))
     with pytest.raises(planned.Unplanned, match=re.escape(said)) as told:
         Deck(plan, CHAPTERS, BOOKS)
     assert str(told.value).startswith("One lecture, 5–12: ")
@@ -157,8 +156,8 @@ def test_a_name_of_nothing_is_told_with_its_place(name, said):
 
 # ---------------------------------------------------------------- the files
 
-PLAN = """
-## 00 · [Why?](notebooks/00_start.ipynb)
+CHAPTER = """\
+# 00 · [Why?](../notebooks/00_start.ipynb)
 
 **Question to open with.** Why?
 
@@ -167,10 +166,9 @@ PLAN = """
 ```
 1 2 3
 ```
-
-## Three plans
-
-### One lecture (90 minutes)
+"""
+PLAN = """\
+# One lecture (90 minutes)
 
 | from–to | minutes | what to do | on the screen |
 | --- | --- | --- | --- |
@@ -182,7 +180,10 @@ PLAN = """
 def project(folder, tmp_path, monkeypatch):
     """The small project, with a plan, and files in the places of those from npm."""
     monkeypatch.setattr(lecture, "FOLDER", tmp_path / "lecture")
-    monkeypatch.setattr(planned, "TEACHING", tmp_path / "TEACHING.md")
+    monkeypatch.setattr(planned, "TEACHING", tmp_path / "teaching")
+    monkeypatch.setattr(planned, "PLANS", ("one_lecture",))
+    planned.TEACHING.mkdir()
+    (planned.TEACHING / "00.md").write_text(CHAPTER)
     monkeypatch.setattr(npm, "PACKAGES", tmp_path / "npm" / "node_modules")
     (tmp_path / "npm").mkdir()
     (tmp_path / "npm" / "ready").touch()
@@ -191,7 +192,7 @@ def project(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(lecture, "ASSETS", assets)
 
     def plan(slides):
-        planned.TEACHING.write_text(PLAN.format(slides=slides))
+        (planned.TEACHING / "one_lecture.md").write_text(PLAN.format(slides=slides))
 
     plan("question 00 · board 00")
     return plan
@@ -213,7 +214,7 @@ def test_a_plan_that_names_nothing_leaves_the_old_deck(project, tmp_path, refuse
     lecture.main()
     before = (tmp_path / "lecture" / "one_lecture.html").read_text()
     project("board 07")
-    assert "TEACHING.md: One lecture (90 minutes), 0–90" in refused(lecture.main)
+    assert "teaching/: One lecture (90 minutes), 0–90" in refused(lecture.main)
     assert (tmp_path / "lecture" / "one_lecture.html").read_text() == before
 
 
@@ -229,7 +230,7 @@ def test_an_explorer_that_fails_is_told(project, folder, refused):
     cells = [v4.new_code_cell("x = 1 / 0"), v4.new_code_cell("explore_it(x)")]
     heading = v4.new_markdown_cell("# Why?\n## Here")
     nbformat.write(v4.new_notebook(cells=[heading, *cells]), folder.source / "00_start.ipynb")
-    project("live in [Here](notebooks/00_start.ipynb#Here)")
+    project("live in [Here](../notebooks/00_start.ipynb#Here)")
     assert "`x = 1 / 0` raised ZeroDivisionError" in refused(lecture.main)
 
 

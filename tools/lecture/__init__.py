@@ -1,4 +1,4 @@
-"""Decks for the plans of TEACHING.md: `plan` reads them, `deck` makes the slides of their rows.
+"""Decks for the plans of teaching/: `plan` reads them, `deck` makes the slides of their rows.
 
 ``python -m tools.lecture`` writes them all into lecture/, with all that they load.
 """

@@ -1,4 +1,4 @@
-"""Write the decks for the plans of TEACHING.md into lecture/: ``python -m tools.lecture``."""
+"""Write the decks for the plans of teaching/ into lecture/: ``python -m tools.lecture``."""
 
 from pathlib import Path
 
@@ -33,13 +33,12 @@ def write(folder: Path) -> list[Path]:
     from tools.lecture.deck import Book, Deck
     from tools.site.live import CannotRun
 
-    text = planned.TEACHING.read_text(encoding="utf-8")
     books = {path.name[:2]: Book(path.name[:2], _read(path)) for path in notebooks.names()}
     try:
-        chapters = planned.chapters(text)
-        decks = [Deck(plan, chapters, books) for plan in planned.plans(text)]
+        chapters = planned.chapters()
+        decks = [Deck(plan, chapters, books) for plan in planned.plans()]
     except planned.Unplanned as error:
-        notebooks.stop(f"TEACHING.md: {error}. Mend that row, then run make lecture again.")
+        notebooks.stop(f"teaching/: {error}. Mend that row, then run make lecture again.")
     except CannotRun as error:
         notebooks.stop(f"A live picture cannot be made, because {error}. Mend that cell first.")
     assets = folder / "assets"

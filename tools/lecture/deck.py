@@ -105,7 +105,7 @@ class Deck:
     plan
         What to show, and when.
     chapters
-        What TEACHING.md says of each notebook.
+        What teaching/ says of each notebook.
     books
         The notebooks, by number.
     """
@@ -206,7 +206,7 @@ class Deck:
         """An exit question; its key stands in the notes."""
         exits = self._chapter(id[:2]).exits
         if id not in exits:
-            raise Unplanned(f"TEACHING.md has no exit question {id}")
+            raise Unplanned(f"teaching/{id[:2]}.md has no exit question {id}")
         told = exits[id]
         notes = markdown(f"**Key:** {told.key}\n\n**Wrong answers:** {told.wrong}")
         return Slide("exit", notes, {"id": id, "text": markdown(told.question)})
@@ -227,7 +227,7 @@ class Deck:
 
     def _chapter(self, number: str) -> Chapter:
         if number not in self.chapters:
-            raise Unplanned(f"TEACHING.md says nothing of notebook {number}")
+            raise Unplanned(f"teaching/ says nothing of notebook {number}")
         return self.chapters[number]
 
     def html(self) -> str:

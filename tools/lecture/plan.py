@@ -1,4 +1,4 @@
-"""What TEACHING.md says: its plans row by row, and what it tells of each notebook."""
+"""What teaching/ says: its plans row by row, and what it tells of each notebook."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from tools import notebooks
 
-TEACHING = notebooks.ROOT / "TEACHING.md"
+TEACHING = notebooks.ROOT / "teaching"
+PLANS = ("one_lecture", "one_day", "eight_weeks")  # their pages there, and their decks
 SCREEN = "on the screen"  # the column that names the slides
 WHOLE = "notebook"  # or this one: all slides of one notebook
-PLACE = re.compile(r"(live|code|\*.*\*) in \[.*\]\(notebooks/(\d\d)_\w+\.ipynb#(.*)\)")
+PLACE = re.compile(r"(live|code|\*.*\*) in \[.*\]\(\.\./notebooks/(\d\d)_\w+\.ipynb#(.*)\)")
 
 
 class Unplanned(Exception):
@@ -28,16 +29,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan: its name, as in its heading, and its rows."""
+    """A plan: its name, as in its heading, the file of its deck, and its rows."""
 
     name: str
+    file: str
     rows: tuple[Row, ...]
-
-    @property
-    def file(self) -> str:
-        """The name of its deck: "One lecture (90 minutes)" is one_lecture.html."""
-        words = self.name.partition(" (")[0].lower()
-        return f"{words.replace(' ', '_')}.html"
 
 
 @dataclass(frozen=True)
@@ -74,15 +70,15 @@ class Chapter:
     exits: dict[str, Exit]  # by their ids, such as 03.e1
 
 
-def plans(text: str) -> list[Plan]:
-    """The plans of TEACHING.md, those that name slides."""
+def plans() -> list[Plan]:
+    """The plans of teaching/, a page each."""
     found = []
-    section = text.partition("\n## Three plans\n")[2].partition("\n## ")[0]
-    for name, body in re.findall(r"^### (.*?)\n(.*?)(?=^### |\Z)", section, re.M | re.S):
-        head, *rows = tables(body)
-        if not {SCREEN, WHOLE} & {*head}:
-            continue
-        found.append(Plan(name, tuple(_row(dict(zip(head, row, strict=True))) for row in rows)))
+    for stem in PLANS:
+        text = (TEACHING / f"{stem}.md").read_text(encoding="utf-8")
+        head, *rows = tables(text)
+        name = text.partition("\n")[0].removeprefix("# ")
+        told = tuple(_row(dict(zip(head, row, strict=True))) for row in rows)
+        found.append(Plan(name, f"{stem}.html", told))
     return found
 
 
@@ -96,11 +92,12 @@ def _row(cells: dict[str, str]) -> Row:
     return Row(when, cells["what to do"], slides)
 
 
-def chapters(text: str) -> dict[str, Chapter]:
-    """What TEACHING.md says of each notebook, by its number."""
+def chapters() -> dict[str, Chapter]:
+    """What teaching/ says of each notebook, by its number."""
     found = {}
-    parts = re.findall(r"^## (\d\d) · \[(.*?)\]\(.*?\)\n(.*?)(?=^## )", text, re.M | re.S)
-    for number, question, body in parts:
+    for page in sorted(TEACHING.glob("[0-9][0-9].md")):
+        heading, _, body = page.read_text(encoding="utf-8").partition("\n")
+        number, question = re.match(r"# (\d\d) · \[(.*)\]\(", heading).groups()
         opening = re.search(r"^\*\*Question to open with\.\*\* (.*?)\n\n", body, re.M | re.S)
         board = re.search(r"^\*\*On the board\.\*\* (.*?)\n\n```\n(.*?)```", body, re.M | re.S)
         stops = {

@@ -190,7 +190,7 @@ class Maker:
         return str(soup)
 
     def _lead(self, link: Tag) -> None:
-        if link["href"] == "GLOSSARY.md":
+        if link["href"] == "teaching/GLOSSARY.md":
             link["href"] = "glossary.html"
         elif found := NOTEBOOK_LINK.fullmatch(link["href"]):
             if found[1] in self.names:

@@ -1,4 +1,4 @@
-"""What holds for all tests: notebooks (through nbval) and tests/."""
+"""What holds for all tests, notebooks (through nbval) and tests/: ``pytest -p tests.plugin``."""
 
 import difflib
 import gc
