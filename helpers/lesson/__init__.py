@@ -3,8 +3,8 @@
 - `cells`: the first five, and the errors that they raise. `question`: a prediction with buttons.
 - `progress_file`: keeps a learner's answers. `progress_view`: the sixth, shows them. `series_view`:
   the map of the series.
-- `grading`: what an exercise and a mistake are, and how an answer is judged. `calls`: runs an
-  answer. `contracts`: more inputs for one that looks right. `observations`: experiments that find
+- `grading`: what an exercise and a mistake are. `judge`: judges one answer. `calls`: runs it.
+  `contracts`: more inputs for one that looks right. `observations`: experiments that find
   out what a wrong one does. `axes`: what axes are called. `messages`: what is said about a wrong
   answer.
 - `exercises`: for each notebook a page, with all that is told about its exercises, predictions and

@@ -10,6 +10,7 @@ import torch
 from helpers.attention import causal_mask
 from helpers.lesson import observations
 from helpers.lesson.grading import Exercise
+from helpers.lesson.judge import Judge
 from helpers.lesson.observations import KINDS
 from helpers.lesson.observations.trial import place_word, written
 from tests.lesson.examples import failure
@@ -292,8 +293,7 @@ def test_a_fact_is_found(of, answer, fact):
 
 def everything(of, answer):
     """All observations about an answer, not only the best; an experiment may not raise."""
-    outcomes = of.run(answer)
-    trial = of._trial(answer, outcomes)
+    trial = Judge(of, answer).trial()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [one for kind in KINDS for one in kind(trial)]
