@@ -78,7 +78,7 @@ def test_each_mistake_is_named_with_its_own_message(exercise):
 
 @exercise
 def test_any_two_mistakes_differ(exercise):
-    outcomes = {mistake.name: exercise.remembered(mistake.code) for mistake in exercise.mistakes}
+    outcomes = {mistake.name: mistake.outcomes for mistake in exercise.mistakes}
     assert len(outcomes) == len(exercise.mistakes), "two mistakes of one name"
     for one, other in itertools.combinations(outcomes, 2):
         assert not exercise.same(outcomes[one], outcomes[other]), f"{one} = {other}"
@@ -194,7 +194,7 @@ def test_what_is_remembered_is_small():
     numbers = 0
     for exercise in EXERCISES.values():
         for mistake in exercise.mistakes:
-            for outcome in exercise.remembered(mistake.code):
+            for outcome in mistake.outcomes:
                 if isinstance(outcome.value, torch.Tensor):
                     numbers += outcome.value.numel()
                 if outcome.error:

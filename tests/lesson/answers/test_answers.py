@@ -60,6 +60,6 @@ def test_every_mistake_has_an_answer_that_makes_it():
 def test_no_mistake_is_a_right_answer(exercise):
     right = {f.__name__: exercise.run(f) for id, f in RIGHT if id == exercise.id}
     for mistake in exercise.mistakes:
-        outcomes = exercise.remembered(mistake.code)
+        outcomes = mistake.outcomes
         same = [name for name, others in right.items() if exercise.same(others, outcomes)]
         assert not same, mistake.name
