@@ -23,14 +23,7 @@ from attention_clinic.making import make, read_arguments
 from attention_clinic.names import own_head_count
 from attention_clinic.outbid import LARGE, SCORES
 from attention_clinic.report import Report
-from attention_clinic.targets import (
-    FORMS,
-    CannotRun,
-    importing_from,
-    load,
-    place_of,
-    their_errors,
-)
+from attention_clinic.targets import FORMS, CannotRun, importing_from, load, place_of, their_errors
 
 EXIT_CODES = {"healthy": 0, "broken": 1, "different": 2, "could not run": 3, "incomplete": 4}
 DESCRIPTION = """\

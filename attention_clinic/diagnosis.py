@@ -19,12 +19,7 @@ from attention_base.numbers import joined
 from attention_base.same import one_thread, seed_all
 from attention_clinic import probes
 from attention_clinic.bugs import Named
-from attention_clinic.calls import (
-    cache_names,
-    context_name,
-    evaluation_mode,
-    self_attention_call,
-)
+from attention_clinic.calls import cache_names, context_name, evaluation_mode, self_attention_call
 from attention_clinic.crashes import (
     NOT_CONTIGUOUS,
     examine_crash,

@@ -11,14 +11,7 @@ import numpy as np
 import traitlets
 
 from attention_base.numbers import align_columns, narrow, number, texts
-from explorers.explorer import (
-    Explorer,
-    checkbox,
-    coloured_cells,
-    dropdown,
-    in_a_row,
-    sentences,
-)
+from explorers.explorer import Explorer, checkbox, coloured_cells, dropdown, in_a_row, sentences
 from helpers.pictures.checks import as_matrix, as_names
 from helpers.pictures.table import Cell, Table, text_html
 

@@ -13,14 +13,7 @@ from attention_base.same import RTOL, close, same
 from feedback import axes as names_of_axes
 from feedback.calls import copied
 from feedback.observations.order import Rank
-from feedback.observations.trial import (
-    Observation,
-    Trial,
-    place_word,
-    plural,
-    replaced,
-    written,
-)
+from feedback.observations.trial import Observation, Trial, place_word, plural, replaced, written
 
 KEPT = (
     "Called again with the same input, your function returns something else: it keeps something "

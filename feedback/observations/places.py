@@ -11,14 +11,7 @@ from feedback import axes as names_of_axes
 from feedback import messages
 from feedback.observations.order import Rank
 from feedback.observations.rows import proportions
-from feedback.observations.trial import (
-    ORDINALS,
-    Observation,
-    Trial,
-    place_word,
-    plural,
-    written,
-)
+from feedback.observations.trial import ORDINALS, Observation, Trial, place_word, plural, written
 
 
 def where_it_is_wrong(trial: Trial) -> Iterator[Observation]:

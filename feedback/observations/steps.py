@@ -8,14 +8,7 @@ from torch import Tensor
 from attention_base.numbers import joined
 from feedback.observations.factors import factor_name, factors_along, ratio_of
 from feedback.observations.order import Rank
-from feedback.observations.trial import (
-    ORDINALS,
-    Observation,
-    Pair,
-    Trial,
-    place_word,
-    written,
-)
+from feedback.observations.trial import ORDINALS, Observation, Pair, Trial, place_word, written
 
 
 def what_it_is(trial: Trial) -> Iterator[Observation]:

@@ -1,39 +1,31 @@
 """Pictures of attention: each is drawn, exists as an HTML table, and says its numbers in words.
 
-- matrix: `heatmap`, `heatmaps`
-- tensors: `sheets`, `row_times_column`, `ribbon`
-- tokens: `staircase`, `guessed_next`
-- weights: `score_arrows`, `turned_arrows`, `weighted_sum`, `softmax_steps`, `why_this_weight`
-- lines: `curves`
-- charts: `scatter`, `bars`
-- diagrams: `lookup_diagram`, `head_diagram`, `multi_head_diagram`, `block_diagram`,
-  `encoder_decoder_diagram`
-- loops: `ladder`, the series in one picture
+- matrix: `heatmap`, `heatmaps`. lines: `curves`. charts: `scatter`, `bars`. tokens: `guessed_next`
+- figures: what one notebook shows once, by its number
 - for all of them: base (`Picture`, `tables`, figures and texts), table (one description of a table
-  for text, HTML and drawing), colours, checks (what is refused)
+  for text, HTML and drawing), diagrams (boxes and arrows), colours, checks (what is refused)
 """
 
 from helpers.pictures.base import Picture, tables
 from helpers.pictures.charts import bars, scatter
-from helpers.pictures.diagrams import (
-    block_diagram,
-    encoder_decoder_diagram,
+from helpers.pictures.figures.nb00 import sheets
+from helpers.pictures.figures.nb01 import staircase, weighted_sum
+from helpers.pictures.figures.nb02 import row_times_column
+from helpers.pictures.figures.nb03 import softmax_steps
+from helpers.pictures.figures.nb04 import (
     head_diagram,
     lookup_diagram,
-    multi_head_diagram,
-)
-from helpers.pictures.lines import curves
-from helpers.pictures.loops import ladder
-from helpers.pictures.matrix import heatmap, heatmaps
-from helpers.pictures.tensors import ribbon, row_times_column, sheets
-from helpers.pictures.tokens import guessed_next, staircase
-from helpers.pictures.weights import (
     score_arrows,
-    softmax_steps,
-    turned_arrows,
-    weighted_sum,
     why_this_weight,
 )
+from helpers.pictures.figures.nb06 import multi_head_diagram, ribbon
+from helpers.pictures.figures.nb07 import block_diagram
+from helpers.pictures.figures.nb08 import turned_arrows
+from helpers.pictures.figures.nb09 import encoder_decoder_diagram
+from helpers.pictures.figures.nb14 import ladder
+from helpers.pictures.lines import curves
+from helpers.pictures.matrix import heatmap, heatmaps
+from helpers.pictures.tokens import guessed_next
 
 __all__ = [
     "Picture",

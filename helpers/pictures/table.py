@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attention_base.numbers import align_columns
+from attention_base.numbers import align_columns, texts
 from helpers.pictures import base
 from helpers.pictures.colours import (
     CELL,
@@ -177,6 +177,23 @@ class Table:
             html.append("</tr>")
         html.append("</tbody></table>")
         return "".join(html)
+
+
+def numbered(cells: list[list[Cell]], **headers: str) -> Table:
+    """Make a table whose rows and columns are numbered."""
+    columns = [str(c) for c in range(len(cells[0]))]
+    return Table(columns, [(str(r), row) for r, row in enumerate(cells)], **headers)
+
+
+def in_columns(
+    corner: str,
+    names: Iterable[Any],
+    columns: dict[str, Any],
+    marked: Sequence[tuple[int, int]] = (),
+) -> Table:
+    """Make a table of columns; each has as many decimals as it needs."""
+    cells = plain_cells(zip(*map(texts, columns.values()), strict=True), marked)
+    return Table(list(columns), list(zip(map(str, names), cells, strict=True)), corner=corner)
 
 
 def _header(opened: str, text: str, tag: Callable[..., str]) -> str:

@@ -7,12 +7,7 @@ import torch
 from torch import nn
 
 from attention_clinic import diagnose
-from attention_clinic.wiring import (
-    EXERCISE_BUGS,
-    WIRING_BUGS,
-    block_output,
-    wiring_bugs_and_pairs,
-)
+from attention_clinic.wiring import EXERCISE_BUGS, WIRING_BUGS, block_output, wiring_bugs_and_pairs
 from helpers.attention import Block, FeedForward, MultiHeadAttention
 from tests.attention_clinic.written import (
     BROKEN_BLOCKS,

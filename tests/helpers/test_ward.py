@@ -11,16 +11,7 @@ from helpers import positions, ward
 from helpers.attention import MultiHeadAttention
 from helpers.gpt import TinyGPT, encode, next_token_loss
 from helpers.training import shipped_model
-from helpers.ward import (
-    EIGHT,
-    NIGHT_SHIFT,
-    QUESTIONS,
-    Attention,
-    ask,
-    broken,
-    code_of,
-    part_of,
-)
+from helpers.ward import EIGHT, NIGHT_SHIFT, QUESTIONS, Attention, ask, broken, code_of, part_of
 
 WARD = EIGHT | NIGHT_SHIFT
 FOUND_BY = {

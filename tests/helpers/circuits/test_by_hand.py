@@ -3,12 +3,7 @@
 import pytest
 import torch
 
-from helpers.circuits import (
-    one_hot_tokens,
-    score_from_blocks,
-    second_layer_tokens,
-    written_weights,
-)
+from helpers.circuits import one_hot_tokens, score_from_blocks, second_layer_tokens, written_weights
 
 LETTERS, T = "abc-", 5
 LL, LP = ("letter", "letter"), ("letter", "position")

@@ -7,13 +7,7 @@ import torch
 from torch import nn
 
 from helpers.attention import KVCache, MultiHeadAttention, causal_mask
-from helpers.circuits import (
-    ablate,
-    attention_layers,
-    induction_score,
-    patch,
-    previous_token_score,
-)
+from helpers.circuits import ablate, attention_layers, induction_score, patch, previous_token_score
 from helpers.gpt import TinyGPT
 
 C, N_HEAD, T = 12, 3, 5

@@ -7,13 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from helpers.gpt import decode, encode
-from helpers.training import (
-    Corpus,
-    about_shipped_model,
-    drop_repeats,
-    python_help,
-    shipped_model,
-)
+from helpers.training import Corpus, about_shipped_model, drop_repeats, python_help, shipped_model
 from helpers.training.shipped import PATH
 from tools import notebooks
 

@@ -1,4 +1,4 @@
-"""The loops of the series, from notebook 01 to 14, and what each carries from step to step."""
+"""Pictures that only notebook 14 shows: `ladder`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
 from helpers.pictures.table import Table, plain_cells, text_html
 
 HEAD_SIZE = 16
+
+
 TITLE = "One loop, and what it carries"
+
+
 EQUAL = (
     "The numbers are those of one head with 16 channels. The formula and the online softmax read "
     "all keys and values besides. With equal scores, each way gives the running mean of notebook "
     "01."
 )
+
+
 LENGTHS = (256, 100_000)
 
 

@@ -1,0 +1,1 @@
+"""Pictures that one notebook shows once, by the number of the notebook."""
