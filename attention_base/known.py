@@ -202,6 +202,8 @@ def execute(text: str, name: str, names: dict[str, Any], into: dict[str, Any]) -
         When the text is no Python.
     """
     file = f"<{name}>"
+    if file in linecache.cache:  # of one bug in several programs, each keeps its own lines
+        file = f"<{name}, {len(linecache.cache)}>"
     # Without a time (None), the lines are never compared with a file, and stay.
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     try:

@@ -4,12 +4,16 @@ The arguments are copies, and the random state and the number of threads are the
 that nothing of a call is left behind.
 """
 
+import ast
 import copy
 import dis
+import inspect
 import math
 import sys
 import sysconfig
+import textwrap
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -169,6 +173,18 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating | np.bool_)
 
 
+def is_stub(error: Exception | None) -> bool:
+    """Tell whether this is a stub's own ``raise NotImplementedError``.
+
+    PyTorch raises NotImplementedError too, for instance for the softmax of whole numbers. That
+    one has a text, and the line it comes from does not begin with ``raise``.
+    """
+    if not isinstance(error, NotImplementedError):
+        return False
+    line = traceback.extract_tb(error.__traceback__)[-1].line or ""
+    return not str(error) or line.startswith("raise")
+
+
 # ---------------------------------------------------------------- how it was computed
 
 
@@ -274,6 +290,18 @@ def numpy_calls(function: Callable) -> set[str]:
     found = [getattr(function, "__globals__", {}).get(name) for name in names]
     named = any(one is np or one is math for one in found) or names & {"numpy", "math"}
     return names | ({"matmul"} if products else set()) if named else set()
+
+
+def code_of(function: Callable) -> str:
+    """What a function's arguments and lines are, without comments and docstring; "" if unknown."""
+    try:
+        node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, SyntaxError, TypeError):
+        return ""
+    if not isinstance(node, ast.FunctionDef):  # a lambda
+        return ""
+    body = node.body[ast.get_docstring(node) is not None :]
+    return ast.unparse(node.args) + "".join(f"\n{ast.unparse(line)}" for line in body)
 
 
 def own_calls(function: Callable, arguments: tuple) -> list[str]:

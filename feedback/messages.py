@@ -176,20 +176,17 @@ def not_a_tensor(value: Any, expected: Tensor, several: bool) -> str:
     return f"{message} torch.tensor(…) takes plain numbers." if name == "list" else message
 
 
-def wrong_number_of_tensors(value: Tensor, expected: Tensor) -> str:
-    """Compare tensors that came as one stack: how many there are, and their shape."""
-    got = f"{len(value)} of shape {_shape(value)[1:]}"
-    return f"Expected {_describe_expected(expected, several=True)}, got {got}."
+def wrong_shape(value: Tensor, expected: Tensor, several: bool = False) -> str:
+    """Compare two shapes; say so where the sizes are right and only their order is not.
 
-
-def one_tensor(value: Tensor, expected: Tensor) -> str:
-    """Say that one tensor came where several were wanted."""
-    wanted = _describe_expected(expected, several=True)
-    return f"Expected {wanted}, got one of shape {_shape(value)}."
-
-
-def wrong_shape(value: Tensor, expected: Tensor) -> str:
-    """Compare two shapes; say so where the sizes are right and only their order is not."""
+    Of several tensors, which came as one stack, it is how many there are, and their shape.
+    """
+    if several:
+        one = value.dim() != expected.dim()
+        got = (
+            f"one of shape {_shape(value)}" if one else f"{len(value)} of shape {_shape(value)[1:]}"
+        )
+        return f"Expected {_describe_expected(expected, several)}, got {got}."
     if not expected.dim():
         return f"Expected one number, got a tensor of shape {_shape(value)}."
     message = f"Wrong shape: expected {_shape(expected)}, got {_shape(value)}"
@@ -223,19 +220,16 @@ def wrong_dtype(value: Tensor, expected: Tensor) -> str:
     )
 
 
-def wrong_numbers(
-    value: Tensor, expected: Tensor, right: Tensor, name: str, part: bool = False
-) -> str:
-    """Show the first difference.
+def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor, part: str = "") -> str:
+    """Show the first difference, where `right` says which numbers are right.
 
-    `right` says which numbers are right, `name` whose they are: what that is in code, or in words
-    for a `part` of several results.
+    `part` is the name of the result, where it is one of several.
     """
     index = tuple((~right).nonzero()[0].tolist())
     wanted, got = told_apart(expected[index].item(), value[index].item())
     if part:
-        return f"In your {name}, the number at {list(index)} is {got}, not {wanted}."
-    return f"{f'{name}{list(index)}' if index else 'Your result'} is {got}, not {wanted}."
+        return f"In your {part}, the number at {list(index)} is {got}, not {wanted}."
+    return f"{f'out{list(index)}' if index else 'Your result'} is {got}, not {wanted}."
 
 
 def wrong_part(wrong: str, right: Sequence[str]) -> str:
@@ -412,28 +406,27 @@ def inputs(names: Sequence[str], arguments: tuple) -> str:
 
 def what_holds(
     value: Tensor,
+    expected: Tensor,
     right: Tensor,
-    holds: Sequence[str],
-    fails: Sequence[str],
-    extra: Sequence[str],
+    properties: Sequence[tuple[str, bool, bool]] = (),
 ) -> str:
     """Say what is right about a wrong answer of the right shape, which narrows the search.
 
-    `right` says which numbers are. Then come names of properties: those that the answer shares
-    with the right one, those that it lacks, and those that it should not have.
+    `right` says which numbers are. Of each property come its name, whether the answer has it, and
+    whether it should.
     """
-    holds = [
-        f"the shape {_shape(value)}",
-        *(["all numbers finite"] if value.isfinite().all() else []),
-        *holds,
-    ]
+    finite = bool(value.isfinite().all())
+    holds = [f"the shape {_shape(value)}", *(["all numbers finite"] if finite else [])]
+    holds += [name for name, has, should in properties if has and should]
+    fails = [name for name, has, should in properties if should and not has and finite]
+    extra = [name for name, has, should in properties if has and not should]
     count = f"{int(right.sum())} of the {right.numel()} numbers are right"
     message = f"{count}. What holds: {', '.join(holds)}."
     if fails:
         message += f" What does not: {', '.join(fails)}."
     if extra:
         message += f" What should not hold: {', '.join(extra)}."
-    return message
+    return "\n".join(filter(None, [lost(value, expected), message]))
 
 
 def broken_experiment(name: str, error: Exception) -> str:

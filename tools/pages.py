@@ -127,7 +127,7 @@ def faults_of(exercise: "Exercise") -> Iterator[str]:  # noqa: F821 - a faulty p
         where = f"{mistake.known.where}, “{mistake.name}”"
         try:
             verdict = exercise.check(mistake.code)
-            errors = [outcome.error for outcome in exercise.remembered(mistake.code)]
+            errors = [outcome.error for outcome in mistake.outcomes]
         except ValueError as error:  # its change makes no program
             yield str(error)
             continue

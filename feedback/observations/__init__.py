@@ -40,7 +40,6 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     rows.each_row,
     steps.step_with_factors,
     rows.scores_multiplied,
-    rearranged.same_numbers,
     changed_inputs.right_for_other_inputs,
     dependence.what_it_depends_on,
     dependence.what_it_adds_up,

@@ -413,7 +413,6 @@ def how_it_follows(trial: Trial) -> Iterator[Observation]:
             else:
                 text = f"When {told}, the right result {right}; yours does not."
                 yield Observation(Rank.NOT_FINITE, text)
-        yield from _rounding(trial, name, argument, value, wanted)
 
 
 def _kind(trial: Trial, new: Tensor | None, old: Tensor, follow: str, rise: Any) -> str | None:
@@ -427,23 +426,3 @@ def _kind(trial: Trial, new: Tensor | None, old: Tensor, follow: str, rise: Any)
         if close.double().mean() > 0.3:  # rounding, or an ε: it follows as good as
             return None
     return ""
-
-
-def _rounding(
-    trial: Trial, name: str, argument: Tensor, value: Tensor, wanted: Tensor
-) -> Iterator[Observation]:
-    """Whether small changes of an argument are lost, and large ones are not."""
-    for size in (1e-2, 1e-3, 1e-4):
-        nudged = replaced(trial, trial.shown, name, argument + size * argument.sin())
-        mine = trial.run(trial.candidate, nudged)
-        right = trial.reference_on(("nudged", trial.shown, name, size), nudged)
-        if mine is None or right is None or mine.shape != value.shape:
-            return
-        if not torch.equal(mine, value) or not _differs(right, wanted):
-            continue
-        large = (replaced(trial, trial.shown, name, z) for z in (argument + 3, -argument))
-        moves = [trial.run(trial.candidate, arguments) for arguments in large]
-        if any(m is not None and _differs(m, value) for m in moves):
-            text = f"Small changes of `{name}` do not change your result: something is rounded"
-            yield Observation(Rank.CAUSE, f"{text} or cut.")
-            return

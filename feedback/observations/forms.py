@@ -31,7 +31,6 @@ def what_form_it_has(trial: Trial) -> Iterator[Observation]:
         yield from _inside(trial)
         yield from _pieces(trial)
         yield from _shape_in_letters(trial)
-    yield from _sizes_in_the_source(trial)
 
 
 # ---------------------------------------------------------------- types
@@ -241,30 +240,16 @@ def _with_sizes(trial: Trial, sizes: dict[str, int]) -> tuple:
     return arguments
 
 
-# ---------------------------------------------------------------- sizes in the source
-
-
-def _sizes_in_the_source(trial: Trial) -> Iterator[Observation]:
-    """Whole numbers in the candidate's source that look like the size of one example."""
-    used = {n for sizes in trial.sizes for n in sizes.values()}
-    found = _numbers_in_the_source(trial)
-    for value in sorted(found.keys() & set(EXAMPLES) - used - set(range(7))):
-        text = f"{found[value]}. Is it the size of one example?"
-        yield Observation(Rank.SOME_PLACES, text)
-        return
-
-
-def _numbers_in_the_source(trial: Trial) -> dict[int, str]:
+def _numbers_in_the_source(trial: Trial) -> set[int]:
     """The whole numbers in the candidate's code, its own and those of names from outside."""
     names = getattr(getattr(trial.candidate, "__code__", None), "co_names", ())
     around = getattr(trial.candidate, "__globals__", {})
-    outside = {name: around[name] for name in names if type(around.get(name)) is int}
-    found = {n: f"Your code uses {name} = {n} from outside of it" for name, n in outside.items()}
+    outside = {around[name] for name in names if type(around.get(name)) is int}
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(trial.candidate)))
     except (OSError, TypeError, SyntaxError, ValueError):
-        return found
+        return outside
     fills = [node for node in ast.walk(tree) if isinstance(node, ast.UnaryOp)]  # -10
     fills = {id(inner) for node in fills for inner in ast.walk(node)}
     own = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in fills]
-    return found | {n: f"The number {n} stands in your code" for n in own if type(n) is int}
+    return outside | {n for n in own if type(n) is int}

@@ -28,7 +28,7 @@ class Rank(IntEnum):
     WEIGHTED_SUM = auto()  # "Output 2 adds up 1/2 of token 1; it should be …"
     SOME_INPUTS = auto()  # "Your result is right where B = T, and is wrong where they differ."
     NOT_FINITE = auto()  # "Output 0 of your result is nan, and nothing else is."
-    CORNER = auto()  # "Exactly the numbers above the diagonal are wrong."
+    CORNER = auto()  # "Your function works where B = 1, and raises where it is more."
     SOME_PLACES = auto()  # "Only outputs 1 to 3 are right."
     ROW_SUM = auto()  # "Row 1 sums to 2, not 1."
     SUMS_HOLD = auto()  # "The sum of each row is right, the single numbers are not."

@@ -22,7 +22,7 @@ from feedback.observations.trial import (
 
 
 def where_it_is_wrong(trial: Trial) -> Iterator[Observation]:
-    """Which inputs, which places along an axis, which corner of a matrix."""
+    """Which inputs, which kinds of numbers, which places along an axis."""
     yield from _some_inputs(trial)
     if not trial.pairs or all(trial.right):
         return
@@ -31,9 +31,7 @@ def where_it_is_wrong(trial: Trial) -> Iterator[Observation]:
     yield from _not_finite(value, expected, trial)
     if value.numel() < 2:
         return
-    right = trial.close(value, expected)
-    yield from _places(trial, right)
-    yield from _corners(trial, right)
+    yield from _places(trial, trial.close(value, expected))
 
 
 def _some_inputs(trial: Trial) -> Iterator[Observation]:
@@ -223,20 +221,6 @@ def _places_in_words(word: str, places: list[int]) -> str:
     if len(places) == 1:
         return f"{word} {places[0]} is"
     return f"{plural(word)} {listed(places)} are"
-
-
-def _corners(trial: Trial, right: Tensor) -> Iterator[Observation]:
-    """In square matrices: only the diagonal, or only what is above or below it."""
-    if right.dim() < 2 or right.shape[-1] != right.shape[-2] or right.shape[-1] < 3:
-        return
-    words = trial.result_axes
-    if len(words) >= 2 and words[-1] != words[-2]:
-        return
-    for wrong, verb in ((True, "wrong"), (False, "right")):
-        corner = _corner_of(~right if wrong else right)
-        if corner:
-            yield Observation(Rank.CORNER, f"Exactly the numbers {corner} are {verb}.")
-            return
 
 
 def _corner_of(mask: Tensor) -> str:

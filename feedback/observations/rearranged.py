@@ -191,17 +191,3 @@ def _contained(trial: Trial, axis: int, dim: int) -> Iterator[Observation]:
                     more = f"always has {counts.pop()} {plural(word)}"
             yield Observation(Rank.OTHER_FORM, f"Your result {told} the right one and {more}.")
             return
-
-
-def same_numbers(trial: Trial) -> Iterator[Observation]:
-    """All right numbers are there, in some other order."""
-    if all(trial.right) or any(v is None for v in trial.values):
-        return
-    if all(
-        v.numel() == e.numel() > 3
-        and v.isfinite().all()
-        and trial.same(v.flatten().sort().values, e.flatten().sort().values)
-        for v, e in zip(trial.values, trial.wanted, strict=True)
-    ):
-        text = "Your result holds exactly the right numbers, but in other places."
-        yield Observation(Rank.PLACE_IGNORED, text)

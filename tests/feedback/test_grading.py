@@ -94,7 +94,7 @@ def test_a_pair_has_to_give_every_number_and_what_says_more_is_told_before():
 
     for id, answer in (("04.3", nearly), ("03.1", lambda scores: scores)):
         assert "Two mistakes" not in EXERCISES[id].check(answer).message
-    assert EXERCISES["04.3"]._pairs is EXERCISES["04.3"]._pairs, "they are made once"
+    assert EXERCISES["04.3"].pairs is EXERCISES["04.3"].pairs, "they are made once"
 
 
 # ---------------------------------------------------------------- what a result does

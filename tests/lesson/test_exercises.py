@@ -1,5 +1,6 @@
 """Every exercise and prediction of every notebook keeps what the grader promises."""
 
+import ast
 import inspect
 import itertools
 
@@ -8,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_base.known import source
+from attention_base.known import execute, source
 from helpers.attention import causal_mask
 from lesson.exercises import EXERCISES, PREDICTIONS
 
@@ -67,10 +68,26 @@ def test_accepted_forms_pass(exercise):
         assert exercise.check(form).status == "passed", form.__name__
 
 
+def renamed(function):
+    """The same program, with other names for its variables; its arguments keep theirs."""
+    if function.__closure__:  # made by another function, without variables of its own
+        return function
+    tree = ast.parse(source(function))
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    own = {name.id for name in names if isinstance(name.ctx, ast.Store)} - arguments
+    for name in names:
+        if name.id in own:
+            name.id = f"my_{name.id}"
+    defined = {}
+    execute(ast.unparse(tree), f"{function.__name__} renamed", function.__globals__, defined)
+    return defined[tree.body[0].name]
+
+
 @exercise
-def test_each_mistake_is_named_with_its_own_message(exercise):
+def test_each_mistake_is_named_with_its_own_message_whatever_its_variables_are_called(exercise):
     for mistake in exercise.mistakes:
-        verdict = exercise.check(mistake.code)
+        verdict = exercise.check(renamed(mistake.code))
         assert verdict.status == "failed", f"{mistake.name} passes"
         assert (verdict.mistake, verdict.message) == (mistake.name, mistake.message)
         assert "Input: " in verdict.details
@@ -78,7 +95,7 @@ def test_each_mistake_is_named_with_its_own_message(exercise):
 
 @exercise
 def test_any_two_mistakes_differ(exercise):
-    outcomes = {mistake.name: exercise.remembered(mistake.code) for mistake in exercise.mistakes}
+    outcomes = {mistake.name: mistake.outcomes for mistake in exercise.mistakes}
     assert len(outcomes) == len(exercise.mistakes), "two mistakes of one name"
     for one, other in itertools.combinations(outcomes, 2):
         assert not exercise.same(outcomes[one], outcomes[other]), f"{one} = {other}"
@@ -194,7 +211,7 @@ def test_what_is_remembered_is_small():
     numbers = 0
     for exercise in EXERCISES.values():
         for mistake in exercise.mistakes:
-            for outcome in exercise.remembered(mistake.code):
+            for outcome in mistake.outcomes:
                 if isinstance(outcome.value, torch.Tensor):
                     numbers += outcome.value.numel()
                 if outcome.error:

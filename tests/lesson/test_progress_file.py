@@ -104,12 +104,6 @@ def test_nothing_about_the_person_the_machine_or_the_code_is_kept(kept):
     assert set(lines(kept)[0]) == {"version", "time", "notebook", "id", "kind", "status"}
 
 
-def test_the_name_of_a_mistake_names_one_mistake_of_its_exercise():
-    for exercise in EXERCISES.values():
-        names = [mistake.name for mistake in exercise.mistakes]
-        assert len(names) == len(set(names)), exercise.id
-
-
 def test_what_is_kept_is_read_again(kept):
     name = 'e⁰ = “1” \\ "no"'
     keep("99.1", "check", "failed", mistake=name)

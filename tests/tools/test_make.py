@@ -20,7 +20,7 @@ import pytest
 
 from tools import notebooks
 
-needs_make = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 
 PRETEND = r"""#!/bin/sh
 echo "$*" | tr '\n' ' ' >> "$PRETEND/calls"; echo >> "$PRETEND/calls"
@@ -110,7 +110,6 @@ def one_sentence(lines: list[str], *parts: str) -> bool:
     return len(lines) == 1 and lines[0].endswith(".") and all(part in lines[0] for part in parts)
 
 
-@needs_make
 def test_help_lists_every_target(project):
     text = (project.folder / "Makefile").read_text()
     targets = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split()) - {"FORCE"}
@@ -121,7 +120,6 @@ def test_help_lists_every_target(project):
     assert project.calls() == []
 
 
-@needs_make
 def test_the_first_make_installs_the_second_starts_at_once(project):
     assert project.make("lab", LAB_ARGS="--no-browser --port 8899")[0] == 0
     calls = project.calls()
@@ -131,7 +129,6 @@ def test_the_first_make_installs_the_second_starts_at_once(project):
     assert project.calls() == ["-m tools.lab"]
 
 
-@needs_make
 def test_an_edit_while_pip_installs_is_installed_by_the_next_make(project):
     project.says("pip-edits")
     assert project.make("lab")[0] == 0
@@ -141,7 +138,6 @@ def test_an_edit_while_pip_installs_is_installed_by_the_next_make(project):
     assert project.calls("-m pip install")
 
 
-@needs_make
 @pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml"])
 @pytest.mark.parametrize("target", ["lab", "test"])
 def test_an_edit_of_the_requirements_installs_again(project, name, target):
@@ -156,7 +152,6 @@ def test_an_edit_of_the_requirements_installs_again(project, name, target):
     assert project.calls("-m pip") == []
 
 
-@needs_make
 def test_test_runs_nbval_strictly_over_notebooks_and_tests(project):
     project.make("test", TEST_ARGS="-x")
     last = project.calls()[-1]
@@ -165,7 +160,6 @@ def test_test_runs_nbval_strictly_over_notebooks_and_tests(project):
     assert not (project.folder / "work").exists()
 
 
-@needs_make
 def test_test_all_runs_the_tests_then_the_slow_ones_then_notebooks_on_two_threads(project):
     (project.folder / "notebooks").mkdir()
     for name, source in {"00_a": "1", "01_b": "torch.set_num_threads(1)", "02_c": "2"}.items():
@@ -179,7 +173,6 @@ def test_test_all_runs_the_tests_then_the_slow_ones_then_notebooks_on_two_thread
     assert third.endswith(" notebooks/00_a.ipynb notebooks/02_c.ipynb")  # 01 takes one thread
 
 
-@needs_make
 def test_mutants_installs_what_makes_them_and_hands_on_number_and_seed(project):
     project.make("mutants", N="5", SEED="3")
     calls = project.calls()
@@ -188,7 +181,6 @@ def test_mutants_installs_what_makes_them_and_hands_on_number_and_seed(project):
     assert project.calls() == ["-m tools.mutants 60"]
 
 
-@needs_make
 def test_report_hands_on_folder_page_and_whether_names_are_wanted(project):
     project.make("report", FROM="handed in", OUT="the page.html", NAMES="0")
     assert project.calls()[-1] == "-m tools.report --no-names --out=the page.html -- handed in"
@@ -196,7 +188,6 @@ def test_report_hands_on_folder_page_and_whether_names_are_wanted(project):
     assert project.calls() == ["-m tools.report --out= -- handed in"]
 
 
-@needs_make
 def test_check_upgrade_hands_on_the_packages_that_are_named(project):
     project.make("check-upgrade", PKG="torch==2.15.0 numpy")
     assert project.calls()[-1] == "-m tools.check_upgrade torch==2.15.0 numpy"
@@ -204,7 +195,6 @@ def test_check_upgrade_hands_on_the_packages_that_are_named(project):
     assert project.calls() == ["-m tools.check_upgrade"]
 
 
-@needs_make
 def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
     project.make("lab", TORCH_INDEX="https://torch.example/cpu")
     first, second = project.calls("-m pip install")
@@ -212,7 +202,6 @@ def test_torch_comes_first_from_its_own_index_where_one_is_named(project):
     assert "--index-url" not in second
 
 
-@needs_make
 def test_no_python_ends_in_one_sentence(project):
     code, _, err = project.make("lab", PYTHON="/no/such/python3")
     assert code and one_sentence(err, "/no/such/python3 does not run", "install it")
@@ -220,7 +209,6 @@ def test_no_python_ends_in_one_sentence(project):
     assert project.make("lab")[0] == 0
 
 
-@needs_make
 def test_an_old_python_ends_in_one_sentence(project):
     project.says("version", "3.8.18")
     code, _, err = project.make("test")
@@ -228,7 +216,6 @@ def test_an_old_python_ends_in_one_sentence(project):
     assert not (project.folder / ".venv").exists()
 
 
-@needs_make
 def test_a_python_without_venv_ends_in_one_sentence(project):
     project.says("no-venv")
     code, _, err = project.make("lab")
@@ -237,7 +224,6 @@ def test_a_python_without_venv_ends_in_one_sentence(project):
     assert project.make("lab")[0] == 0
 
 
-@needs_make
 def test_a_failed_install_ends_in_one_sentence_and_the_next_make_goes_on(project):
     project.says("pip-fails")
     code, _, err = project.make("lab")
@@ -250,7 +236,6 @@ def test_a_failed_install_ends_in_one_sentence_and_the_next_make_goes_on(project
     assert project.calls("-m venv") == []
 
 
-@needs_make
 def test_failed_dev_tools_leave_the_rest_usable(project):
     project.make("lab")
     project.says("pip-fails")
@@ -277,7 +262,6 @@ def stopped(project: Project, how: signal.Signals, *arguments: str, **settings: 
     return [line for line in err.splitlines() if line and not line.startswith("make")]
 
 
-@needs_make
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize(
     ("target", "hangs"), [("lab", "venv-hangs"), ("lab", "pip-hangs"), ("lint", "pip-hangs")]
@@ -298,7 +282,6 @@ def test_after_an_interrupted_install_the_next_make_starts_anew(project, how, ta
     assert len(project.calls("-m venv .venv")) == 1
 
 
-@needs_make
 def test_a_moved_project_installs_anew(project):
     project.make("lab")
     project.folder = project.folder.rename(project.folder.with_name("moved"))
@@ -308,7 +291,6 @@ def test_a_moved_project_installs_anew(project):
     assert len(project.calls("-m venv .venv")) == 1
 
 
-@needs_make
 @pytest.mark.parametrize("state", ["ready", "incomplete"])
 def test_a_venv_whose_python_is_gone_is_made_anew(project, state):
     if state == "incomplete":
@@ -321,7 +303,6 @@ def test_a_venv_whose_python_is_gone_is_made_anew(project, state):
     assert len(project.calls("-m venv .venv")) == 1
 
 
-@needs_make
 def test_a_venv_that_someone_else_made_stays(project):
     mine = project.folder / ".venv/bin/python"
     mine.parent.mkdir(parents=True)
@@ -331,7 +312,6 @@ def test_a_venv_that_someone_else_made_stays(project):
     assert mine.read_text() == "mine"
 
 
-@needs_make
 def test_clean_keeps_the_learners_work(project):
     project.make("lab")
     mine = project.folder / "work/__pycache__/mine"
@@ -355,7 +335,6 @@ def no_room():
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-@needs_make
 @pytest.mark.parametrize(
     "target",
     ["lab", "format", "clean"]
@@ -376,7 +355,6 @@ def test_who_cannot_write_here_is_told_before_anything_is_touched(project, targe
     assert sorted((project.folder / ".venv").rglob("*")) == before
 
 
-@needs_make
 def test_format_by_who_cannot_write_here_is_told(project):
     project.make("lint")
     project.calls()
@@ -388,7 +366,6 @@ def test_format_by_who_cannot_write_here_is_told(project):
     assert project.calls("ruff") == []
 
 
-@needs_make
 @pytest.mark.parametrize("target", ["lab", "clean"])
 def test_a_part_of_venv_that_cannot_be_removed_is_told_once(project, target):
     project.make("lab")
@@ -405,7 +382,6 @@ def test_a_part_of_venv_that_cannot_be_removed_is_told_once(project, target):
     assert project.make("lab")[0] == 0
 
 
-@needs_make
 @pytest.mark.parametrize("target", ["lab", "lint"])
 def test_a_full_disk_is_told_and_what_was_ready_stays(project, target):
     project.make("lab")
@@ -419,7 +395,6 @@ def test_a_full_disk_is_told_and_what_was_ready_stays(project, target):
     assert project.calls("-m venv") == []
 
 
-@needs_make
 @pytest.mark.parametrize("target", ["lab", "lint"])
 def test_a_disk_that_is_full_at_the_end_does_not_count_as_installed(project, target):
     project.make("lab")
@@ -436,7 +411,6 @@ def test_a_disk_that_is_full_at_the_end_does_not_count_as_installed(project, tar
     assert "-m pip" in calls and "-m venv" not in calls
 
 
-@needs_make
 def test_clean_leaves_a_venv_that_make_did_not_make(project):
     theirs = project.folder / ".venv/bin/mine"
     theirs.parent.mkdir(parents=True)
@@ -464,7 +438,6 @@ def with_npm(tmp_path):
     return f"{tools}{os.pathsep}{os.environ['PATH']}"
 
 
-@needs_make
 def test_what_comes_from_npm_is_installed_once(project, with_npm):
     path = with_npm
     project.says("npm-fails")
@@ -485,7 +458,6 @@ def test_what_comes_from_npm_is_installed_once(project, with_npm):
     assert project.calls()[0].startswith("npm ci")
 
 
-@needs_make
 def test_lighthouse_has_packages_of_its_own_that_no_other_target_installs(project, with_npm):
     assert project.make("site", PATH=with_npm)[0] == 0
     assert not (project.folder / ".venv/lighthouse").exists()
@@ -496,7 +468,6 @@ def test_lighthouse_has_packages_of_its_own_that_no_other_target_installs(projec
     assert project.calls()[-2:] == ["-m tools.site", "-m tools.lighthouse index"]
 
 
-@needs_make
 def test_site_installs_what_is_missing_and_builds(project, with_npm):
     project.make("site", PATH=with_npm)
     calls = project.calls()
@@ -504,7 +475,6 @@ def test_site_installs_what_is_missing_and_builds(project, with_npm):
     assert calls[-1] == "-m tools.site"
 
 
-@needs_make
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_after_an_interrupted_npm_the_next_make_installs_it_anew(project, with_npm, how):
     project.make("lab")
@@ -531,7 +501,6 @@ def links(folder: Path, *but: str) -> Path:
     return folder
 
 
-@needs_make
 @pytest.mark.parametrize("missing", ["npm", "node"])
 @pytest.mark.parametrize("first", ["programs", "broken links"])
 def test_without_npm_it_says_what_to_install(project, tmp_path, monkeypatch, missing, first):
@@ -550,7 +519,6 @@ def test_without_npm_it_says_what_to_install(project, tmp_path, monkeypatch, mis
     assert not (project.folder / ".venv" / "npm").exists()
 
 
-@needs_make
 def test_slides_opens_the_notebook_that_is_named(project):
     assert project.make("slides", NB="03", LAB_ARGS="--port 8899")[0] == 0
     calls = project.calls()

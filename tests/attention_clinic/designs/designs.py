@@ -10,7 +10,7 @@ import itertools
 import linecache
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -39,23 +39,12 @@ class Design:
 
 @dataclass(frozen=True)
 class Bug:
-    """A mistake, under each scheme in which it can be made.
-
-    ``right_by_scheme`` builds the module without the bug. ``leaks`` names the schemes in which a
-    later token changes an earlier output that is not nan. ``crashes``: it raises an error.
-    ``relabels``: only the order of channels or the name of a layer is another, so that the module
-    is wrong for weights from elsewhere, and as good as the right one when trained from scratch.
-    """
+    """A mistake, under each scheme in which it can be made."""
 
     name: str
     build_by_scheme: dict[str, Callable[[], nn.Module]]
     C: int
     n_head: int
-    cause: str
-    right_by_scheme: dict[str, Callable[[], nn.Module]]
-    leaks: frozenset[str] = field(default_factory=frozenset)
-    crashes: bool = False
-    relabels: bool = False
 
 
 # ---------------------------------------------------------------- ours
@@ -1458,7 +1447,6 @@ DESIGNS = [
 
 def bug(
     name,
-    cause,
     every=None,
     *,
     base=None,
@@ -1466,42 +1454,25 @@ def bug(
     part="attention",
     where="attention",
     halves=None,
-    right_halves=None,
     names=None,
     options=None,
-    leaks=(),
-    crashes=False,
-    relabels=False,
     **own,
 ):
     """One bug under each scheme. ``base``: the changes that the right module has as well."""
-    wrong, right = {}, {}
+    wrong = {}
     for scheme in schemes:
         changes = of_each({**(base or {}), **(every or {})}, own, scheme, where, halves)
-        right_changes = of_each(base, {}, scheme, where, right_halves)
         if part == "model":
             wrong[scheme] = partial(inside_model, scheme, changes)
-            right[scheme] = partial(build, scheme, "model")
             continue
-        more = options or {}
-        wrong[scheme] = partial(build, scheme, part, changes, (names or {}).get(scheme), **more)
-        right[scheme] = partial(build, scheme, part, right_changes, **more)
-    leaks = frozenset(schemes if leaks is True else leaks)
-    return Bug(name, wrong, C, N_HEAD, cause, right, leaks, crashes, relabels)
+        own_names = (names or {}).get(scheme)
+        wrong[scheme] = partial(build, scheme, part, changes, own_names, **(options or {}))
+    return Bug(name, wrong, C, N_HEAD)
 
 
-def torch_bug(name, cause, make, leaks=(), crashes=False):
+def torch_bug(name, make):
     """A bug in the use of nn.MultiheadAttention, which has its own names."""
-    return Bug(
-        name,
-        {"torch": lambda: make().eval()},
-        C,
-        N_HEAD,
-        cause,
-        {"torch": lambda: TorchAttention(C, N_HEAD).eval()},
-        frozenset(leaks),
-        crashes,
-    )
+    return Bug(name, {"torch": lambda: make().eval()}, C, N_HEAD)
 
 
 def split_as(text, which="qkv"):
@@ -1520,156 +1491,95 @@ BLOCK = {"part": "block", "where": "block"}
 
 BUGS = [
     # ------------------------------------------------------------ the scale
-    bug("no scale", "the scores are not divided by √head_size", {"scale": ""}),
-    bug(
-        "scale by √C",
-        "the scores are divided by the root of all channels, not of those of a head",
-        {"scale": " / math.sqrt({C})"},
-    ),
-    bug(
-        "scale by head_size",
-        "the scores are divided by head_size, without the root",
-        {"scale": " / {k}.shape[-1]"},
-    ),
-    bug(
-        "multiplied by √head_size",
-        "the scores are multiplied by √head_size instead of divided",
-        {"scale": " * math.sqrt({k}.shape[-1])"},
-    ),
-    bug(
-        "scale by √T",
-        "the scores are divided by the root of the number of tokens",
-        {"scale": " / math.sqrt({k}.shape[-2])"},
-    ),
-    bug(
-        "scale by √n_head",
-        "the scores are divided by the root of the number of heads",
-        {"scale": " / math.sqrt({H})"},
-    ),
-    bug(
-        "scaled twice",
-        "queries are divided by √head_size, and the scores once more",
-        {"+heads": "{q} = {q} / math.sqrt({q}.shape[-1])"},
-    ),
+    bug("no scale", {"scale": ""}),
+    bug("scale by √C", {"scale": " / math.sqrt({C})"}),
+    bug("scale by head_size", {"scale": " / {k}.shape[-1]"}),
+    bug("multiplied by √head_size", {"scale": " * math.sqrt({k}.shape[-1])"}),
+    bug("scale by √T", {"scale": " / math.sqrt({k}.shape[-2])"}),
+    bug("scale by √n_head", {"scale": " / math.sqrt({H})"}),
+    bug("scaled twice", {"+heads": "{q} = {q} / math.sqrt({q}.shape[-1])"}),
     bug(
         "scale after the softmax",
-        "√head_size divides the weights, not the scores: rows sum to less than 1",
         {"scale": "", "+softmax": "{weights} = {weights} / math.sqrt({k}.shape[-1])"},
     ),
     # ------------------------------------------------------------ the softmax
-    bug(
-        "softmax over queries",
-        "the softmax runs along the queries: columns sum to 1 instead of rows",
-        {"axis": "dim=-2"},
-        leaks=True,
-    ),
-    bug(
-        "softmax over heads",
-        "the softmax runs along the heads: the weights of one key sum to 1 over the heads",
-        {"axis": "dim=1"},
-        leaks=("llama",),
-    ),
-    bug(
-        "softmax twice",
-        "the softmax of the weights is taken again, which makes them nearly equal",
-        {"+softmax": "{weights} = torch.softmax({weights}, dim=-1)"},
-        leaks=True,
-    ),
+    bug("softmax over queries", {"axis": "dim=-2"}),
+    bug("softmax over heads", {"axis": "dim=1"}),
+    bug("softmax twice", {"+softmax": "{weights} = torch.softmax({weights}, dim=-1)"}),
     bug(
         "no softmax",
-        "masked scores are used as weights, with their minus infinities",
         {"softmax": ""},
         ours={"softmax": "weights = scores"},
         raschka={"softmax": "attn_weights = attn_scores / keys.shape[-1] ** 0.5"},
     ),
     bug(
         "no softmax, hidden scores 0",
-        "the scores themselves are the weights",
         {"softmax": "", "hide": "{scores} = {scores}.masked_fill({hidden}, 0.0)"},
         ours={"softmax": "weights = scores"},
         raschka={"softmax": "attn_weights = attn_scores / keys.shape[-1] ** 0.5"},
     ),
     # ------------------------------------------------------------ the mask
-    bug("no mask", "nothing is hidden: tokens attend to later ones", NO_MASK, leaks=True),
+    bug("no mask", NO_MASK),
     bug(
         "mask inverted",
-        "the mask hides the past and shows the future",
         ours={"hide": "scores = scores.masked_fill(mask, -math.inf)"},
         nano={"hide": 'att = att.masked_fill(self.bias[:, :, :T, :T] == 1, float("-inf"))'},
         raschka={"hide": "attn_scores.masked_fill_(~mask_bool, -torch.inf)"},
         llama={LLAMA_TRIU: ".tril()"},
-        leaks=True,
     ),
     bug(
         "mask one too far",
-        "each token sees the next one as well",
         ours={"mask": "mask = torch.tril(torch.ones(T, T, dtype=torch.bool), diagonal=1)"},
         nano={NANO_TRIL: "torch.tril(torch.ones(size, size), diagonal=1)"},
         raschka={"diagonal=1": "diagonal=2"},
         llama={LLAMA_TRIU: ".triu(2)"},
-        leaks=True,
     ),
     bug(
         "mask one too strict",
-        "no token sees itself, and the first sees nothing at all",
         ours={"mask": "mask = torch.tril(torch.ones(T, T, dtype=torch.bool), diagonal=-1)"},
         nano={NANO_TRIL: "torch.tril(torch.ones(size, size), diagonal=-1)"},
         raschka={"diagonal=1": "diagonal=0"},
         llama={LLAMA_TRIU: ".triu(0)"},
-        leaks=("llama",),
     ),
     bug(
         "mask transposed",
-        "the mask is upper triangular: a token sees itself and what comes later",
         ours={"mask": "mask = torch.triu(torch.ones(T, T, dtype=torch.bool))"},
         nano={NANO_TRIL: "torch.triu(torch.ones(size, size))"},
         raschka={"torch.triu(": "torch.tril(", "diagonal=1": "diagonal=-1"},
         llama={LLAMA_TRIU: ".tril(-1)"},
-        leaks=True,
     ),
     *(
         bug(
             f"hidden scores {fill}",
-            f"hidden scores become {fill} instead of minus infinity, so later tokens keep weight",
             {"fill": fill},
             llama={"fill": fill} if fill != "0.0" else {"fill": None, "hide": zeroed},
-            leaks=True,
         )
         for zeroed in ["attn_weights = attn_weights * (causal_mask == 0)"]
         for fill in ("0.0", "1e-9", "-1.0")
     ),
     bug(
         "mask after the softmax",
-        "weights are hidden after the softmax, so that rows no longer sum to 1",
         {"hide": "", "+softmax": "{weights} = {weights}.masked_fill({hidden}, 0.0)"},
-        leaks=True,
     ),
     bug(
         "mask added as 1 and 0",
-        "the mask of ones and zeros is added to the scores",
         {"hide": "{scores} = {scores} + ({seen})"},
         raschka={"hide": "attn_scores = attn_scores + (~mask_bool)"},
-        leaks=True,
     ),
     bug(
         "whole mask",
-        "the mask is not cut to the T tokens of the input",
         schemes=("nano", "raschka"),
         nano={"hide": 'att = att.masked_fill(self.bias == 0, float("-inf"))'},
         raschka={"mask": "mask_bool = self.mask.bool()"},
-        crashes=True,
     ),
     # ------------------------------------------------------------ PyTorch's function
     bug(
         "sdpa without is_causal",
-        "F.scaled_dot_product_attention gets no mask",
         {"average": "{out} = F.scaled_dot_product_attention({q}, {k}, {v})"},
         base=SDPA,
-        leaks=True,
     ),
     bug(
         "sdpa with the mask reversed",
-        "True means hidden in this mask, and F.scaled_dot_product_attention takes it as may attend",
         {
             "average": (
                 "hidden = torch.triu(torch.ones({T}, {T}, dtype=torch.bool), diagonal=1)\n"
@@ -1677,54 +1587,31 @@ BUGS = [
             )
         },
         base=SDPA,
-        leaks=True,
     ),
-    bug(
-        "sdpa and scale",
-        "the queries are scaled, and F.scaled_dot_product_attention scales again",
-        {"+heads": "{q} = {q} / math.sqrt({q}.shape[-1])"},
-        base=SDPA,
-    ),
+    bug("sdpa and scale", {"+heads": "{q} = {q} / math.sqrt({q}.shape[-1])"}, base=SDPA),
     bug(
         "sdpa with scale 1",
-        "F.scaled_dot_product_attention is told not to scale",
         {"average": SDPA["average"].replace("=True", "=True, scale=1.0")},
         base=SDPA,
     ),
     bug(
         "sdpa on axes (B, T, heads, d)",
-        "heads are not moved before the tokens, so each token attends among its own heads",
-        {
-            **split_as(".view({B}, {T}, {H}, {d})"),
-            "merge": "{out} = {out}.reshape({B}, {T}, {C})",
-        },
+        {**split_as(".view({B}, {T}, {H}, {d})"), "merge": "{out} = {out}.reshape({B}, {T}, {C})"},
         base=SDPA,
     ),
     # ------------------------------------------------------------ queries, keys, values
     bug(
         "roles of q and k swapped, mask transposed",
-        "rows belong to keys, and the mask is turned with them",
         {"product": "{k} @ {q}.transpose(-2, -1)"},
         ours={"mask": "mask = torch.tril(torch.ones(T, T, dtype=torch.bool)).mT"},
         nano={"hide": 'att = att.masked_fill(self.bias[:, :, :T, :T].mT == 0, float("-inf"))'},
         raschka={"hide": "attn_scores.masked_fill_(mask_bool.T, -torch.inf)"},
         llama={LLAMA_TRIU: ".triu(1).T"},
-        leaks=True,
     ),
-    bug(
-        "q and k swapped",
-        "keys stand where queries belong and queries where keys belong",
-        {"product": "{k} @ {q}.transpose(-2, -1)"},
-        relabels=True,
-    ),
-    bug(
-        "keys used as queries",
-        "keys are compared with keys; the queries are never used",
-        {"product": "{k} @ {k}.transpose(-2, -1)"},
-    ),
+    bug("q and k swapped", {"product": "{k} @ {q}.transpose(-2, -1)"}),
+    bug("keys used as queries", {"product": "{k} @ {k}.transpose(-2, -1)"}),
     bug(
         "one layer for q and k",
-        "queries and keys come from the same layer, so scores are symmetric",
         ours={"key_layer": "self.key = self.query"},
         nano={
             "3 * config.n_embd": "2 * config.n_embd",
@@ -1734,21 +1621,14 @@ BUGS = [
         raschka={"key_layer": "self.W_key = self.W_query"},
         llama={"key_layer": "self.k_proj = self.q_proj"},
     ),
-    bug(
-        "queries are x",
-        "the layer of the queries exists and is never used",
-        {"query": "{q} = {x}"},
-        nano={"query": None, "+project": "q = x"},
-    ),
+    bug("queries are x", {"query": "{q} = {x}"}, nano={"query": None, "+project": "q = x"}),
     bug(
         "keys from the query layer",
-        "keys are computed with the layer of the queries; that of the keys is never used",
         {"key": "{k} = {query}({x})"},
         nano={"key": None, "+project": "k = q"},
     ),
     bug(
         "values are x",
-        "there is no layer for the values: the input itself is averaged",
         {"value": "{v} = {x}", "value_layer": ""},
         nano={
             "value": None,
@@ -1756,52 +1636,27 @@ BUGS = [
             "project": "(q, k), v = self.c_attn(x).split(self.n_embd, dim=2), x",
         },
     ),
-    bug(
-        "value layer unused",
-        "the layer of the values exists and is never used: the input itself is averaged",
-        {"value": "{v} = {x}"},
-        nano={"value": None, "+project": "v = x"},
-    ),
+    bug("value layer unused", {"value": "{v} = {x}"}, nano={"value": None, "+project": "v = x"}),
     bug(
         "values from the key layer",
-        "values are computed with the layer of the keys; that of the values is never used",
         {"value": "{v} = {key}({x})"},
         nano={"value": None, "+project": "v = k"},
     ),
-    bug(
-        "keys averaged",
-        "the weights average the keys instead of the values",
-        {"average": "{out} = {weights} @ {k}"},
-    ),
-    bug(
-        "weights transposed",
-        "the weights are turned before they average the values",
-        {"average": "{out} = {weights}.transpose(-2, -1) @ {v}"},
-        leaks=True,
-    ),
-    bug(
-        "keys not transposed",
-        "queries are multiplied with the keys as they are",
-        {"product": "{q} @ {k}"},
-        crashes=True,
-    ),
+    bug("keys averaged", {"average": "{out} = {weights} @ {k}"}),
+    bug("weights transposed", {"average": "{out} = {weights}.transpose(-2, -1) @ {v}"}),
+    bug("keys not transposed", {"product": "{q} @ {k}"}),
     bug(
         "fused layer split as k, q, v",
-        "the output of the fused layer is taken in another order than q, k, v",
         schemes=("nano",),
         nano={"project": "k, q, v = self.c_attn(x).split(self.n_embd, dim=2)"},
-        relabels=True,
     ),
     bug(
         "fused layer split as v, k, q",
-        "the output of the fused layer is taken in another order than q, k, v",
         schemes=("nano",),
         nano={"project": "v, k, q = self.c_attn(x).split(self.n_embd, dim=2)"},
-        relabels=True,
     ),
     bug(
         "fused layer split per head",
-        "the fused output is read as if q, k and v lay side by side in each head",
         schemes=("nano",),
         nano={
             "project": (
@@ -1812,94 +1667,47 @@ BUGS = [
             "split_k": "",
             "split_v": "",
         },
-        relabels=True,
     ),
     # ------------------------------------------------------------ heads
-    bug(
-        "heads split by view",
-        "view(B, n_head, T, head_size) without a transpose mixes tokens in each head",
-        split_as(".reshape({B}, {H}, {T}, {d})"),
-        leaks=True,
-    ),
-    bug(
-        "only values split by view",
-        "the values are split by view without a transpose, queries and keys rightly",
-        split_as(".reshape({B}, {H}, {T}, {d})", "v"),
-        leaks=True,
-    ),
-    bug(
-        "heads merged by view",
-        "heads are merged without a transpose, so that tokens and heads are mixed",
-        {"merge": "{out} = {out}.reshape({B}, {T}, {C})"},
-        leaks=True,
-    ),
+    bug("heads split by view", split_as(".reshape({B}, {H}, {T}, {d})")),
+    bug("only values split by view", split_as(".reshape({B}, {H}, {T}, {d})", "v")),
+    bug("heads merged by view", {"merge": "{out} = {out}.reshape({B}, {T}, {C})"}),
     bug(
         "heads split and merged by view",
-        "neither the split nor the merge transposes: each head sees other tokens, cut in pieces",
         {
             **split_as(".reshape({B}, {H}, {T}, {d})"),
             "merge": "{out} = {out}.reshape({B}, {T}, {C})",
         },
     ),
-    bug(
-        "interleaved split",
-        "head h takes every n_head-th channel instead of a run of them",
-        split_as(".view({B}, {T}, {d}, {H}).permute(0, 3, 1, 2)"),
-        relabels=True,
-    ),
-    bug(
-        "interleaved merge",
-        "channels of the heads alternate in the merge instead of standing in runs",
-        {"merge": "{out} = {out}.permute(0, 2, 3, 1).reshape({B}, {T}, {C})"},
-        relabels=True,
-    ),
+    bug("interleaved split", split_as(".view({B}, {T}, {d}, {H}).permute(0, 3, 1, 2)")),
+    bug("interleaved merge", {"merge": "{out} = {out}.permute(0, 2, 3, 1).reshape({B}, {T}, {C})"}),
     bug(
         "heads reversed in the merge",
-        "the last head comes first in the merge",
         {"merge": "{out} = {out}.flip(1).transpose(1, 2).reshape({B}, {T}, {C})"},
-        relabels=True,
     ),
     bug(
         "one large head",
-        "the channels are not split: one head instead of n_head",
         split_as(".view({B}, {T}, 1, {C}).transpose(1, 2)"),
         llama={"scale": " / math.sqrt(self.hidden_size)"},
     ),
     bug(
         "heads averaged",
-        "the outputs of the heads are averaged instead of put side by side",
         {"merge": "{out} = {out}.mean(dim=1)"},
         ours={"proj_layer": "self.proj = nn.Linear(C // n_head, C)"},
         nano={"proj_layer": "nn.Linear(config.n_embd // config.n_head, config.n_embd)"},
         raschka={"proj_layer": "self.out_proj = nn.Linear(d_out // num_heads, d_out)"},
         llama={"proj_layer": "self.o_proj = nn.Linear(self.head_dim, hidden_size, bias=False)"},
     ),
-    bug(
-        "batch and tokens mixed",
-        "the split reads (B, T) as (T, B), so that sequences are mixed",
-        split_as(".reshape({T}, {B}, {H}, {d}).permute(1, 2, 0, 3)"),
-        leaks=True,
-    ),
+    bug("batch and tokens mixed", split_as(".reshape({T}, {B}, {H}, {d}).permute(1, 2, 0, 3)")),
     bug(
         "merged by view after transpose",
-        "view after transpose, without contiguous or reshape",
         {"merge": "{out} = {out}.transpose(1, 2).view({B}, {T}, {C})"},
-        crashes=True,
     ),
     # ------------------------------------------------------------ the output projection
-    bug(
-        "output projection forgotten",
-        "the output layer exists and is never used",
-        {"output": "return {out}"},
-    ),
-    bug(
-        "output projection twice",
-        "the output goes through the output layer two times",
-        {"output": "return {proj}({proj}({out}))"},
-    ),
+    bug("output projection forgotten", {"output": "return {out}"}),
+    bug("output projection twice", {"output": "return {proj}({proj}({out}))"}),
     bug(
         "output projection per head",
-        "a small output layer works on each head alone, so that heads are never combined",
         {
             "merge": "{out} = {proj}({out}).transpose(1, 2).reshape({B}, {T}, {C})",
             "output": "return {out}",
@@ -1910,19 +1718,10 @@ BUGS = [
         llama={"proj_layer": "self.o_proj = nn.Linear(self.head_dim, self.head_dim, bias=False)"},
     ),
     # ------------------------------------------------------------ dropout and gradients
-    bug(
-        "dropout in eval",
-        "F.dropout is called without training=self.training, so it also acts in evaluation",
-        {"+softmax": "{weights} = F.dropout({weights}, 0.1)"},
-    ),
-    bug(
-        "weights detached",
-        "no gradient flows through the weights: queries and keys never learn",
-        {"+softmax": "{weights} = {weights}.detach()"},
-    ),
+    bug("dropout in eval", {"+softmax": "{weights} = F.dropout({weights}, 0.1)"}),
+    bug("weights detached", {"+softmax": "{weights} = {weights}.detach()"}),
     bug(
         "queries without gradient",
-        "the queries are computed under no_grad: their layer never learns",
         ours={"query": "with torch.no_grad():\n            q = self.query(x)"},
         nano={
             "project": (
@@ -1939,19 +1738,16 @@ BUGS = [
     # ------------------------------------------------------------ positions, groups
     bug(
         "RoPE on queries only",
-        "queries are rotated and keys are not, so that scores depend on absolute positions",
         {"+heads": "{q} = rope({q})"},
         base={"+heads": "{q}, {k} = rope({q}), rope({k})"},
     ),
     bug(
         "RoPE on values as well",
-        "the values are rotated like queries and keys",
         {"+heads": "{q}, {k}, {v} = rope({q}), rope({k}), rope({v})"},
         base={"+heads": "{q}, {k} = rope({q}), rope({k})"},
     ),
     bug(
         "RoPE along the heads",
-        "the rotation counts heads instead of tokens",
         {
             "+heads": (
                 "{q} = rope({q}.transpose(1, 2)).transpose(1, 2)\n"
@@ -1962,151 +1758,45 @@ BUGS = [
     ),
     bug(
         "groups tiled",
-        "keys and values are repeated as 0 1 0 1 instead of 0 0 1 1",
         schemes=("llama",),
         options={"num_kv_heads": 2},
         names={"llama": {"repeat_kv": lambda z, n: z.repeat(1, n, 1, 1)}},
-        relabels=True,
     ),
     # ------------------------------------------------------------ nn.MultiheadAttention
-    torch_bug(
-        "batch_first forgotten",
-        "nn.MultiheadAttention takes axis 0 as tokens, and the mask has the wrong size",
-        lambda: TorchAttention(C, N_HEAD, batch_first=False),
-        crashes=True,
-    ),
+    torch_bug("batch_first forgotten", lambda: TorchAttention(C, N_HEAD, batch_first=False)),
     torch_bug(
         "batch_first forgotten, mask of size B",
-        "nn.MultiheadAttention takes axis 0 as tokens, so that sequences attend to each other",
         lambda: TorchAttention(C, N_HEAD, "size of axis 0", batch_first=False),
     ),
-    torch_bug(
-        "mask of nn.MultiheadAttention inverted",
-        "True hides in this mask, and was meant as may attend",
-        lambda: MaskOnItself(C, N_HEAD),
-        leaks=("torch",),
-    ),
-    torch_bug(
-        "nn.MultiheadAttention without mask",
-        "no mask is given",
-        lambda: NoMask(C, N_HEAD),
-        leaks=("torch",),
-    ),
-    torch_bug(
-        "is_causal without attn_mask",
-        "is_causal is only a hint about attn_mask, which is missing",
-        lambda: OnlyIsCausal(C, N_HEAD),
-        crashes=True,
-    ),
+    torch_bug("mask of nn.MultiheadAttention inverted", lambda: MaskOnItself(C, N_HEAD)),
+    torch_bug("nn.MultiheadAttention without mask", lambda: NoMask(C, N_HEAD)),
+    torch_bug("is_causal without attn_mask", lambda: OnlyIsCausal(C, N_HEAD)),
     # ------------------------------------------------------------ blocks
-    bug(
-        "no residual around attention",
-        "the attention replaces the stream instead of adding to it",
-        **BLOCK,
-        halves=({"total": "{f}"}, None),
-    ),
-    bug(
-        "no residual around the feed-forward",
-        "the feed-forward replaces the stream instead of adding to it",
-        **BLOCK,
-        halves=(None, {"total": "{f}"}),
-    ),
-    bug(
-        "no residual at all",
-        "neither half has a residual connection",
-        **BLOCK,
-        halves=({"total": "{f}"}, {"total": "{f}"}),
-    ),
+    bug("no residual around attention", **BLOCK, halves=({"total": "{f}"}, None)),
+    bug("no residual around the feed-forward", **BLOCK, halves=(None, {"total": "{f}"})),
+    bug("no residual at all", **BLOCK, halves=({"total": "{f}"}, {"total": "{f}"})),
     bug(
         "half residual",
-        "input and output of a layer are averaged instead of added",
         **BLOCK,
         halves=({"total": "({x} + {f}) / 2"}, {"total": "({x} + {f}) / 2"}),
     ),
-    bug(
-        "residual twice",
-        "the stream is added to the attention's output two times",
-        **BLOCK,
-        halves=({"total": "{x} + {x} + {f}"}, None),
-    ),
-    bug(
-        "norm twice",
-        "the first norm is applied two times, one on the other",
-        **BLOCK,
-        halves=({"norm": "twice"}, None),
-    ),
-    bug(
-        "norm on the stream, attention",
-        "the residual connection starts behind the norm, which so acts on the stream",
-        **BLOCK,
-        halves=({"norm": "stream"}, None),
-    ),
-    bug(
-        "norm on the stream, feed-forward",
-        "the residual connection starts behind the norm, which so acts on the stream",
-        **BLOCK,
-        halves=(None, {"norm": "stream"}),
-    ),
-    bug(
-        "norm on the stream, both",
-        "both residual connections start behind the norms",
-        **BLOCK,
-        halves=({"norm": "stream"}, {"norm": "stream"}),
-    ),
-    bug(
-        "norm behind the attention",
-        "the first norm acts on what the attention gives instead of on what it gets",
-        **BLOCK,
-        halves=({"norm": "behind"}, None),
-    ),
-    bug(
-        "no norm before attention",
-        "the attention gets the stream without a norm",
-        **BLOCK,
-        halves=({"norm": "none"}, None),
-    ),
-    bug(
-        "no norm before the feed-forward",
-        "the feed-forward gets the stream without a norm",
-        **BLOCK,
-        halves=(None, {"norm": "none"}),
-    ),
-    bug(
-        "one norm for both",
-        "the first norm stands before both halves; the second is never used",
-        **BLOCK,
-        halves=(None, {"by": 0}),
-    ),
-    bug(
-        "norms swapped",
-        "each half uses the norm of the other",
-        **BLOCK,
-        halves=({"by": 1}, {"by": 0}),
-        relabels=True,
-    ),
-    bug(
-        "feed-forward in place of attention",
-        "the feed-forward is called in both halves, the attention never",
-        **BLOCK,
-        halves=({"layer": 1}, None),
-    ),
-    bug(
-        "attention in place of the feed-forward",
-        "the attention is called in both halves, the feed-forward never",
-        **BLOCK,
-        halves=(None, {"layer": 0}),
-    ),
-    bug("feed-forward missing", "the second half is missing", {"second": ""}, **BLOCK),
-    bug("attention missing", "the first half is missing", {"first": ""}, **BLOCK),
-    bug(
-        "feed-forward first",
-        "the feed-forward runs before the attention",
-        **BLOCK,
-        halves=({"by": 1, "layer": 1}, {"by": 0, "layer": 0}),
-    ),
+    bug("residual twice", **BLOCK, halves=({"total": "{x} + {x} + {f}"}, None)),
+    bug("norm twice", **BLOCK, halves=({"norm": "twice"}, None)),
+    bug("norm on the stream, attention", **BLOCK, halves=({"norm": "stream"}, None)),
+    bug("norm on the stream, feed-forward", **BLOCK, halves=(None, {"norm": "stream"})),
+    bug("norm on the stream, both", **BLOCK, halves=({"norm": "stream"}, {"norm": "stream"})),
+    bug("norm behind the attention", **BLOCK, halves=({"norm": "behind"}, None)),
+    bug("no norm before attention", **BLOCK, halves=({"norm": "none"}, None)),
+    bug("no norm before the feed-forward", **BLOCK, halves=(None, {"norm": "none"})),
+    bug("one norm for both", **BLOCK, halves=(None, {"by": 0})),
+    bug("norms swapped", **BLOCK, halves=({"by": 1}, {"by": 0})),
+    bug("feed-forward in place of attention", **BLOCK, halves=({"layer": 1}, None)),
+    bug("attention in place of the feed-forward", **BLOCK, halves=(None, {"layer": 0})),
+    bug("feed-forward missing", {"second": ""}, **BLOCK),
+    bug("attention missing", {"first": ""}, **BLOCK),
+    bug("feed-forward first", **BLOCK, halves=({"by": 1, "layer": 1}, {"by": 0, "layer": 0})),
     bug(
         "attention's sum lost",
-        "the second half starts from the input of the block again, so the first has no effect",
         **BLOCK,
         ours={"first": "h = x + self.attention(self.norm_1(x))"},
         nano={"first": "h = x + self.attn(self.ln_1(x))"},
@@ -2122,29 +1812,15 @@ BUGS = [
             )
         },
     ),
-    bug(
-        "mixed pre-norm and post-norm",
-        "pre-norm around the attention, post-norm around the feed-forward",
-        **BLOCK,
-        halves=(None, {"norm": "after"}),
-    ),
+    bug("mixed pre-norm and post-norm", **BLOCK, halves=(None, {"norm": "after"})),
     bug(
         "post-norm without residual",
-        "the norm stands behind the attention, and the input is not added",
         **BLOCK,
         halves=({"norm": "after", "total": "{f}"}, {"norm": "after"}),
-        right_halves=POST,
     ),
-    bug(
-        "post-norm with one norm",
-        "the first norm stands behind both halves; the second is never used",
-        **BLOCK,
-        halves=({"norm": "after"}, {"norm": "after", "by": 0}),
-        right_halves=POST,
-    ),
+    bug("post-norm with one norm", **BLOCK, halves=({"norm": "after"}, {"norm": "after", "by": 0})),
     bug(
         "batch norm",
-        "batch norm in place of layer norm: in training, tokens and sequences are normed together",
         **BLOCK,
         names={
             "nano": {"LayerNorm": lambda ndim, bias: BatchNorm(ndim)},
@@ -2155,7 +1831,6 @@ BUGS = [
     ),
     bug(
         "norm over tokens",
-        "the norm takes mean and variance over the tokens instead of the channels",
         **BLOCK,
         names={
             "nano": {"LayerNorm": lambda ndim, bias: TokenNorm(ndim)},
@@ -2163,53 +1838,42 @@ BUGS = [
         },
         schemes=SCHEMES[:3],
         ours={TWO_NORMS: "TokenNorm(C), TokenNorm(C)"},
-        leaks=True,
     ),
     bug(
         "RMS norm over tokens",
-        "the norm takes the mean square over the tokens instead of the channels",
         part="block",
         where="norm",
         schemes=("llama",),
         llama={"mean(-1,": "mean(1,"},
-        leaks=True,
     ),
     bug(
         "norm without the root",
-        "the norm divides by the variance instead of its root",
         part="block",
         where="norm",
         schemes=("raschka", "llama"),
         raschka={"torch.sqrt(var + self.eps)": "(var + self.eps)"},
-        llama={
-            "* torch.rsqrt(variance + self.variance_epsilon)": "/ (variance + 1e-6)",
-        },
+        llama={"* torch.rsqrt(variance + self.variance_epsilon)": "/ (variance + 1e-6)"},
     ),
     bug(
         "feed-forward mixes tokens",
-        "a convolution over neighbouring tokens in the feed-forward sees the next token",
         part="block",
         where="feed_forward",
         ours={"nn.Linear(C, 4 * C)": "TokenConv(C, 4 * C)"},
         nano={"self.c_fc = nn.Linear(": "self.c_fc = TokenConv("},
         raschka={'nn.Linear(cfg["emb_dim"], 4': 'TokenConv(cfg["emb_dim"], 4'},
         llama={"self.up_proj = nn.Linear(": "self.up_proj = TokenConv("},
-        leaks=True,
     ),
     bug(
         "feed-forward centres over tokens",
-        "the mean of all tokens is subtracted in the feed-forward",
         part="block",
         where="feed_forward",
         ours={"self.wide(x)": "self.wide(x - x.mean(dim=1, keepdim=True))"},
         nano={"self.c_fc(x)": "self.c_fc(x - x.mean(dim=1, keepdim=True))"},
         raschka={"self.layers(x)": "self.layers(x - x.mean(dim=1, keepdim=True))"},
         llama={"self.up_proj(x)": "self.up_proj(x - x.mean(dim=1, keepdim=True))"},
-        leaks=True,
     ),
     bug(
         "feed-forward without activation",
-        "two Linear layers with nothing between them are one Linear layer",
         part="block",
         where="feed_forward",
         ours={"torch.relu(self.wide(x))": "self.wide(x)"},
@@ -2217,37 +1881,9 @@ BUGS = [
         raschka={"GELU(),": ""},
         llama={"self.act_fn(self.gate_proj(x)) * ": ""},
     ),
-    bug(
-        "block without mask",
-        "the attention inside the block hides nothing",
-        NO_MASK,
-        part="block",
-        leaks=True,
-    ),
-    bug(
-        "block without scale",
-        "the attention inside the block does not divide the scores by √head_size",
-        {"scale": ""},
-        part="block",
-    ),
-    bug(
-        "one block without mask",
-        "the attention of the second block of three hides nothing",
-        NO_MASK,
-        part="model",
-        leaks=True,
-    ),
-    bug(
-        "one block without scale",
-        "the attention of the second block of three does not divide by √head_size",
-        {"scale": ""},
-        part="model",
-    ),
-    bug(
-        "one block without residual",
-        "the second block of three has no residual connection around its attention",
-        part="model",
-        where="block",
-        halves=({"total": "{f}"}, None),
-    ),
+    bug("block without mask", NO_MASK, part="block"),
+    bug("block without scale", {"scale": ""}, part="block"),
+    bug("one block without mask", NO_MASK, part="model"),
+    bug("one block without scale", {"scale": ""}, part="model"),
+    bug("one block without residual", part="model", where="block", halves=({"total": "{f}"}, None)),
 ]

@@ -751,7 +751,6 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
         attention({"output": "return {x} - {proj}({out})"}, "nano"),
         "x minus the output",
     ),
-    "rotary along heads": (attention({"+heads": ALONG_HEADS}), "rotary positions that cancel"),
     "rotary along heads, llama block": (
         attention({"+heads": ALONG_HEADS.replace("rope", "rope_pairs")}, "llama", part="block"),
         "rotary positions that cancel",

@@ -1,6 +1,8 @@
 """Wrong answers to the exercises, written by people who had not seen the mistakes' code.
 
-The last ones of each file were written from a mistake's name and message, without its code.
+Those without a name are told by what experiments find out. Of those with one, each exercise keeps
+the program that has the least in common with the mistake's code: that every mistake is named, and
+with other names for its variables, is tried with this code in `tests/lesson/test_exercises.py`.
 """
 
 import importlib

@@ -8,24 +8,9 @@ from tests.lesson.answers import wrong
 # --------------------------------------------------------- 00.1 the mean token
 
 
-@wrong("00.1", named="mean over the batch")
-def mean_of_the_sequences(x):
-    return x.mean(dim=0)
-
-
 @wrong("00.1", "takes the token in the middle instead of averaging")
 def middle_token(x):
     return x[:, x.shape[1] // 2]
-
-
-@wrong("00.1", named="sum instead of mean")
-def sum_of_tokens(x):
-    return x.sum(dim=1)
-
-
-@wrong("00.1", named="time axis kept")
-def mean_with_keepdim(x):
-    return x.mean(dim=1, keepdim=True)
 
 
 @wrong("00.1", "returns the running mean of every token, (B, T, C), instead of only the last")
@@ -51,11 +36,6 @@ def loop_skips_first_token(x):
 @wrong("00.1", "averages only the first and the last token")
 def mean_of_both_ends(x):
     return (x[:, 0] + x[:, -1]) / 2
-
-
-@wrong("00.1", named="mean over everything")
-def one_mean_for_all(x):
-    return x.mean()
 
 
 @wrong("00.1", "halves the old mean at each token, so late tokens count more than early ones")
@@ -102,16 +82,6 @@ def mean_with_ddof(x):
 # ------------------------------------------------ 00.2 make every row sum to 1
 
 
-@wrong("00.2", named="no keepdim")
-def sums_without_keepdim(a):
-    return a / a.sum(dim=-1)
-
-
-@wrong("00.2", named="dim=1")
-def sums_over_axis_one(a):
-    return a / a.sum(dim=1, keepdim=True)
-
-
 @wrong("00.2", "divides each matrix by the sum of all its numbers instead of each row by its own")
 def shares_of_the_matrix(a):
     return a / a.sum(dim=(-2, -1), keepdim=True)
@@ -136,11 +106,6 @@ def flattened_rows(a):
     return rows / rows.sum(dim=1, keepdim=True)
 
 
-@wrong("00.2", named="divided by the largest")
-def divided_by_row_maximum(a):
-    return a / a.max(dim=-1, keepdim=True).values
-
-
 @wrong("00.2", "dim=2 exists only with one batch axis: a single matrix raises, two axes go wrong")
 def sums_over_axis_two(a):
     return a / a.sum(dim=2, keepdim=True)
@@ -154,16 +119,6 @@ def clamped_sums(a):
 @wrong("00.2", "divides by the mean of the row, so each row sums to its number of columns")
 def divided_by_row_mean(a):
     return a / a.mean(dim=-1, keepdim=True)
-
-
-@wrong("00.2", named="softmax instead of a division")
-def softmax_of_rows(a):
-    return torch.softmax(a, dim=-1)
-
-
-@wrong("00.2", named="columns normalised")
-def columns_sum_to_one(a):
-    return a / a.sum(dim=-2, keepdim=True)
 
 
 @wrong("00.2", "divides the sum by the number instead of the number by the sum")
@@ -205,24 +160,7 @@ def parts_of_the_first_axis_added(a):
     return a / total
 
 
-@wrong("00.2", named="divided by the grand total")
-def one_number_divides_all(a):
-    return a / sum(a.flatten().tolist())
-
-
 # ------------------------------------------------- 00.3 swap the last two axes
-
-
-@wrong("00.3", named="view or reshape instead of a swap")
-def swapped_by_view(x):
-    B, R, S = x.shape
-    return x.contiguous().view(B, S, R)
-
-
-@wrong("00.3", named="nothing swapped")
-def transpose_not_kept(x):
-    x.transpose(-2, -1)
-    return x
 
 
 @wrong("00.3", "reshapes the transposed tensor back to (B, R, S), the shape it had before")
@@ -267,11 +205,6 @@ def swapped_in_place(x):
         for s in range(x.shape[2]):
             out[:, s, r] = out[:, r, s]
     return out
-
-
-@wrong("00.3", named="the first two axes")
-def swapaxes_of_a_matrix(x):
-    return x.swapaxes(0, 1)
 
 
 @wrong("00.3", "returns square matrices as they are, as if only the shape had to change")

@@ -30,7 +30,7 @@ def says_nan(_, sentence):
 
 @pytest.mark.parametrize(("exercise", "mistake", "_"), cases_for(says_nan))
 def test_a_result_is_nan_where_its_message_says_so(exercise, mistake, _):
-    results = [one.value for one in exercise.remembered(mistake.code) if one.error is None]
+    results = [one.value for one in mistake.outcomes if one.error is None]
     assert any(result.isnan().any() for result in results)
 
 
@@ -70,7 +70,7 @@ def sums_of(exercise, mistake, arguments, axis):
 
 def sizes_of(exercise, arguments):
     names = list(inspect.signature(exercise.reference).parameters)
-    sizes = dict(zip(names, arguments, strict=False)) | exercise._sizes(arguments)  # but defaults
+    sizes = dict(zip(names, arguments, strict=False)) | exercise.sizes_of(arguments)  # but defaults
     return {"head_size": sizes.get("d")} | sizes
 
 
@@ -88,7 +88,7 @@ def are(sums, said, sizes):
 
 @pytest.mark.parametrize(("exercise", "mistake", "told"), cases_for(says_sums))
 def test_rows_and_columns_sum_to_what_the_message_says(exercise, mistake, told):
-    results = zip(exercise.inputs, exercise.remembered(mistake.code), strict=True)
+    results = zip(exercise.inputs, mistake.outcomes, strict=True)
     inputs = [given for given, one in results if one.error is None and one.value.isfinite().all()]
     assert inputs
     for arguments in inputs:
