@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
+from attention_base.same import same_conditions
 from tests import plugin
 from tools import notebooks
 from tools.lint_notebooks import Book
@@ -108,6 +109,33 @@ def test_examples_in_docstrings_are_true(path):
     name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted and not result.failed
+
+
+ROOMS = [*notebooks.ROOMS, "tests", "tools"]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_readme_of_a_room_is_short_and_its_examples_are_true(room):
+    path = ROOT / room / "README.md"
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 60
+    code = re.sub(r"^```.*", "", text, flags=re.M)  # the line of a fence is no output
+    example = doctest.DocTestParser().get_doctest(code, {"__name__": room}, room, str(path), 0)
+    with same_conditions():
+        result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
+    assert result.attempted and not result.failed
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "classroom"])
+def test_each_file_that_the_readme_of_a_room_names_is_there(room):
+    """A name without a folder may stand in the one that the cell named before it."""
+    text = (ROOT / room / "README.md").read_text(encoding="utf-8")
+    for cell in re.findall(r"\|([^|\n]*)(?=\|)", text):
+        folders = [ROOT, ROOT / room]
+        for name in re.findall(r"`([\w./]+(?:/|\.(?:py|md|css|js|html|sh)))`", cell):
+            found = [folder / name for folder in folders if (folder / name).exists()]
+            assert found, name
+            folders += [path.parent for path in found]
 
 
 @pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
