@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.lesson import axes as names_of_axes
-from helpers.lesson.calls import call_again, is_number
+from helpers.lesson.calls import is_number
 from helpers.lesson.contracts import other_fronts
 from helpers.lesson.observations.order import Rank
 from helpers.lesson.observations.trial import ORDINALS, Observation, Trial

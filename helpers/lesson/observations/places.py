@@ -16,7 +16,6 @@ from helpers.lesson.observations.trial import (
     Trial,
     place_word,
     plural,
-    replaced,
     written,
 )
 from helpers.numbers import listed

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from helpers.lesson.observations.factors import factor_name, factors_along
 from helpers.lesson.observations.order import Rank
-from helpers.lesson.observations.trial import Observation, Trial, place_word, plural, written
+from helpers.lesson.observations.trial import Observation, Trial, place_word, written
 from helpers.numbers import joined
 from helpers.same import same
 
