@@ -201,7 +201,7 @@ def _examine(
     try:
         return examine(function, x, n_head, causal, try_heads, in_lists), notes
     except Exception as error:
-        if finding := raised_later(error, x):
+        if (finding := raised_later(error, x)) is not None:
             return _report_of_crash(finding, None, error)
         raise
 

@@ -117,12 +117,12 @@ class Examination:
         remark = "No known bug fits."
         if not self.subject.is_module:
             remark = "Of a function, known bugs cannot be tried; of the module they can."
-        if reference and reference.ok:
+        if reference:
             remark += " The attention in it is right; look at what stands around it."
-        elif reference:
+        elif reference is not None:
             remark = f"{self._wrong_part()} wrong, but no known bug fits."
         apart = self.told.finding("sequences stay apart")
-        if from_outside.mixes_no_tokens(self.changes) and (not apart or apart.ok):
+        if from_outside.mixes_no_tokens(self.changes) and (apart is None or apart):
             asked = not self.inside.internals
             remark += f" {NO_ATTENTION if asked else 'It mixes no tokens at all.'}"
         return remark
@@ -160,7 +160,8 @@ class Examination:
         """The weights; or which output depends on which token, where only that looks wrong."""
 
         def failed(*names: str) -> bool:
-            return any((one := self.told.finding(name)) and not one.ok for name in names)
+            found = map(self.told.finding, names)
+            return any(one is not None and not one for one in found)
 
         causal = self.subject.causal
         weights_failed = failed("rows sum to 1", "no weight on the future")

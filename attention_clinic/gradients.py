@@ -244,7 +244,7 @@ def check_lists(in_lists: Iterable[InList], gradients: Told) -> Told:
     """
     for one in in_lists:
         evidence = NO_OPTIMISER.format(one)
-        if (before := gradients.finding(PROBE)) and not before.ok:
+        if (before := gradients.finding(PROBE)) is not None and not before:
             evidence += f" {before.evidence}"
         told = of_parts("in a Python list", names=one, kind=one.kind, instead=one.instead)[1]
         gradients = replace(

@@ -29,12 +29,22 @@ MARKS = {True: "✓", False: "✗", None: "○"}
 class Finding:
     """The result of a probe: its name, whether it passed, and the numbers.
 
-    ``ok`` is None where nothing can be told; the evidence says why.
+    ``ok`` is None where nothing can be told; the evidence says why. As a condition, a finding is
+    true only where the probe passed.
+
+    Examples
+    --------
+    >>> weights = torch.softmax(torch.zeros(2, 2), dim=-1)
+    >>> print("causal" if no_weight_on_future(weights) else "it sees the future")
+    it sees the future
     """
 
     name: str
     ok: bool | None
     evidence: str
+
+    def __bool__(self) -> bool:
+        return self.ok is True
 
     def __str__(self) -> str:
         return wrap_text(f"{MARKS[self.ok]} {self.name}: {self.evidence}", hanging="  ")

@@ -57,6 +57,14 @@ def test_a_bug_in_a_head_of_a_python_list_is_found_too():
     assert named["no scale"].endswith("(In heads.2.)")
 
 
+def test_a_layer_without_a_gradient_is_told_beside_a_python_list():
+    module = Heads(some_heads())
+    module.unused = nn.Linear(C, C)
+    told = " ".join(str(diagnose(module, C=C)).split())
+    assert "parameters() does not contain the 9 layers in `heads`" in told
+    assert "none arrives at unused: it is never used." in told
+
+
 def test_parameters_and_lists_of_lists_are_counted():
     module = nn.Module()
     module.matrices = [nn.Parameter(torch.ones(2, 2)) for _ in range(3)]

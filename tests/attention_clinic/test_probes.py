@@ -152,6 +152,13 @@ LEAKY = {
 }
 
 
+def test_only_a_probe_that_passed_counts_as_true():
+    assert no_leak(self_attention(lambda s: s.masked_fill(~MASK, -math.inf).softmax(-1)), x)
+    assert not no_leak(self_attention(LEAKY["no mask"]), x)
+    untold = same_for_prefix(lambda x: attention(x, x, x, causal_mask(T - 1))[0], x[:, :-1])
+    assert (untold.ok, bool(untold)) == (None, False)
+
+
 @pytest.mark.parametrize("weigh", LEAKY.values(), ids=LEAKY.keys())
 @pytest.mark.parametrize("x", [x, x[0]], ids=["(B, T, C)", "(T, C)"])
 def test_leaks_are_found(weigh, x):

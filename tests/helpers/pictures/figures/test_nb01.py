@@ -5,10 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from helpers.pictures import (
-    staircase,
-    weighted_sum,
-)
+from helpers.pictures import staircase, weighted_sum
 from helpers.pictures.colours import BLUE, FAINT, ORANGE, PALE
 from tests.helpers.pictures import reading
 

@@ -5,9 +5,7 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from helpers.pictures import (
-    softmax_steps,
-)
+from helpers.pictures import softmax_steps
 from tests.helpers.pictures import reading
 
 KEYS = torch.tensor([[0.5, -1.0], [3.0, 0.25], [-1.0, 0.75]])  # (3, 2)

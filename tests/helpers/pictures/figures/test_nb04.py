@@ -7,10 +7,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from attention_base.numbers import number
-from helpers.pictures import (
-    score_arrows,
-    why_this_weight,
-)
+from helpers.pictures import score_arrows, why_this_weight
 from helpers.pictures.colours import BLUE, LINE, ORANGE
 from tests.helpers.pictures import reading
 

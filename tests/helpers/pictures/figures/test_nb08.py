@@ -3,9 +3,7 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from helpers.pictures import (
-    turned_arrows,
-)
+from helpers.pictures import turned_arrows
 from helpers.pictures.colours import BLUE, LINE, ORANGE
 from tests.helpers.pictures import reading
 
