@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from attention_base.known import execute, source
 from helpers.attention import causal_mask
 from lesson.exercises import EXERCISES, PREDICTIONS
+from tests.lesson.answers import nb12
 
 exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
 prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
@@ -134,16 +134,6 @@ def test_an_answer_cannot_spoil_what_is_remembered(exercise):
         assert exercise.check(last.code).mistake == last.name
 
 
-def leaves_a_hook(layer, x, pattern):
-    layer.proj.register_forward_pre_hook(lambda _, args: (pattern @ layer.value(x),))
-    return layer(x)
-
-
-def replaces_forward(layer, x, pattern):
-    layer.forward = lambda x, **_: layer.proj(pattern @ layer.value(x))
-    return layer(x)
-
-
 def with_this_head(layer, x, head, change):
     """What a layer gives while a hook changes the channels of a head."""
 
@@ -154,15 +144,6 @@ def with_this_head(layer, x, head, change):
 
     handle = layer.proj.register_forward_pre_hook(hook)
     return layer(x), handle
-
-
-def leaves_the_head_out(layer, x, head):
-    return with_this_head(layer, x, head, torch.zeros_like)[0]
-
-
-def takes_a_head_away(layer, x, head):
-    layer.n_head -= 1
-    return layer(x)
 
 
 def stops_at_other_heads(layer, x, head):
@@ -189,7 +170,7 @@ def takes_its_time(layer, x, head):
 
 
 @pytest.mark.parametrize(
-    "spoiler", [leaves_a_hook, replaces_forward, leaves_the_head_out, takes_a_head_away]
+    "spoiler", [nb12.hook_left, nb12.forward_replaced, nb12.hook_left_on_proj, nb12.one_head_less]
 )
 def test_a_layer_that_is_left_changed_is_told_and_spoils_no_later_answer(spoiler):
     exercise = EXERCISES["12.2" if "pattern" in inspect.signature(spoiler).parameters else "12.3"]
@@ -303,29 +284,7 @@ def test_a_module_or_list_that_was_changed_is_told(id, answer, told):
     assert verdict.status == "failed" and told in verdict.told()
 
 
-# Answers as people write them, where that is not how the mistake's own code is written.
-
-
-def times_tril(q, k):
-    return torch.softmax(torch.tril(q @ k.mT) / q.shape[-1] ** 0.5, dim=-1)
-
-
-def masks_what_one_may_see(q, k):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    may = torch.tril(torch.ones_like(scores)) == 1
-    return torch.softmax(torch.where(may, -torch.inf, scores), dim=-1)
-
-
-def divided_by_4(q, k):
-    scores = (q @ k.mT / 4).masked_fill(torch.ones_like(q @ k.mT).triu(1) == 1, float("-inf"))
-    return torch.softmax(scores, dim=-1)
-
-
-def root_of_value(x, W_query, W_key, W_value):
-    d = W_value.shape[1]
-    scores = (x @ W_query) @ (x @ W_key).mT / d**0.5
-    scores = scores.masked_fill(torch.ones_like(scores).triu(1) == 1, float("-inf"))
-    return torch.softmax(scores, dim=-1) @ (x @ W_value)
+# Answers as people write them, where an error of PyTorch is all that names the mistake.
 
 
 def heads_in_place(q, k, v, n_head):
@@ -336,54 +295,14 @@ def heads_in_place(q, k, v, n_head):
     return (torch.softmax(scores, dim=-1) @ v.view(shape)).view(B, T, C)
 
 
-def sizes_swapped(q, k, v, n_head):
-    B, T, C = q.shape
-    q, k, v = (z.view(B, T, C // n_head, n_head).transpose(1, 2) for z in (q, k, v))
-    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return out.transpose(1, 2).reshape(B, T, C)
-
-
-def last_head(heads, x):
-    for head in heads:
-        out = head(x)
-    return out
-
-
-def first_head(heads, x):
-    for head in heads:
-        return head(x)
-
-
-def attention_not_kept(x, attention, feed_forward, norm_1, norm_2):
-    x + attention(norm_1(x))
-    return x + feed_forward(norm_2(x))
-
-
 def keeps_the_mean_only(x, eps=1e-5):
     centred = x - x.mean(dim=-1, keepdim=True)
     return centred / (x.var(dim=-1, unbiased=False) + eps).sqrt()
 
 
-def norm_2_replaces_x(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
-    x = norm_2(x)
-    return x + feed_forward(x)
-
-
 AS_WRITTEN = [
-    ("05.2", times_tril, "future filled with 0"),
-    ("05.2", masks_what_one_may_see, "mask the wrong way round"),
-    ("05.2", divided_by_4, "divided by √16 always"),
-    ("04.3", root_of_value, "divided by √ of the value's length"),
-    ("06.1", first_head, "the first head only"),
-    ("06.1", last_head, "the last head only"),
     ("06.2", heads_in_place, "no transpose, so the mask does not fit"),
-    ("06.2", sizes_swapped, "n_head and head_size swapped"),
-    ("06.3", lambda fused: fused.split(3), "pieces of three rows"),
-    ("06.3", lambda fused: fused.chunk(3, dim=-1), "cut along the columns"),
     ("07.2", keeps_the_mean_only, "axis not kept"),
-    ("07.3", attention_not_kept, "no attention"),
-    ("07.3", norm_2_replaces_x, "norm_2 on the residual stream"),
 ]
 
 

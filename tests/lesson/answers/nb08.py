@@ -36,13 +36,6 @@ def a_verdict(layer, x, order):
 # ----------------------------------------- 08.2 turn pairs of channels
 
 
-def joined(first, second):
-    """Channels of arrows, side by side again."""
-    out = torch.empty(*first.shape[:-1], 2 * first.shape[-1], dtype=first.dtype)
-    out[..., ::2], out[..., 1::2] = first, second
-    return out
-
-
 @wrong("08.2", named="halves instead of pairs")
 def rotate_half(x, angles):
     c, s = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
@@ -67,7 +60,7 @@ def no_rotation(x, angles):
 def angles_reversed(x, angles):
     c, s = angles.flip(0).cos(), angles.flip(0).sin()
     even, odd = x[..., ::2], x[..., 1::2]
-    return joined(even * c - odd * s, even * s + odd * c)
+    return torch.stack([even * c - odd * s, even * s + odd * c], dim=-1).flatten(-2)
 
 
 # ----------------------------------------- 08.3 a query that looks back

@@ -37,11 +37,6 @@ def cut_off(model, windows):
 # --------------------------------------------------- 10.2 write
 
 
-def read(model, ids):
-    """The logits after the last letter, (B, V)."""
-    return model(ids[:, -model.context_length :])[:, -1, :]
-
-
 @wrong("10.2", named="the first answer in the place of the last")
 def first_answer(model, ids, n, temperature, draw):
     for _ in range(n):
@@ -71,8 +66,8 @@ def in_bits(model, windows):
 @wrong("10.2")
 def one_letter_too_many(model, ids, n, temperature, draw):
     for _ in range(n + 1):
-        p = F.softmax(read(model, ids) / temperature, dim=1)
-        ids = torch.hstack([ids, draw(p)])
+        logits = model(ids[:, -model.context_length :])[:, -1]
+        ids = torch.hstack([ids, draw(F.softmax(logits / temperature, dim=1))])
     return ids
 
 

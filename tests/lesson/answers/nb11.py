@@ -45,27 +45,14 @@ def too_soft(letters, T):
 # ---------------------------------------------------------------- 11.2 earlier same letter
 
 
-def earlier(letters, T, same, itself):
-    M, L, P = empty(letters, T)
-    M[L, L], M[P, P] = same * torch.eye(len(letters)), itself * torch.eye(T)
-    return M
-
-
 @wrong("11.2", named="nothing to fall back on")
 def only_what_came_before(letters, T):
-    M = earlier(letters, T, 1, 0)
-    M[len(letters) :, len(letters) :] = torch.ones(T, T).tril(-1)
+    M, L, P = empty(letters, T)
+    M[L, L], M[P, P] = torch.eye(len(letters)), torch.ones(T, T).tril(-1)
     return M
 
 
 # ---------------------------------------------------------------- 11.3 last separator
-
-
-def separators(letters, T, high, ramp, itself=0.0):
-    M, _, P = empty(letters, T)
-    M[P, letters.index("-")] = high
-    M[P, P] = ramp * torch.arange(float(T)) + itself * torch.eye(T)
-    return M
 
 
 @wrong("11.3", named="the column of another letter")
@@ -77,23 +64,18 @@ def first_letter(letters, T):
 
 @wrong("11.3", "so large that the ramp is lost in float32")
 def a_billion(letters, T):
-    return separators(letters, T, 1e9, 1)
+    M, _, P = empty(letters, T)
+    M[P, letters.index("-")], M[P, P] = 1e9, torch.arange(float(T))
+    return M
 
 
 # ---------------------------------------------------------------- 11.4 what came after my letter
 
 
-def second(letters, T, pair, itself, start):
-    at_start = torch.zeros(T, T)
-    at_start[:, 0] = start
-    blocks = {pair: 4 * torch.eye(len(letters))}
-    blocks["position", "position"] = itself * torch.eye(T) - at_start
-    return score_from_blocks(letters, T, blocks, layer=2)
-
-
 @wrong("11.4", named="token 1 lowered")
 def counted_from_one(letters, T):
-    M = second(letters, T, ("letter", "copied letter"), 1, 0)
+    pair = {("letter", "copied letter"): 4 * torch.eye(len(letters))}
+    M = score_from_blocks(letters, T, pair | {("position", "position"): torch.eye(T)}, layer=2)
     M[: len(letters), len(letters) + 1] = -9
     return M
 
@@ -202,14 +184,9 @@ def two_kinds(letters, T):
 # ---------------------------------------------------------------- 11.11 my word
 
 
-def equal_parts(letters, T, query, key, n):
-    """M of layer 2 in which a part of the query and one of the key have to be equal."""
-    return score_from_blocks(letters, T, {(query, key): 3 * torch.eye(n)}, layer=2)
-
-
 @wrong("11.11", named="its own position")
 def who_copied_me(letters, T):
-    return equal_parts(letters, T, "position", "copied position", T)
+    return score_from_blocks(letters, T, {("position", "copied position"): torch.eye(T)}, layer=2)
 
 
 @wrong("11.11", "a matrix of one layer")

@@ -20,15 +20,6 @@ def previous_token(weights, period):
 # ---------------------------------------------------------------- 12.2 patch
 
 
-def heads(layer, z):
-    B, T, _ = z.shape
-    return z.reshape(B, T, layer.n_head, -1).permute(0, 2, 1, 3)
-
-
-def merged(out):
-    return torch.cat(list(out.unbind(dim=1)), dim=-1)
-
-
 @wrong("12.2", named="only head 0")
 def one_head(layer, x, pattern):
     size = x.shape[-1] // layer.n_head
@@ -58,17 +49,13 @@ def as_it_was(layer, x, pattern):
 # ---------------------------------------------------------------- 12.3 without a head
 
 
-def parts(layer, x):
-    """The outputs of all heads (B, n_head, T, head_size)."""
-    _, weights = layer(x, return_weights=True)
-    return weights @ heads(layer, layer.value(x))
-
-
 @wrong("12.3", named="the bias subtracted, too")
 def minus_what_it_writes(layer, x, head):
-    only = torch.zeros_like(parts(layer, x))
-    only[:, head] = parts(layer, x)[:, head]
-    return layer(x) - layer.proj(merged(only))
+    _, weights = layer(x, return_weights=True)
+    size = x.shape[-1] // layer.n_head
+    mine, only = slice(head * size, (head + 1) * size), torch.zeros_like(x)
+    only[..., mine] = weights[:, head] @ layer.value(x)[..., mine]
+    return layer(x) - layer.proj(only)
 
 
 @wrong("12.3", "a hook that stays")

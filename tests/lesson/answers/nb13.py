@@ -25,6 +25,11 @@ def with_weights(weights, v):
     return weights @ v, weights
 
 
+def future_is(q, k, v, value):
+    scores = scaled(q, k)
+    return with_weights(torch.where(causal_mask(q.shape[2]), scores, value).softmax(-1), v)
+
+
 # ---------------------------------------------------------------- 13.1 fix the cause
 
 
@@ -66,44 +71,18 @@ def weights_first(q, k, v):
 # ---------------------------------------------------------------- 13.2 both paths
 
 
-def on_paths(slow, fast=None):
-    """An answer with these two paths."""
-
-    def answer(q, k, v, need_weights):
-        if need_weights:
-            return slow(q, k, v)
-        return (fast or (lambda q, k, v: attention(q, k, v, causal_mask(q.shape[2]))[0]))(
-            q, k, v
-        ), None
-
-    return answer
-
-
-def without_mask(q, k, v):
-    return scaled(q, k).softmax(-1) @ v
-
-
 @wrong("13.2", named="the weights fixed, the outputs not")
 def masked_for_the_picture(q, k, v, need_weights):
-    return on_paths(lambda q, k, v: (without_mask(q, k, v), seen(q, k).softmax(-1)))(
-        q, k, v, need_weights
-    )
-
-
-def masked_by(hidden, value=-torch.inf):
-    """An answer whose slow path puts a number where this tensor of T x T is true."""
-
-    def slow(q, k, v):
-        scores = scaled(q, k)
-        ones = torch.ones_like(scores)
-        return with_weights(torch.where(hidden(ones) == 1, value, scores).softmax(-1), v)
-
-    return on_paths(slow)
+    if not need_weights:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True), None
+    return scaled(q, k).softmax(-1) @ v, seen(q, k).softmax(-1)
 
 
 @wrong("13.2")
 def low_number_as_mask(q, k, v, need_weights):
-    return masked_by(lambda ones: ones.triu(1), -1e4)(q, k, v, need_weights)
+    if not need_weights:
+        return attention(q, k, v, causal_mask(q.shape[2]))[0], None
+    return future_is(q, k, v, -1e4)
 
 
 @wrong("13.2")
@@ -114,11 +93,6 @@ def output_without_a_pair(q, k, v, need_weights):
 
 
 # ---------------------------------------------------------------- 13.3 minus infinity
-
-
-def future_is(q, k, v, value):
-    scores = scaled(q, k)
-    return with_weights(torch.where(causal_mask(q.shape[2]), scores, value).softmax(-1), v)
 
 
 @wrong("13.3", named="a number near the lowest float")
@@ -154,14 +128,6 @@ def largest_of_all_subtracted(q, k, v):
 # ---------------------------------------------------------------- 13.4 new tokens behind old ones
 
 
-def sees(q, k, v, mask):
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-
-
-def ones(q, k):
-    return torch.ones(q.shape[2], k.shape[2], dtype=torch.bool)
-
-
 @wrong("13.4", named="as it was given")
 def triangle_of_the_scores(q, k, v):
     hidden = torch.ones_like(q @ k.mT).tril() == 0
@@ -176,7 +142,8 @@ def queries_filled_up_behind(q, k, v):
 
 @wrong("13.4")
 def one_old_token_taken_for_granted(q, k, v):
-    return sees(q, k, v, ones(q, k).tril(1))
+    may = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(1)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=may)
 
 
 # ---------------------------------------------------------------- 13.5 grouped heads
