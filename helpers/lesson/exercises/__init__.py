@@ -12,12 +12,16 @@ words, in the order of the notebooks.
 import importlib
 import pkgutil
 import re
+from pathlib import Path
 
 from helpers.known import PageError
+from helpers.lesson import messages
 from helpers.lesson.grading import Exercise
 from helpers.lesson.pages import join
 from helpers.lesson.question import Prediction
 from helpers.lesson.terms import Term
+
+messages.LIBRARIES.append(str(Path(__file__).resolve().parents[2]))  # helpers
 
 EXERCISES: dict[str, Exercise] = {}
 PREDICTIONS: dict[str, Prediction] = {}

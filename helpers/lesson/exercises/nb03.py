@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.attention import causal_mask
+from helpers.attention import attention, causal_mask
 from helpers.lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
 from helpers.lesson.grading import Exercise
 from helpers.toy import numbers
@@ -141,6 +141,7 @@ ATTEND = Exercise(
         ("the tokens as they came", lambda x: x),
     ),
     without="attention",
+    ready_made=(attention,),
 )
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from helpers.attention import causal_mask
+from helpers.attention import attention, causal_mask
 from helpers.clinic.bugs import EXERCISE_BUGS
 from helpers.lesson.grading import Exercise
 from helpers.same import seed_all
@@ -213,6 +213,7 @@ HEAD = Exercise(
         ("the values with sigmoids of the scores as weights, which do not sum to 1", _sigmoids),
     ),
     without="attention",
+    ready_made=(attention,),
     named=("T = 1",),
     trained=True,
     cases=lambda: [
