@@ -15,14 +15,13 @@ import torch
 from torch import Tensor
 
 # How one place along an axis is called.
-NOUNS = {"B": "sequence", "T": "token", "C": "channel", "d": "channel", "d_v": "channel"}
-NOUNS |= {
-    "T_q": "token",
-    "T_k": "token",
+NOUNS = {
+    "B": "sequence",
+    "T": "token",
+    "C": "channel",
+    "d": "channel",
     "R": "row",
     "S": "column",
-    "T_new": "token",
-    "T_all": "token",
     "n_head": "head",
     "n_kv_head": "head",
     "n_head·head_size": "channel",
@@ -165,5 +164,12 @@ def axis_of(spec: str, letter: str, dim: int) -> int | None:
 
 
 def noun(letter: str) -> str:
-    """How one place along an axis is called."""
-    return NOUNS.get(split(letter)[1], "part")
+    """How one place along an axis is called: of T_q as of T.
+
+    Examples
+    --------
+    >>> noun("T_q"), noun("n_head"), noun("V")
+    ('token', 'head', 'part')
+    """
+    word = split(letter)[1]
+    return NOUNS.get(word) or NOUNS.get(word.partition("_")[0], "part")

@@ -16,9 +16,8 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -28,12 +27,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_base.same import same, same_conditions, seed_all
-from feedback.messages import OURS, ROOT, tensor_shapes
+from feedback.messages import tensor_shapes
 
-# Where a frame is not the learner's own.
-LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"], *OURS)
-REFERENCES = str(ROOT / "lesson" / "exercises")  # one may stand in for an earlier answer
-HELPER = ROOT / "helpers" / "attention" / "formula.py"
+# Where Python's steps are not counted.
+LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 
 
 @dataclass(frozen=True)
@@ -191,39 +188,38 @@ def is_stub(error: Exception | None) -> bool:
 class CalledNames(TorchFunctionMode):
     """Notes the names of the torch functions and tensor methods that are called meanwhile.
 
-    It also notes "attention" when the helper of this name is called, and "masked input" when a
-    softmax or an exponential gets a number that only a mask makes.
+    It also notes the names of some functions of Python.
+
+    Parameters
+    ----------
+    also
+        These functions.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, also: Sequence[Callable] = ()) -> None:
         super().__init__()
         self.names: set[str] = set()
+        self._also = {inspect.unwrap(one).__code__: one.__name__ for one in also}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        name = getattr(func, "__name__", "")
-        self.names.add(name)
-        if "softmax" in name or "exp" in name:
-            tensor = next((a for a in args if isinstance(a, Tensor) and a.numel()), None)
-            with suppress(RuntimeError):  # under torch.vmap a tensor has no numbers to look at
-                if tensor is not None and bool(tensor.detach().min() <= -1000):
-                    self.names.add("masked input")
+        self.names.add(getattr(func, "__name__", ""))
         return func(*args, **(kwargs or {}))
 
     def __enter__(self) -> "CalledNames":
-        self._profiled = sys.getprofile() is not None  # by somebody else, who goes on
-        if not self._profiled:
-            sys.setprofile(self._note_helper)
+        # Who profiles already goes on.
+        self._profiles = bool(self._also) and sys.getprofile() is None
+        if self._profiles:
+            sys.setprofile(self._note)
         return super().__enter__()
 
     def __exit__(self, *exception) -> None:
         super().__exit__(*exception)
-        if not self._profiled:
+        if self._profiles:
             sys.setprofile(None)
 
-    def _note_helper(self, frame: FrameType, event: str, _) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_name == "attention" and Path(code.co_filename) == HELPER:
-            self.names.add("attention")
+    def _note(self, frame: FrameType, event: str, _) -> None:
+        if event == "call" and frame.f_code in self._also:
+            self.names.add(self._also[frame.f_code])
 
 
 class TooSlow(BaseException):
@@ -238,8 +234,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     def watch(frame: FrameType, _event: str, _) -> Callable | None:
         if time.perf_counter() > end:
             raise TooSlow
-        file = frame.f_code.co_filename
-        return watch if not file.startswith(LIBRARIES) or file.startswith(REFERENCES) else None
+        return None if frame.f_code.co_filename.startswith(LIBRARIES) else watch
 
     sys.settrace(watch)
     try:
@@ -258,8 +253,7 @@ def steps(function: Callable, arguments: tuple) -> int:
     def note(frame: FrameType, event: str, _) -> Callable | None:
         nonlocal count
         if event == "call":
-            file = frame.f_code.co_filename
-            if file.startswith(LIBRARIES) and not file.startswith(REFERENCES):
+            if frame.f_code.co_filename.startswith(LIBRARIES):
                 return None
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
         count += event == "opcode"
@@ -311,8 +305,7 @@ def own_calls(function: Callable, arguments: tuple) -> list[str]:
 
     def note(frame: FrameType, event: str, _) -> None:
         code = frame.f_code
-        file = code.co_filename
-        own = not file.startswith(LIBRARIES) or file.startswith(REFERENCES)
+        own = not code.co_filename.startswith(LIBRARIES)
         if event == "call" and own and code.co_name in names:
             called[code.co_name] = None
 

@@ -69,32 +69,33 @@ class Exercise:
     """
 
     id: str  # such as "03.1"
-    # A right answer: a plain ``def`` with the name and signature of the notebook's stub.
+    # A right answer: a plain ``def`` with the name and signature of the stub.
     reference: Callable
     # Makes the check inputs, argument tuples, the same each time.
     cases: Callable[[], list[tuple]]
     _: KW_ONLY
-    # These four are told by the notebook's page, which `lesson.pages` joins on.
+    # These four are told by a page, which `pages` joins on.
     title: str = ""
     checked: str = ""  # what a pass proves, in words
     hints: tuple[str, ...] = ()  # from vague to nearly there
     mistakes: tuple[Mistake, ...] = ()  # that are recognised
-    # Known bugs of attention or of a block that are recognised, too, and what makes each; None
-    # where it is its change of `reworded`.
+    # Mistakes from elsewhere that are recognised, too, and what makes each; None where it is its
+    # change of `reworded`.
     known: Mapping[Known, Callable | None] = field(default_factory=dict)
-    # The reference again, in the words that these bugs change; and what has become of its words
+    # The reference again, in the words that these change; and what has become of its words
     # that the mistakes change.
     reworded: Callable | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     accepted: tuple[Callable, ...] = ()  # other right forms: any of their numbers will do
-    # Pairs of a name, such as "rows sum to 1", and a function of the output and the arguments that
-    # says whether it holds. Told to a learner whose answer is wrong.
-    properties: tuple[tuple[str, Callable], ...] = ()
+    # Of each a name, such as "rows sum to 1", a function of the output and the arguments that says
+    # whether it holds, and, if there is any, advice for an answer for which it only nearly does.
+    # Told to a learner whose answer is wrong.
+    properties: tuple[tuple[str, Callable] | tuple[str, Callable, str], ...] = ()
     # What a result does is judged, not its numbers: a function of the result and the arguments that
     # returns the effect and what is wrong with it, in words ("" for nothing). It may raise
     # TypeError or ValueError, in words, for what has no effect.
     effect: Callable | None = None
-    # The wrong program that the notebook's stub holds, where the task is to fix it.
+    # The wrong program that the stub holds, where the task is to fix it.
     given: Callable | None = None
     # Where one call is not enough to judge an answer: a function that calls it, used(answer,
     # *arguments of a case), and returns what is judged. It takes as many arguments as the answer.
@@ -109,7 +110,7 @@ class Exercise:
     several: bool = False
     # What the axes of the arguments and of the result ("return") are called: "B T C", or "... C"
     # where any axes may stand in front. More check inputs follow from them
-    # (`feedback.contracts`), and what is observed is told in these names.
+    # (`contracts`), and what is observed is told in these names.
     axes: Mapping[str, str] = field(default_factory=dict)
     # Sizes that are no axis of an argument, by name: functions of the arguments.
     sizes: Mapping[str, Callable] = field(default_factory=dict)
@@ -120,6 +121,7 @@ class Exercise:
     # right one; "" for nothing.
     remark: Callable | None = None
     without: str = ""  # a word: an answer may call no function of torch that has it in its name
+    ready_made: tuple[Callable, ...] = ()  # other functions for which this holds, too
     # Pairs of words, such as "softmax", and names of functions, one of which has to be called.
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     no_loop_over: str = ""  # axes, such as "B T", over which an answer may not loop in Python
@@ -205,7 +207,7 @@ class Exercise:
         used = self.in_use(function), arguments, self.names, self.several
         if not (self.without or self.needs):
             return self._with_effect(call(*used), arguments)
-        with CalledNames() as watch:
+        with CalledNames(self.ready_made) as watch:
             outcome = call(*used)
         return self._with_effect(replace(outcome, called=frozenset(watch.names)), arguments)
 

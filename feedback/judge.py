@@ -145,7 +145,7 @@ class Judge:
         if problem := self._wrong_numbers(value, expected, arguments, atol):
             return problem
         if task.forbids(got):
-            return messages.forbidden_call(task.without)
+            return messages.forbidden_call(task.without, bool(task.ready_made))
         if value.dim() and value.is_floating_point() and value.dtype != expected.dtype:
             return messages.wrong_dtype(value, expected)
         return ""
@@ -177,7 +177,7 @@ class Judge:
         if not task.parts:
             has = [
                 (name, holds(has, value, given), holds(has, expected, given))
-                for name, has in task.properties
+                for name, has, *_ in task.properties
             ]
             return messages.what_holds(value, expected, self._close(value, expected), has)
         told = []
@@ -203,7 +203,11 @@ class Judge:
                 place, _, more = problem.partition("\n")
                 details = _lines(more, given, holding)
                 return Verdict("failed", mistake.name, mistake.message, place, details)
-        forbidden = messages.forbidden_call(task.without) if task.forbids(got) else ""
+        forbidden = (
+            messages.forbidden_call(task.without, bool(task.ready_made))
+            if task.forbids(got)
+            else ""
+        )
         problem = problem.removesuffix(forbidden)
         if not problem:  # all numbers are right, so far
             return self._only_forbidden(forbidden)
@@ -307,10 +311,10 @@ class Judge:
     def _broken_requirement(self) -> str:
         """Say which requirement an answer with the right numbers breaks; "" for none."""
         task = self.exercise
-        for name, has in task.properties:
+        for name, has, *advice in task.properties:
             results = zip(task.inputs, self.outcomes, strict=True)
             if not all(holds(has, got.value, given) for given, got in results) and task.always(has):
-                return messages.property_missing(name, task.atol)
+                return messages.property_missing(name, task.atol, *advice)
         called = frozenset.union(*(outcome.called for outcome in self.outcomes))
         for what, names in task.needs:
             if not (called | numpy_calls(self.candidate)) & {*names}:
@@ -385,12 +389,13 @@ class Judge:
         """The answer is wrong for an input of the contract."""
         right, given = wanted.expected.value, wanted.arguments
         problem = self._problem(got, right, given, wanted.atol)
-        lost = [
-            name
-            for name, has in self.exercise.properties
+        lost = {
+            name: advice
+            for name, has, *advice in self.exercise.properties
             if not got.error and holds(has, right, given) > holds(has, got.value, given)
-        ]
-        told = messages.right_but(wanted.told, problem, lost, self.candidate)
+        }
+        advice = next(iter(lost.values()), ())
+        told = messages.right_but(wanted.told, problem, list(lost), self.candidate, *advice)
         return _refused(told, messages.inputs(self.exercise.names, given))
 
     def _wrong_gradient(self) -> tuple[str, str]:

@@ -17,11 +17,8 @@ from torch import Tensor, nn
 from attention_base.known import PageError, read
 from attention_base.numbers import joined, told_apart
 
-# Where a line of a traceback is not the learner's own.
-ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("attention_base", "attention_clinic", "explorers", "feedback", "helpers", "lesson")
-OURS = tuple(str(ROOT / room) for room in ROOMS)
-LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
+# Folders whose lines are not the learner's own; a project that uses this adds its own.
+LIBRARIES = [sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"]]
 
 RIGHT_BUT = "The numbers are right, but"
 # A part of what PyTorch or Python says of a mistake that beginners make -> what to do about it;
@@ -123,7 +120,7 @@ def _learners_line(error: BaseException, candidate: Callable) -> traceback.Frame
     frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is our own call
     code = getattr(inspect.unwrap(candidate), "__code__", None)
     own = [frame for frame in frames if code and frame.filename == code.co_filename]
-    others = [frame for frame in frames if not frame.filename.startswith((*OURS, *LIBRARIES))]
+    others = [frame for frame in frames if not frame.filename.startswith(tuple(LIBRARIES))]
     return (own or others or [None])[-1]
 
 
@@ -147,9 +144,9 @@ def changed_input(name: str, given: Any) -> str:
     )
 
 
-def forbidden_call(word: str) -> str:
-    """Say that the work was left to a function that has it done already."""
-    own = f"a ready-made {word}" if word == "attention" else f"torch's own {word}"
+def forbidden_call(word: str, ready_made: bool = False) -> str:
+    """Say that the work was left to a function that has it done already, torch's or another."""
+    own = f"a ready-made {word}" if ready_made else f"torch's own {word}"
     return f"Your function calls {own}. Here you write it yourself."
 
 
@@ -267,19 +264,17 @@ def lost(value: Tensor, expected: Tensor) -> str:
 # ---------------------------------------------------------------- right, but …
 
 
-# What to do where a property is missing that nearly holds.
-ADVICE = {
-    "no weight on the future": " Softmax gives every finite score a weight above 0, however low it "
-    "is. Only minus infinity, set before the softmax, becomes exactly 0.",
-}
+def right_but(
+    told: str, problem: str, lost: Sequence[str], candidate: Callable, advice: str = ""
+) -> str:
+    """Say for which other input a right answer turns out to be wrong, and what is lost there.
 
-
-def right_but(told: str, problem: str, lost: Sequence[str], candidate: Callable) -> str:
-    """Say for which other input a right answer turns out to be wrong, and what is lost there."""
+    The advice is for the one property that is lost.
+    """
     message = f"Right for the first inputs, but not for {told}.\n{problem}"
     if lost:
         message += f"\nWhat does not hold there: {', '.join(lost)}."
-        message += ADVICE.get(lost[0], "") if len(lost) == 1 else ""
+        message += f" {advice}" if advice and len(lost) == 1 else ""
     elif "as large" in told:
         message += low_mask(candidate)
     if " ax" in told or "..." in told:
@@ -327,10 +322,10 @@ def fewer_inputs() -> str:
     )
 
 
-def property_missing(name: str, atol: float) -> str:
+def property_missing(name: str, atol: float, advice: str = "") -> str:
     """Say that the numbers are near enough, and still lack something."""
     within = f"Every number is within {atol:g} of the right one"
-    return f"{within}, but this does not hold: {name}.{ADVICE.get(name, '')}"
+    return f"{within}, but this does not hold: {name}. {advice}".rstrip()
 
 
 def missing_call(what: str, names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from feedback.observations.order import Rank
 from feedback.observations.trial import ORDINALS, Observation, Trial
 
 TAKEN = ": is one taken for the other?"
-EXAMPLES = (8, 32, 16, 64, 10, 3, 4, 5, 6)  # sizes that the notebooks' examples have
+EXAMPLES = (8, 32, 16, 64, 10, 3, 4, 5, 6)  # sizes that examples often have
 
 
 def what_form_it_has(trial: Trial) -> Iterator[Observation]:

@@ -3,7 +3,7 @@
 import torch
 
 from feedback.grading import Exercise
-from helpers.attention import causal_mask
+from helpers.attention import attention, causal_mask
 from helpers.toy import numbers
 from lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
 
@@ -141,6 +141,7 @@ ATTEND = Exercise(
         ("the tokens as they came", lambda x: x),
     ),
     without="attention",
+    ready_made=(attention,),
 )
 
 

@@ -6,7 +6,7 @@ from torch import nn
 from attention_base.same import seed_all
 from attention_clinic.bugs import EXERCISE_BUGS
 from feedback.grading import Exercise
-from helpers.attention import causal_mask
+from helpers.attention import attention, causal_mask
 
 
 def _normal(seed, *shapes):
@@ -213,6 +213,7 @@ HEAD = Exercise(
         ("the values with sigmoids of the scores as weights, which do not sum to 1", _sigmoids),
     ),
     without="attention",
+    ready_made=(attention,),
     named=("T = 1",),
     trained=True,
     cases=lambda: [

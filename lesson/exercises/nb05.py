@@ -4,7 +4,7 @@ import torch
 
 from attention_clinic.bugs import EXERCISE_BUGS
 from feedback.grading import Exercise
-from helpers.attention import causal_mask
+from helpers.attention import attention, causal_mask
 from lesson.exercises.properties import NO_FUTURE, ROWS_SUM_TO_ONE
 
 
@@ -169,6 +169,7 @@ SCALED_WEIGHTS = Exercise(
     "05.2",
     scaled_weights,
     without="attention",
+    ready_made=(attention,),
     axes={"q": "B T d", "k": "B T d", "return": "B T T"},
     intermediates=(
         ("the scores, before the division, the mask and the softmax", lambda q, k: q @ k.mT),
