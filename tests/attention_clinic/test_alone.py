@@ -1,0 +1,96 @@
+"""The clinic as pip installs it: with torch and NumPy, and nothing else of this project."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tools.notebooks import ROOT
+
+MODULES = """from torch import nn, relu
+
+class Right(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(C, n_head, batch_first=True)
+    def forward(self, x):
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return self.inner(x, x, x, attn_mask=mask)[0]
+
+class NoMask(Right):
+    def forward(self, x):
+        return self.inner(x, x, x)[0]
+
+class Linear(nn.Module):
+    def __init__(self, C):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(C, C) for _ in range(3))
+    def forward(self, x):
+        weights = (relu(self.query(x)) @ relu(self.key(x)).mT).tril()
+        return weights @ self.value(x)
+"""
+TEST = """from attention_clinic import assert_healthy
+from mine import NoMask, Right
+def test_right(): assert_healthy(Right(32, 4), C=32, n_head=4)
+def test_no_mask(): assert_healthy(NoMask(32, 4), C=32, n_head=4)
+"""
+
+
+pytestmark = pytest.mark.slow  # pip builds a wheel
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A folder with what the wheel holds, and one that has these modules in a file."""
+    folder = tmp_path_factory.mktemp("alone")
+    source, site = folder / "source", folder / "site"
+    copy = "import shutil, sys; shutil.copytree(*sys.argv[1:])"
+    for name in ("attention_base", "attention_clinic"):
+        subprocess.run([sys.executable, "-c", copy, ROOT / name, source / name], check=True)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site]
+    done = subprocess.run([*install, source / "attention_clinic"], capture_output=True, text=True)
+    if "No matching distribution" in done.stderr or "Could not find a version" in done.stderr:
+        pytest.skip("pip cannot fetch setuptools here")
+    assert done.returncode == 0, done.stderr
+    (folder / "mine.py").write_text(MODULES)
+    (folder / "test_mine.py").write_text(TEST)
+    return folder
+
+
+def run(alone, *words):
+    """Start Python without the project: -S leaves out the .pth files that lead to it."""
+    path = [str(alone / "site"), str(alone), sysconfig.get_paths()["purelib"]]
+    return subprocess.run(
+        [sys.executable, "-S", "-P", *words],
+        cwd=alone,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_it_brings_its_pages_and_no_other_room(alone):
+    for name in ("helpers", "lesson", "feedback", "explorers", "tests"):
+        assert run(alone, "-c", f"import {name}").returncode == 1, name
+    pages = {path.name for path in (ROOT / "attention_clinic").glob("*.md")} - {"README.md"}
+    assert pages <= {path.name for path in (alone / "site/attention_clinic").iterdir()}
+    said = run(alone, "-c", "import attention_clinic; print(attention_clinic.__file__)").stdout
+    assert Path(said.strip()).is_relative_to(alone)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [("Right", 0, "HEALTHY"), ("NoMask", 1, "no mask"), ("Linear", 2, "DIFFERENT")],
+)
+def test_the_command_judges_a_file(alone, name, code, told):
+    done = run(alone, "-m", "attention_clinic", f"mine.py:{name}", "--C=32", "--n-head=4")
+    assert (done.returncode, done.stderr) == (code, "") and told in done.stdout
+    assert (alone / "site/bin/attention-clinic").exists()
+
+
+def test_a_pytest_fails_where_the_module_is_wrong(alone):
+    done = run(alone, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py")
+    assert "1 failed, 1 passed" in done.stdout and "no mask" in done.stdout
