@@ -21,7 +21,7 @@ LIMITS = {
     "lesson": 4400,
     "tools": 5300,
     "classroom": 1750,
-    "tests": 43_000,
+    "tests": 37_000,
 }
 # Lines of Python and of Markdown pages, and of tests, for one notebook: a star where it has more.
 BUDGET = {"Python": 600, "pages": 320, "tests": 1250}
