@@ -2,10 +2,13 @@
 
 import difflib
 import gc
+import sys
 from collections import Counter
 
 import pytest
+from jupyter_client.provisioning import local_provisioner
 
+from tests import kernels
 from tools import notebooks
 
 # nbval gives up when a cell is silent for 5 s; the first cell imports torch, on slow machines too.
@@ -28,6 +31,8 @@ LONGEST = (
 
 # Before any test module or kernel starts: both inherit it.
 notebooks.one_environment()
+if sys.platform == "linux":  # where a process with torch and matplotlib in it may fork
+    local_provisioner.launch_kernel = kernels.launch
 
 
 @pytest.hookimpl(trylast=True)  # once those that -m leaves out are gone
@@ -45,6 +50,10 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_sessionfinish():
+    kernels.stop()
 
 
 @pytest.hookimpl(wrapper=True)
