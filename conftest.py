@@ -28,11 +28,21 @@ LONGEST = (
     "14_what_attention_costs.ipynb",
     "05_scaling.ipynb",
 )
+# In notebook 10, the cells from this one on train further models. They run in make test-all.
+TRAINS_AGAIN = "windowed = TinyGPT("
 
 # Before any test module or kernel starts: both inherit it.
 notebooks.one_environment()
 if sys.platform == "linux":  # where a process with torch and matplotlib in it may fork
     local_provisioner.launch_kernel = kernels.launch
+
+
+def pytest_itemcollected(item):
+    if _is_cell(item):
+        notebook = item.parent
+        notebook.again = getattr(notebook, "again", False) or TRAINS_AGAIN in item.cell.source
+        if notebook.again:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)  # once those that -m leaves out are gone
