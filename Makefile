@@ -101,12 +101,12 @@ site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (need
 lighthouse: $(READY_DEV) $(READY_LIGHTHOUSE) site ## judge the site as a phone loads it, 15 minutes (needs Chromium, npm; NB=index NB=03)
 	@$(RUN) -m tools.lighthouse "$$NB"
 
-test: $(READY) ## run every notebook against its stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
+test: $(READY) ## run the notebooks against their stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests
 
 test-all: test ## the same, then every slow repetition: all known mistakes, and notebooks on two threads
 	@$(TEST) -m slow $(TEST_ARGS) tests
-	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) $$(grep -L 'torch.set_num_threads(1)' notebooks/*.ipynb)
+	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) $$(grep -L 'torch.set_num_threads(1)' notebooks/*.ipynb) notebooks/10_tiny_gpt.ipynb
 
 test-hub: ## try faults at a real hub with accounts of its own, which it removes (as root)
 	@$(INSTALL_HUB) pytest -p tests.plugin -p no:cacheprovider --override-ini addopts=--import-mode=importlib tests/classroom $(TEST_ARGS)

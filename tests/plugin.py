@@ -2,10 +2,14 @@
 
 import difflib
 import gc
+import re
+import sys
 from collections import Counter
 
 import pytest
+from jupyter_client.provisioning import local_provisioner
 
+from tests import kernels
 from tools import notebooks
 
 # nbval gives up when a cell is silent for 5 s; the first cell imports torch, on slow machines too.
@@ -25,9 +29,21 @@ LONGEST = (
     "14_what_attention_costs.ipynb",
     "05_scaling.ipynb",
 )
+# In notebook 10, the cells from this one on train further models. They run in make test-all.
+TRAINS_AGAIN = "windowed = TinyGPT("
 
 # Before any test module or kernel starts: both inherit it.
 notebooks.one_environment()
+if sys.platform == "linux":  # where a process with torch and matplotlib in it may fork
+    local_provisioner.launch_kernel = kernels.launch
+
+
+def pytest_itemcollected(item):
+    if _is_cell(item):
+        notebook = item.parent
+        notebook.again = getattr(notebook, "again", False) or TRAINS_AGAIN in item.cell.source
+        if notebook.again:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)  # once those that -m leaves out are gone
@@ -40,11 +56,32 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (rank.get(item.path.name, len(rank)), -tests[item.path]))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let a worker take one file in turn; of the files that go through each notebook, one notebook.
+
+    Of these, a single one would take as long as all other slow tests together.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFileOrNotebook(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file, _, test = nodeid.partition("::")
+            one = re.search(r"\[\d\d_\w+", test)
+            return file + one[0] if one and file.startswith("tests/notebooks/") else file
+
+    return ByFileOrNotebook(config, log)
+
+
 def pytest_collection_finish():
     """What is there now stays until the end: the garbage collector need not look at it again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_sessionfinish():
+    kernels.stop()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pydoc_data.topics
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import cached_property
 from pathlib import Path
 
@@ -179,9 +179,9 @@ def counting_losses(corpus: Corpus, most: int) -> list[float]:
     guessed = [1 / V] * len(asked)  # the probability that each letter gets; at first from a die
     losses = []
     for k in range(most + 1):
-        followed: dict[str, Counter[str]] = {}
+        followed: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for i in range(k, len(text)):
-            followed.setdefault(text[i - k : i], Counter())[text[i]] += 1
+            followed[text[i - k : i]][text[i]] += 1
         for i in range(k, len(asked)):
             counts = followed.get(asked[i - k : i])
             if counts is not None:

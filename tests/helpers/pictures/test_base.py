@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from html.parser import HTMLParser
 
 import numpy as np
@@ -55,16 +56,23 @@ def test_every_picture_exists_in_words_and_as_html(name):
     assert html.count('scope="row"') >= 1
 
 
+@cache  # several tests look at it
+def drawn(name):
+    """The figure of a picture, its PNG, and its texts: not those of ticks outside the limits."""
+    texts, draw = [], Text.draw
+    figure = ALL[name]().figure()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Text, "draw", lambda self, to: (texts.append(self), draw(self, to)))
+        return figure, png_of(figure), texts
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_no_text_is_cut_off_or_covered(name, monkeypatch):
-    drawn = []  # matplotlib also makes texts that it never draws: of ticks outside the limits
-    draw = Text.draw
-    monkeypatch.setattr(Text, "draw", lambda self, to: (drawn.append(self), draw(self, to)))
-    figure = EXAMPLES[name]().figure()
-    assert len(png_of(figure)) < 70_000
+def test_no_text_is_cut_off_or_covered(name):
+    figure, png, texts = drawn(name)
+    assert len(png) < 70_000
     width, height = figure.bbox.size
     assert width <= 2 * base.WIDEST
-    texts = [text for text in drawn if text.get_text() and text.get_visible()]
+    texts = [text for text in texts if text.get_text() and text.get_visible()]
     assert texts
     level = []
     for text in texts:
@@ -217,7 +225,8 @@ def test_reference_sizes(more, snapshot, monkeypatch):
     monkeypatch.setattr(
         base, "heading", lambda title, *size: heading(title and title + more, *size)
     )
-    sizes = {name: reading.size_of(EXAMPLES[name]().figure()) for name in EXAMPLES}
+    draw = (lambda name: EXAMPLES[name]().figure()) if more else lambda name: drawn(name)[0]
+    sizes = {name: reading.size_of(draw(name)) for name in EXAMPLES}
     told = [f"{name}: {wide:.1f} x {high:.1f}" for name, (wide, high) in sizes.items()]
     assert "\n".join(told) == snapshot
 
@@ -290,8 +299,7 @@ ALL = EXAMPLES | {
 
 @pytest.mark.parametrize("name", ALL)
 def test_letters_and_marks_have_contrast_on_a_light_and_on_a_dark_page(name):
-    figure = ALL[name]().figure()
-    png_of(figure)
+    figure, *_ = drawn(name)
     texts, marks = reading.letters_on_grounds(figure), reading.marks(figure)
     assert texts
     for on in (lambda code: code, dark):
