@@ -19,7 +19,6 @@ from attention_base.numbers import number
 from helpers import pictures
 from helpers.attention import Head, causal_mask
 from helpers.gpt import TinyGPT
-from helpers.pictures import diagrams
 from helpers.positions import rotary, sinusoidal
 from helpers.show import show
 from helpers.stack import signal_by_depth
@@ -121,8 +120,8 @@ CALLS = [
     ),
     (explorers.explore_weights, {"x": x[0], "words": ["a", "b", "c", "d"]}),
     (pictures.tables, {"on": False}),
-    (diagrams.head_diagram, {"B": "B", "T": 4, "C": 4, "head_size": 4, "value_size": 4}),
-    (diagrams.multi_head_diagram, {"n_head": 4, "B": "B", "T": "T", "C": "C"}),
+    (pictures.head_diagram, {"B": "B", "T": 4, "C": 4, "head_size": 4, "value_size": 4}),
+    (pictures.multi_head_diagram, {"n_head": 4, "B": "B", "T": "T", "C": "C"}),
 ]
 ODD = {
     "None": None,

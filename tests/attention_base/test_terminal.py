@@ -23,7 +23,7 @@ def printed(text, package, settings):
     return done.stdout.rstrip(b"\n"), done.stderr.rstrip(b"\n")
 
 
-@pytest.mark.parametrize("package", ["helpers", "tools"])
+@pytest.mark.parametrize("package", ["attention_base", "tools"])
 @pytest.mark.parametrize(
     ("settings", "encoding", "name"), [(ASCII, "ascii", "Andre"), (LATIN, "latin-1", "André")]
 )
@@ -37,7 +37,7 @@ def test_a_print_says_in_plain_signs_what_the_terminal_cannot_show(
 def test_a_terminal_that_shows_everything_gets_everything():
     """Its own way with file names that are not text (surrogateescape) stays, too."""
     settings = {"PYTHONIOENCODING": "utf-8:surrogateescape"}
-    assert printed("✓ √d \udcff", "helpers", settings)[0] == "✓ √d ".encode() + b"\xff"
+    assert printed("✓ √d \udcff", "attention_base", settings)[0] == "✓ √d ".encode() + b"\xff"
 
 
 def test_each_sign_has_its_plain_form():

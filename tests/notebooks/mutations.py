@@ -34,6 +34,7 @@ class Mutation:
 FORMULA, MASKS, MODULES, CHECKS = (
     f"helpers/attention/{name}.py" for name in ("formula", "masks", "modules", "checks")
 )
+CAUSAL = "attention_base/masks.py"
 ROTARY = "helpers/positions.py"
 SORTER = "helpers/sorter.py"
 GPT, TEXT = "helpers/gpt.py", "helpers/training/text.py"
@@ -58,8 +59,8 @@ MUTATIONS = (
     Mutation("divided by √T", FORMULA, " / math.sqrt(q.shape[-1])", " / math.sqrt(q.shape[-2])"),
     Mutation("divided by d, not √d", FORMULA, " / math.sqrt(q.shape[-1])", " / q.shape[-1]"),
     Mutation("weights transposed", FORMULA, "return weights @ v,", "return weights.mT @ v,"),
-    Mutation("causal mask transposed", MASKS, ".tril(T_k - T_q)", ".triu(T_k - T_q)"),
-    Mutation("diagonal masked", MASKS, ".tril(T_k - T_q)", ".tril(T_k - T_q - 1)"),
+    Mutation("causal mask transposed", CAUSAL, ".tril(T_k - T_q)", ".triu(T_k - T_q)"),
+    Mutation("diagonal masked", CAUSAL, ".tril(T_k - T_q)", ".tril(T_k - T_q - 1)"),
     Mutation(
         "head: keys for queries",
         MODULES,
@@ -203,7 +204,7 @@ MUTATIONS = (
     Mutation(
         "padding on the rows", MASKS, "return real[:, None, :]", "return real[:, :, None]", "09"
     ),
-    Mutation("first query with first key", MASKS, ".tril(T_k - T_q)", ".tril()", "09"),
+    Mutation("first query with first key", CAUSAL, ".tril(T_k - T_q)", ".tril()", "09"),
     Mutation(
         "decoder sees what it has to write",
         SORTER,
