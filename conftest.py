@@ -2,6 +2,7 @@
 
 import difflib
 import gc
+import re
 import sys
 from collections import Counter
 
@@ -53,6 +54,23 @@ def pytest_collection_modifyitems(items):
     tests = Counter(item.path for item in items)
     rank = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (rank.get(item.path.name, len(rank)), -tests[item.path]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let a worker take one file in turn; of the files that go through each notebook, one notebook.
+
+    Of these, a single one would take as long as all other slow tests together.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFileOrNotebook(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file, _, test = nodeid.partition("::")
+            one = re.search(r"\[\d\d_\w+", test)
+            return file + one[0] if one and file.startswith("tests/notebooks/") else file
+
+    return ByFileOrNotebook(config, log)
 
 
 def pytest_collection_finish():
