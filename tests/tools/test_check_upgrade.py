@@ -24,7 +24,7 @@ PID = Path("notebooks/pid")  # that a cell writes
 def project(tmp_path, monkeypatch):
     """Work in a folder with the program and a short list of packages; syrupy is tried."""
     monkeypatch.chdir(tmp_path)
-    for name in ("conftest.py", "tools/notebooks.py", "tools/check_upgrade.py"):
+    for name in ("conftest.py", "tests/kernels.py", "tools/notebooks.py", "tools/check_upgrade.py"):
         Path(name).parent.mkdir(exist_ok=True)
         shutil.copy(notebooks.ROOT / name, name)
     Path("tools/__init__.py").touch()  # or a package of this name on PYTHONPATH stands before it
