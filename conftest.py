@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items):
 def pytest_xdist_make_scheduler(config, log):
     """Let a worker take one file in turn; of the files that go through each notebook, one notebook.
 
-    Of these, a single one would take as long as all other slow tests together.
+    Among the slow tests, such a file takes minutes, and would keep one worker busy to the end.
     """
     from xdist.scheduler import LoadFileScheduling
 
