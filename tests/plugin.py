@@ -12,6 +12,9 @@ from jupyter_client.provisioning import local_provisioner
 from tests import kernels
 from tools import notebooks
 
+# nbval, which is imported after this file, imports jsonschema, which does without the grammars of
+# web addresses: to build them takes each process two seconds, and no notebook has such a field.
+sys.modules["rfc3987_syntax"] = None
 # nbval gives up when a cell is silent for 5 s; the first cell imports torch, on slow machines too.
 SECONDS_TO_WAIT_FOR_OUTPUT = 60
 # Files that take longest, of the slow tests and of the others. Two workers take one file each in
@@ -60,7 +63,7 @@ def pytest_collection_modifyitems(items):
 def pytest_xdist_make_scheduler(config, log):
     """Let a worker take one file in turn; of the files that go through each notebook, one notebook.
 
-    Of these, a single one would take as long as all other slow tests together.
+    Among the slow tests, such a file takes minutes, and would keep one worker busy to the end.
     """
     from xdist.scheduler import LoadFileScheduling
 

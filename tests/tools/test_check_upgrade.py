@@ -24,7 +24,12 @@ PID = Path("notebooks/pid")  # that a cell writes
 def project(tmp_path, monkeypatch):
     """Work in a folder with the program and a short list of packages; syrupy is tried."""
     monkeypatch.chdir(tmp_path)
-    for name in ("tests/plugin.py", "tools/notebooks.py", "tools/check_upgrade.py"):
+    for name in (
+        "tests/plugin.py",
+        "tests/kernels.py",
+        "tools/notebooks.py",
+        "tools/check_upgrade.py",
+    ):
         Path(name).parent.mkdir(exist_ok=True)
         shutil.copy(notebooks.ROOT / name, name)
     for name in ("tests", "tools"):  # or a package of this name on PYTHONPATH stands before it
