@@ -21,6 +21,7 @@ class Ran:
     value: Any
     text: str
     error: BaseException | None
+    seconds: float = 0.0  # where they are taken
 
 
 class Shell:

@@ -71,7 +71,7 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             file, _, test = nodeid.partition("::")
             one = re.search(r"\[\d\d_\w+", test)
-            return file + one[0] if one and file.startswith("tests/notebooks/") else file
+            return one[0] if one and file.startswith("tests/notebooks/") else file
 
     return ByFileOrNotebook(config, log)
 

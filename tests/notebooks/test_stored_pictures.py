@@ -13,14 +13,13 @@ import io
 import nbformat
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
-from attention_base import numbers
 from helpers.pictures import base, heatmap
 from tests.cells import fresh_shell
+from tests.notebooks.once import once_through
 from tests.notebooks.test_mutations import is_red
-from tools import ignored_cells, notebooks
+from tools import ignored_cells
 from tools.ignored_cells import differences, text_of
 from tools.refresh import code_cells, is_ignored
 
@@ -33,38 +32,10 @@ MOST = 4.0
 OTHER_DOTS = {"n05-c11"}
 
 
-def faces(shown):
-    """What a cell stores of its value, {"image/png": …, "text/plain": …, "metadata": …}."""
-    made = shown._repr_mimebundle_()
-    data, metadata = made if isinstance(made, tuple) else (made, {})
-    return {kind: part for kind, part in data.items() if "widget" not in kind}, metadata
-
-
-def refuse_unrounded(value, decimals):
-    """On some machine, a number that is printed as it is lies at the edge between two roundings."""
-    if abs(value - round(value, decimals)) > 1e-6:
-        raise ValueError(f"{value} differs between machines: round it before it is shown")
-
-
-def run_through(book, number=""):
-    """Run the cells of a notebook: pairs of a cell and what became of it, and faces by cell.
-
-    The faces are those of each value that has a picture. With the ``number`` of the notebook, the
-    cells whose words are compared here alone may show no number that is printed as it is.
-    """
-    made, drawn = [], {}
-    with fresh_shell() as shell, torch.random.fork_rng(devices=[]):
-        for cell in code_cells(book):
-            with pytest.MonkeyPatch.context() as patch:
-                entry = ignored_cells.listed(number, cell.source)
-                if entry and entry.words:
-                    patch.setattr(numbers, "_refuse_edge", refuse_unrounded)
-                ran = shell.run(cell.source)
-            if isinstance(ran.value, base.Picture):
-                drawn[cell.id] = faces(ran.value)
-            ran.value = None  # a model need not stay
-            made.append((cell, ran))
-    return made, drawn
+def drawn_by(book):
+    """What each cell of a notebook draws, without looking at anything else."""
+    with fresh_shell() as shell:
+        return once_through(book, shell)[1]
 
 
 def stored(book):
@@ -111,22 +82,6 @@ def stale(book, drawn):
             yield f"{name}: stored is {old_about}, now it is {new_about}"
 
 
-class Once:
-    """A notebook, and what its cells give."""
-
-    def __init__(self, path):
-        self.number, self.book = path.name[:2], nbformat.read(path, as_version=4)
-        self.made, self.drawn = run_through(self.book, self.number)
-
-
-every = [pytest.param(path, id=path.stem, marks=pytest.mark.slow) for path in notebooks.names()]
-
-
-@pytest.fixture(scope="module", params=every)
-def once(request):
-    return Once(request.param)
-
-
 def test_stored_pictures_are_what_the_code_draws(once):
     drawn = dict(once.drawn)
     for cell in code_cells(once.book):
@@ -168,7 +123,7 @@ CODE = (
 def small():
     """A notebook of two pictures, and what its code draws."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CODE])
-    _, drawn = run_through(book)
+    drawn = drawn_by(book)
     for cell in code_cells(book):
         if cell.id in drawn:
             data, metadata = copy.deepcopy(drawn[cell.id])
