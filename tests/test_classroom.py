@@ -90,6 +90,7 @@ def test_a_port_that_is_none_is_told(PORT, monkeypatch, capsys):
     assert hub.chosen_port() == 9000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, 1, 2])
 def test_a_port_that_another_program_has_is_told(offset, capsys, monkeypatch):
     monkeypatch.setattr(hub, "PATIENCE", 0.5)

@@ -121,6 +121,7 @@ def test_guessing_gets_slower_and_not_slower_than_five_minutes(hub):
     assert hub.guesses.pause(Try("anna", "a")) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pairs", "first", "later"),
     [

@@ -162,6 +162,7 @@ def started(folder, *words, **more):
     )
 
 
+@pytest.mark.slow
 def test_the_script_runs_in_a_folder_with_helpers_of_its_own(tmp_path):
     for name, text in OWN.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -77,6 +77,7 @@ class NoResidual(Block):
         return self.feed_forward(self.norm_2(self.attention(self.norm_1(x), mask=mask)))
 
 
+@pytest.mark.slow
 def test_without_residual_connections_eight_blocks_do_not_learn_to_reverse():  # 08, in the text
     model = cells()["WithPositions"](n_block=8, n_head=2)
     model.blocks = nn.ModuleList(NoResidual(32, 2) for _ in range(8))

@@ -44,6 +44,7 @@ def test_all_letters_are_drawn_and_words_differ():
     assert ids.unique().tolist() == [*range(26)]
 
 
+@pytest.mark.slow
 def test_it_learns_to_sort_words_of_all_lengths():
     model, ids = trained(), fill(WORDS)
     assert sort(model, ids, padding_mask(ids != PAD)) == ["".join(sorted(word)) for word in WORDS]

@@ -392,6 +392,7 @@ def test_a_file_that_cannot_be_read_shows_no_earlier_answer(kept):
 # ---------------------------------------------------------------- the earlier answer
 
 
+@pytest.mark.slow
 def test_after_a_restart_a_prediction_shows_the_earlier_answer(kept):
     cells.predict("99.p1", "b")
     cells.predict("99.p1", "a")

@@ -207,6 +207,7 @@ def test_texts_from_the_file_are_escaped(kept, monkeypatch):
     assert "<b>" not in html and "<i>" not in html and "&lt;b&gt;&amp;.jsonl" in html
 
 
+@pytest.mark.slow
 def test_many_mistakes_are_cut_off_nowhere(kept, monkeypatch):
     most = max(EXERCISES.values(), key=lambda exercise: len(exercise.mistakes))
     longest = [max(e.mistakes, key=lambda m: len(m.name)) for e in EXERCISES.values()]

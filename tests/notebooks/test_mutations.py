@@ -122,6 +122,7 @@ def marked(mutation):
     return pytest.param(mutation, id=mutation.name, marks=slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutation", [*map(marked, MUTATIONS)])
 def test_a_broken_helper_is_seen(mutation):
     with broken(mutation):

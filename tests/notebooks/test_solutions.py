@@ -4,9 +4,6 @@ One pass through a notebook. At each exercise its cell runs as it stands (not at
 mistakes put in (the notebook stops there, and names that mistake), and with the solution, which
 the cells below go on with. At each prediction every answer is given. Last, the learner comes back:
 each exercise runs once more, with the cells below it.
-
-tests/lesson/test_exercises.py judges every mistake. Here two an exercise are enough, the first
-and the last, where no cell trains for long; all mistakes in all notebooks are slow.
 """
 
 import ast
@@ -63,10 +60,10 @@ def words(text):
     return " ".join(str(text).split())
 
 
-def go_through_exercise(shell, source, exercise, stub, mistakes):
+def go_through_exercise(shell, source, exercise, stub):
     ran = shell.run(source)
     assert ran.error is None and ran.printed.startswith(f"○ {exercise.id} ")
-    for mistake in mistakes:  # by name: its source may be a closure's
+    for mistake in exercise.mistakes:  # by name: its source may be a closure's
         given = f"from lesson.exercises import EXERCISES\n{stub} = "
         given += f'EXERCISES["{exercise.id}"].mistakes[{exercise.mistakes.index(mistake)}].code'
         ran = shell.run(put_in(source, stub, given))
@@ -101,32 +98,15 @@ def come_back(shell, path):
                 assert ran.error is None, f"a second time:\n{again.source}\n{ran.error!r}"
 
 
-def first_and_last(mistakes):
-    return mistakes[0], mistakes[-1]
-
-
-def every_one(mistakes):
-    return mistakes
-
-
-# Their cells train or measure, for seconds each. nbval runs them in make test; make test-all does
-# the rest.
-TRAIN = ("05", "06", "08", "09", "10", "11", "12", "14")
-SOME = [pytest.param(p, first_and_last) for p in NOTEBOOKS if not p.name.startswith(TRAIN)]
-ALL = [pytest.param(p, every_one, marks=pytest.mark.slow) for p in NOTEBOOKS]
-
-
-@pytest.mark.parametrize(
-    ("path", "some"), SOME + ALL, ids=lambda it: getattr(it, "stem", "") or it.__name__
-)
-def test_untouched_solved_and_with_mistakes(path, some):
+@pytest.mark.slow  # all mistakes in all notebooks
+@notebook
+def test_untouched_solved_and_with_mistakes(path):
     met = []
     with fresh_shell() as shell, torch.random.fork_rng(devices=[]):
         for cell in code_cells(path):
             exercises, predictions = calls(cell.source, "check"), calls(cell.source, "predict")
             for id, (stub,) in exercises:
-                made = some(EXERCISES[id].mistakes)
-                go_through_exercise(shell, cell.source, EXERCISES[id], stub.id, made)
+                go_through_exercise(shell, cell.source, EXERCISES[id], stub.id)
             for id, _ in predictions:
                 go_through_prediction(shell, cell.source, PREDICTIONS[id])
             met += [id for id, _ in exercises + predictions]

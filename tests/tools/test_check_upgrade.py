@@ -79,6 +79,7 @@ def check(*asked, interrupt=None):
     return running.returncode, said, said.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_what_changes_is_told_before_and_after_and_apart_from_what_fails(project):
     release("99.0", "import sys\nN = 0.5898\nwarn = lambda: print('old', file=sys.stderr)")
     write(

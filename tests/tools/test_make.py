@@ -20,7 +20,10 @@ import pytest
 
 from tools import notebooks
 
-pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("make"), reason="needs make"),
+    pytest.mark.slow,  # a hundred starts of make, which few changes touch
+]
 
 PRETEND = r"""#!/bin/sh
 echo "$*" | tr '\n' ' ' >> "$PRETEND/calls"; echo >> "$PRETEND/calls"

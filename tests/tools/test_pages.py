@@ -182,6 +182,7 @@ def test_the_pages_of_diagnose_are_tried(page, old, new, told, tmp_path, monkeyp
     assert told in fault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "old", "new", "told"),
     [

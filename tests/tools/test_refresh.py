@@ -55,6 +55,7 @@ def test_outputs_are_written_once_and_ignored_ones_are_kept(tmp_path):
     assert outputs(path) == ["to gether\n", "4 times\n"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "what"),
     [

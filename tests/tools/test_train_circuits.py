@@ -30,6 +30,7 @@ def path(tmp_path, monkeypatch):
     return tmp_path / "moments.npz"
 
 
+@pytest.mark.slow
 def test_it_writes_the_first_moments_as_they_are_stored(path, capsys):
     train_circuits.main()
     for name, values in training_moments()._asdict().items():

@@ -218,7 +218,13 @@ def test_reference(name, snapshot):
     assert "\n".join([shown.alt, "", str(shown), "", reading.listing(figure)]) == snapshot
 
 
-@pytest.mark.parametrize("more", ["", " and a title that is much too long for one line" * 3])
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        pytest.param(" and a title that is much too long for one line" * 3, marks=pytest.mark.slow),
+    ],
+)
 def test_reference_sizes(more, snapshot, monkeypatch):
     """How large each example is: least widths, and what is broken into lines or made smaller."""
     heading = base.heading
@@ -246,6 +252,7 @@ def test_a_word_that_is_wider_than_the_page_breaks_too():
     assert break_lines("wide", 1) == list("wide")
 
 
+@pytest.mark.slow
 def test_no_pyplot_and_no_settings_of_matplotlib_are_touched():
     code = """
 import sys, matplotlib

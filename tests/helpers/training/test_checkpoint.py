@@ -72,6 +72,7 @@ print([loss.hex() for loss in resumed.losses])
 """
 
 
+@pytest.mark.slow
 def test_it_is_resumed_in_a_new_process(path):
     stopped().save(path)
     told = subprocess.run(
@@ -149,6 +150,7 @@ def child():
         process.join()
 
 
+@pytest.mark.slow
 def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(path, child):
     first, second = stopped(4), stopped(20)
     first.save(path)

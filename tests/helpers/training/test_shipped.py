@@ -38,6 +38,7 @@ def losses(shipped):
     return F.cross_entropy(logits.transpose(1, 2), windows[:, 1:], reduction="none").mean(dim=0)
 
 
+@pytest.mark.slow
 def test_it_guesses_the_help_texts_of_this_python(losses):
     assert 1.0 < losses.mean() < 1.7
 
