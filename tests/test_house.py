@@ -67,6 +67,12 @@ def test_dev_tools_are_exact():
     }
 
 
+@pytest.mark.parametrize("name", ["clinic", "explorers", "lesson"])
+def test_an_old_copy_of_a_notebook_is_told_what_to_do(name):
+    with pytest.raises(ImportError, match=r"`make fresh NB=03`.*keeps this copy.*in work/old/"):
+        importlib.import_module(f"helpers.{name}")
+
+
 GIVING = [  # the packages that hand out names of the files in them
     importlib.import_module(name)
     for name in (
