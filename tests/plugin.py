@@ -9,8 +9,7 @@ from collections import Counter
 import pytest
 from jupyter_client.provisioning import local_provisioner
 
-from tests import kernels
-from tools import notebooks
+from tools import kernels, notebooks
 
 # nbval, which is imported after this file, imports jsonschema, which does without the grammars of
 # web addresses: to build them takes each process two seconds, and no notebook has such a field.

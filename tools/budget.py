@@ -19,7 +19,7 @@ LIMITS = {
     "feedback": 4700,
     "helpers": 10_000,
     "lesson": 4400,
-    "tools": 5300,
+    "tools": 5450,
     "classroom": 1750,
     "tests": 37_000,
 }

@@ -51,6 +51,7 @@ def test_it_learns_to_sort_words_of_all_lengths():
     assert [sort(model, fill([word]))[0] for word in WORDS] == ["".join(sorted(w)) for w in WORDS]
 
 
+@pytest.mark.slow
 def test_with_its_mask_padding_changes_nothing_and_without_it_does():
     model, ids = trained(), fill(WORDS)
     mask = padding_mask(ids != PAD)

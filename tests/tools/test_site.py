@@ -22,6 +22,7 @@ from tools import notebooks, npm
 from tools.site import __main__ as site
 from tools.site import formulas, live, marked, model, pages
 
+pytestmark = pytest.mark.slow  # make browser builds the site, too
 BUILT = ("01_bag_of_words", "03_softmax_masking")
 
 

@@ -19,7 +19,7 @@ from tests.attention_clinic.written import spread
     ("what", "status"),
     spread(
         [*((what, "broken") for what in BROKEN), *((what, "different") for what in VARIANTS)],
-        every=2,
+        every=4,
     ),
 )
 def test_it_is_named(what, status):

@@ -9,9 +9,12 @@ from jupyter_client.launcher import launch_kernel
 from jupyter_client.provisioning import local_provisioner
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
 
-from tests import kernels
+from tools import kernels
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux"),
+    pytest.mark.slow,  # three kernels, and two processes that fork them
+]
 
 FACTS = """import sys
 project = sorted({m.partition(".")[0] for m in sys.modules} & {"helpers", "tools", "tests"})
