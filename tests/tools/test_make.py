@@ -171,6 +171,9 @@ def test_test_all_runs_the_tests_then_the_slow_ones_then_notebooks_on_two_thread
     assert "-m not slow" in first and second.endswith("-m slow tests")
     assert "--nbval " in third and "--numprocesses=1" in third
     assert third.endswith(" notebooks/00_a.ipynb notebooks/02_c.ipynb")  # 01 takes one thread
+    for target, its in {"test-slow": second, "test-two-threads": third}.items():
+        project.make(target)
+        assert project.calls("-m pytest") == [its]
 
 
 def test_mutants_installs_what_makes_them_and_hands_on_number_and_seed(project):
