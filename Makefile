@@ -31,6 +31,8 @@ READY_DEV := .venv/ready-dev
 READY_SLIDES := .venv/ready-slides
 READY_NPM := .venv/npm/ready
 READY_LIGHTHOUSE := .venv/lighthouse/ready
+# Those that share what takes long to make are a group, for one worker; the others are dealt out.
+BROWSE := $(RUN) -m pytest -p tests.plugin --override-ini addopts=--import-mode=importlib --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
 # As root, with the hub's own Python. -B: root leaves no files of its own in the clone.
 AS_HUB := exec "$$HUB/venv/bin/python" -B -m
 WITH_HUB := bash classroom/install.sh look && $(AS_HUB)
@@ -42,7 +44,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits site lighthouse hub accounts remove-accounts collect watch publish test test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits site lighthouse hub accounts remove-accounts collect watch publish test test-slow test-two-threads test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -104,12 +106,19 @@ lighthouse: $(READY_DEV) $(READY_LIGHTHOUSE) site ## judge the site as a phone l
 test: $(READY) ## run the notebooks against their stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests
 
-test-all: test ## the same, then every slow repetition: all known mistakes, and notebooks on two threads
+test-slow: $(READY) ## every slow repetition, such as all known mistakes
 	@$(TEST) -m slow $(TEST_ARGS) tests
+
+test-two-threads: $(READY) ## run on two threads each notebook that does not ask for one; and all of 10
 	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) $$(grep -L 'torch.set_num_threads(1)' notebooks/*.ipynb) notebooks/10_tiny_gpt.ipynb
 
+test-all: ## the three before, one after another
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-slow
+	@$(MAKE) --no-print-directory test-two-threads
+
 test-hub: ## try faults at a real hub with accounts of its own, which it removes (as root)
-	@$(INSTALL_HUB) pytest -p tests.plugin -p no:cacheprovider --override-ini addopts=--import-mode=importlib tests/classroom $(TEST_ARGS)
+	@$(INSTALL_HUB) pytest -p tests.plugin -p no:cacheprovider --override-ini addopts=--import-mode=importlib --numprocesses=2 --dist=loadfile --no-loadscope-reorder $(TEST_ARGS) tests/classroom
 
 mutants: $(READY_DEV) ## break random places of the code and see which breaks no test notices (N=60 SEED=7)
 	@$(RUN) -m tools.mutants "$$N" "$$SEED"
@@ -138,7 +147,7 @@ bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromi
 	@for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script" || exit 1; done
 
 browser: $(READY_DEV) $(READY_NPM) ## run notebooks, slides, decks and site in a real browser (needs Chromium, npm)
-	@$(RUN) -m pytest -p tests.plugin --override-ini addopts=--import-mode=importlib tests/browser $(TEST_ARGS)
+	@$(BROWSE) $(TEST_ARGS) tests/browser
 
 clean: ## remove .venv and caches, never work/
 	@bash tools/install.sh clean

@@ -56,7 +56,7 @@ rm -rf "$HUB/venv"
 "$python" -m venv "$HUB/venv" >"$log" 2>&1 ||
     stop "$python could not make $HUB/venv: install its venv module (Debian, Ubuntu: apt install python3-venv), then run the same command again; all that it said is in $log."
 pip_install() {
-    "$HUB/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off "$@" >>"$log" 2>&1
+    "$HUB/venv/bin/python" -m pip install --no-compile --disable-pip-version-check --no-input --progress-bar off "$@" >>"$log" 2>&1
 }
 { [ -z "${TORCH_INDEX:-}" ] ||
     pip_install --no-deps --index-url "$TORCH_INDEX" "$(sed -n 's/^\(torch==[^ #]*\).*/\1/p' requirements.txt)"; } &&
@@ -65,6 +65,8 @@ pip_install() {
 # jsonschema imports it where it is there, to check a form of address that no server here uses. It reads a
 # grammar each time: two of the three seconds that a processor needs to start a student's server.
 "$HUB/venv/bin/python" -m pip uninstall --yes rfc3987-syntax >>"$log" 2>&1
+# What students' Pythons read, who may write none of it themselves; pip would do so on one processor.
+"$HUB/venv/bin/python" -m compileall -q -j 0 "$HUB/venv/lib" >>"$log" 2>&1
 cp classroom/package.json classroom/package-lock.json "$HUB" &&
     (cd "$HUB" && npm ci --no-audit --no-fund --ignore-scripts) >>"$log" 2>&1 ||
     stop "npm could not install configurable-http-proxy: check the network, then run the same command again; all that npm said is in $log."

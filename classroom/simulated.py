@@ -6,6 +6,7 @@ websocket and saves notebooks, by the same requests as JupyterLab.
 
 import json
 import os
+import random
 import re
 import secrets
 import shutil
@@ -243,8 +244,8 @@ def until(done: Callable[[], object], seconds: float, told: Callable[[], str] = 
 
 
 def free_ports() -> int:
-    """The first of three ports in a row that nobody uses."""
-    for port in range(18000, 19000, 10):
+    """The first of three ports in a row that nobody uses, another one for each who asks."""
+    for port in random.sample(range(18000, 19000, 10), 100):
         with socket.socket() as a, socket.socket() as b, socket.socket() as c:
             try:
                 for offset, each in enumerate((a, b, c)):

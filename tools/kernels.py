@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 from contextlib import redirect_stderr, suppress
+from typing import Any
 
 # torch._dynamo: the first optimizer of a process imports it.
 PACKAGES = (
@@ -41,18 +42,21 @@ class Kernel:
             )
         self.pid = int(pid)
 
-    def poll(self):
+    def poll(self) -> int | None:
+        """0 once it has ended, None before."""
         return 0 if select.select([self.line], [], [], 0)[0] else None
 
-    def wait(self):
+    def wait(self) -> int:
+        """Wait until it ends."""
         select.select([self.line], [], [])
         return 0
 
-    def send_signal(self, number):
+    def send_signal(self, number: int) -> None:
+        """Send a signal to it."""
         os.kill(self.pid, number)
 
 
-def launch(cmd, *, env, cwd=None, **_):
+def launch(cmd: list[str], *, env: dict[str, str], cwd: str | None = None, **_: Any) -> Kernel:
     """In the place of jupyter_client's launch_kernel: fork the kernel of this command."""
     global parent
     if parent is None:
@@ -66,7 +70,7 @@ def launch(cmd, *, env, cwd=None, **_):
     return Kernel(ours)
 
 
-def stop():
+def stop() -> None:
     """End the parent, where there is one."""
     global parent
     if parent:
@@ -75,7 +79,8 @@ def stop():
         parent = None
 
 
-def fork_what_is_asked_for():
+def fork_what_is_asked_for() -> None:
+    """Import, then fork a kernel for each command that comes over stdin, until it closes."""
     del sys.path[0]  # this folder
     before = dict(os.environ)
     # Both are read on import. A kernel ends when its parent does, and draws into its notebook.
@@ -104,7 +109,10 @@ def fork_what_is_asked_for():
         os.close(lines[0])
 
 
-def be_kernel(arguments, environment, folder, line):
+def be_kernel(
+    arguments: list[str], environment: dict[str, str], folder: str, line: socket.socket
+) -> None:
+    """Become the kernel: what a fresh process has of its own is made anew."""
     os.setsid()
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

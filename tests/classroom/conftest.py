@@ -1,12 +1,28 @@
-"""A hub of its own for the tests, with two students, Anna and Ben."""
+"""A hub of its own for each worker's tests, with two students, Anna and Ben."""
 
 import pytest
 
-from classroom import simulated
+from classroom import left, simulated
+
+DISKS = left.disks
+
+
+@pytest.fixture(scope="session", autouse=True)
+def open_folders_only():
+    """Search where tests leave files: all of the machine takes seconds for each removal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(left, "disks", lambda: ["/dev/shm", "/tmp", "/var/tmp"])
+        yield
+
+
+@pytest.fixture
+def whole_machine(monkeypatch):
+    """Let removals search all of the machine, as they do for a teacher."""
+    monkeypatch.setattr(left, "disks", DISKS)
 
 
 @pytest.fixture(scope="session")
-def hub():
+def hub(open_folders_only):
     """A running hub."""
     with simulated.running(["anna", "ben"]) as hub:
         yield hub

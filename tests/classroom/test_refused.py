@@ -239,7 +239,7 @@ def as_student(account, *command):
 
 
 def test_what_a_student_left_in_open_folders_is_told_and_removed_on_request(
-    leaving, tmp_path, capsys
+    leaving, whole_machine, tmp_path, capsys
 ):
     account, folders = leaving
     kept, mine = tmp_path / "kept", []

@@ -26,7 +26,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in (
         "tests/plugin.py",
-        "tests/kernels.py",
+        "tools/kernels.py",
         "tools/notebooks.py",
         "tools/check_upgrade.py",
     ):

@@ -175,6 +175,9 @@ def test_test_all_runs_the_tests_then_the_slow_ones_then_notebooks_on_two_thread
     assert "--nbval " in third and "--numprocesses=1" in third
     few = " notebooks/00_a.ipynb notebooks/02_c.ipynb"  # 01 takes one thread
     assert third.endswith(f"{few} notebooks/10_tiny_gpt.ipynb")  # only its beginning ran before
+    for target, its in {"test-slow": second, "test-two-threads": third}.items():
+        project.make(target)
+        assert project.calls("-m pytest") == [its]
 
 
 def test_mutants_installs_what_makes_them_and_hands_on_number_and_seed(project):

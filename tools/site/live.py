@@ -118,14 +118,18 @@ def explorers_of(nb: NotebookNode) -> dict[str, Explorer]:
     return {source: _made(code[:n], source) for n, source in enumerate(code) if is_explorer(source)}
 
 
-def _made(above: list[str], source: str) -> Explorer:
-    """Make the explorer of a cell, from the code above it."""
+def needed(above: list[str], source: str) -> list[str]:
+    """Those of the cells above an explorer that have to run first."""
     call = ast.parse(source, mode="eval").body
     # Without arguments it needs nothing but the imports, and 05 need not train first.
-    needed = above if call.args or call.keywords else above[:1]
+    return above if call.args or call.keywords else above[:1]
+
+
+def _made(above: list[str], source: str) -> Explorer:
+    """Make the explorer of a cell, from the code above it."""
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        for cell in needed:
+        for cell in needed(above, source):
             try:
                 exec(cell, names)
             except Exception as error:
