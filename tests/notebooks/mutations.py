@@ -31,9 +31,7 @@ class Mutation:
         return source.replace(self.old, self.new)
 
 
-FORMULA, MASKS, MODULES, CHECKS = (
-    f"helpers/attention/{name}.py" for name in ("formula", "masks", "modules", "checks")
-)
+FORMULA, MASKS, MODULES = (f"helpers/attention/{n}.py" for n in ("formula", "masks", "modules"))
 CAUSAL = "attention_base/masks.py"
 ROTARY = "helpers/positions.py"
 SORTER = "helpers/sorter.py"

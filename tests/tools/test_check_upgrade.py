@@ -24,12 +24,8 @@ PID = Path("notebooks/pid")  # that a cell writes
 def project(tmp_path, monkeypatch):
     """Work in a folder with the program and a short list of packages; syrupy is tried."""
     monkeypatch.chdir(tmp_path)
-    for name in (
-        "tests/plugin.py",
-        "tools/kernels.py",
-        "tools/notebooks.py",
-        "tools/check_upgrade.py",
-    ):
+    ours = ("kernels", "notebooks", "check_upgrade")
+    for name in ("tests/plugin.py", *(f"tools/{name}.py" for name in ours)):
         Path(name).parent.mkdir(exist_ok=True)
         shutil.copy(notebooks.ROOT / name, name)
     for name in ("tests", "tools"):  # or a package of this name on PYTHONPATH stands before it
