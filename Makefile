@@ -31,8 +31,8 @@ READY_DEV := .venv/ready-dev
 READY_SLIDES := .venv/ready-slides
 READY_NPM := .venv/npm/ready
 READY_LIGHTHOUSE := .venv/lighthouse/ready
-# Those that share what takes long to make are a group, for one worker; the others are dealt out.
-BROWSE := $(RUN) -m pytest -p tests.plugin --override-ini addopts=--import-mode=importlib --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+# One worker builds the site and tries it, one works in JupyterLab; who is done first takes the rest.
+BROWSE := $(RUN) -m pytest -p tests.plugin --override-ini addopts=--import-mode=importlib --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 # As root, with the hub's own Python. -B: root leaves no files of its own in the clone.
 AS_HUB := exec "$$HUB/venv/bin/python" -B -m
 WITH_HUB := bash classroom/install.sh look && $(AS_HUB)

@@ -179,7 +179,7 @@ def write_notebook(lab, name, cells):
     return f"{lab.url}/lab/tree/{name}?token={browser.TOKEN}&reset"
 
 
-@pytest.mark.parametrize("half", [0, 1])  # one for each of two workers
+@pytest.mark.parametrize("half", [0, 1])  # a longer page gets slower
 def test_explorers_and_predictions_of_the_others_can_be_used_and_read_by_everybody(lab, page, half):
     sources = [source for path in OTHERS[half::2] for source in what_lives_in(path)]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]

@@ -8,7 +8,6 @@ from tests.browser import axe
 from tools import npm
 from tools.lecture import __main__ as lecture
 
-pytestmark = pytest.mark.xdist_group("lecture")
 WIDTH, HEIGHT = 1280, 720
 LEAST = 18  # px: letters on a slide; on a board at least 12, since a drawing keeps its lines
 # What reaches beyond the slide or has too small letters, and whether there is anything at all.

@@ -15,7 +15,6 @@ from tools import browser, notebooks
 from tools.site import __main__ as site
 from tools.site import live
 
-pytestmark = pytest.mark.xdist_group("site")  # which takes a minute to build
 NAMES = [path.stem for path in notebooks.names()]
 PAGES = ["index", *NAMES, "glossary", "search", "cheatsheet", "checklist"]
 VIEW = "[data-live] .view"
