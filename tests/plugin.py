@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Let a worker take one file in turn; of the files that go through each notebook, one notebook.
+    """Let a worker take one file in turn; and of the files that go through notebooks, a notebook.
 
     Among the slow tests, such a file takes minutes, and would keep one worker busy to the end.
     """
@@ -70,6 +70,8 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             file, _, test = nodeid.partition("::")
             one = re.search(r"\[\d\d_\w+", test)
+            if file.startswith(("tests/feedback/", "tests/lesson/")):
+                return "exercises"  # what they compute of each is computed once
             return one[0] if one and file.startswith("tests/notebooks/") else file
 
     return ByFileOrNotebook(config, log)
