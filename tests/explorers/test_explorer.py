@@ -21,6 +21,8 @@ from tests.explorers.reading import controls, drawing, move, now, shown
 NAMES = [name.removeprefix("explore_") for name in explorers.__all__ if name != "Explorer"]
 MODELS = {name: import_module(f"tests.explorers.test_{name}") for name in NAMES}
 EVERY = pytest.mark.parametrize("name", NAMES)
+MANY = ("depth", "heads", "moments", "painter", "rotary", "ward")  # settings, for seconds
+QUICK = [pytest.param(name, marks=[pytest.mark.slow] * (name in MANY)) for name in NAMES]
 
 
 def explore(name, inputs=None):
@@ -29,7 +31,7 @@ def explore(name, inputs=None):
     return getattr(explorers, f"explore_{name}")(**inputs)
 
 
-@EVERY
+@pytest.mark.parametrize("name", QUICK)
 def test_in_every_setting_the_page_is_what_the_model_says(name):
     of = MODELS[name]
     for inputs, settings in of.CASES:

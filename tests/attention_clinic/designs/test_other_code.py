@@ -151,6 +151,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", MADE_OTHERWISE.values(), ids=MADE_OTHERWISE.keys())
 def test_other_layers_are_found(make):
     report = diagnose(make().eval(), C=C, n_head=N_HEAD)
