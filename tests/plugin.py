@@ -20,16 +20,9 @@ SECONDS_TO_WAIT_FOR_OUTPUT = 60
 # turn, so whoever begins such a file last works on alone at the end. Of the rest, the one with most
 # tests comes first.
 LONGEST = (
-    "test_reruns.py",
-    "test_stored_pictures.py",
-    "test_solutions.py",
-    "test_trained.py",
-    "10_tiny_gpt.ipynb",
-    "test_base.py",
-    "12_inside_a_trained_model.ipynb",
-    "08_order.ipynb",
-    "14_what_attention_costs.ipynb",
-    "05_scaling.ipynb",
+    *("test_reruns.py", "test_stored_pictures.py", "test_solutions.py", "test_trained.py"),
+    *("test_exercises.py", "10_tiny_gpt.ipynb", "12_inside_a_trained_model.ipynb"),
+    *("14_what_attention_costs.ipynb", "test_base.py", "05_scaling.ipynb", "08_order.ipynb"),
 )
 # In notebook 10, the cells from this one on train further models. They run in make test-all.
 TRAINS_AGAIN = "windowed = TinyGPT("
