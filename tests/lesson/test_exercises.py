@@ -15,6 +15,7 @@ from tests.lesson.answers import nb12
 
 exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
 prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
+RAISE = "max without .values", "no weights", "weights on both paths", "the two paths exchanged"
 
 # Compiles every mistake: one whose change does not fit its reference stops the tests right here.
 CODES = {
@@ -91,6 +92,12 @@ def test_each_mistake_is_named_with_its_own_message_whatever_its_variables_are_c
         assert verdict.status == "failed", f"{mistake.name} passes"
         assert (verdict.mistake, verdict.message) == (mistake.name, mistake.message)
         assert "Input: " in verdict.details
+        kinds = {type(one.error) for one in mistake.outcomes} & {
+            AttributeError,
+            NameError,
+            TypeError,
+        }
+        assert not kinds or mistake.name in RAISE, f"{mistake.name} stops by a slip of ours"
 
 
 @exercise
