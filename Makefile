@@ -109,8 +109,8 @@ test: $(READY) ## run the notebooks against their stored outputs, and the tests 
 test-slow: $(READY) ## every slow repetition, such as all known mistakes
 	@$(TEST) -m slow $(TEST_ARGS) tests
 
-test-two-threads: $(READY) ## run on two threads each notebook that does not ask for one; and all of 10
-	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) $$(grep -L 'torch.set_num_threads(1)' notebooks/*.ipynb) notebooks/10_tiny_gpt.ipynb
+test-two-threads: $(READY) ## run on two threads each notebook that does not ask for one
+	@OMP_NUM_THREADS=2 $(TEST) --numprocesses=1 $(TEST_ARGS) $$(grep -L 'torch.set_num_threads(1)' notebooks/*.ipynb)
 
 test-all: ## the three before, one after another
 	@$(MAKE) --no-print-directory test

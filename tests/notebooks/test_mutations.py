@@ -34,7 +34,7 @@ def stored(cell):
     return printed, value, error
 
 
-TRAINS = re.compile(r"\b(?:train\w*|descend|learn_rule)\(")
+TRAINS = re.compile(r"\b(?:train\w*|Trainer|descend|learn_rule|counting_losses|share_seen)\(")
 
 
 def red_cell(path, trains=True):

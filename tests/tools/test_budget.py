@@ -33,9 +33,6 @@ def test_lines_are_counted_for_the_notebook_that_they_belong_to(project):
         "04": {"tests": 1},
         "engine": {"Python": 5, "pages": 3},
     }
-
-
-def test_a_room_has_the_lines_of_all_files_below_it(project):
     counted = budget.lines_by_room(project)
     assert {room: n for room, n in counted.items() if n} == {
         "explorers": 7, "helpers": 1, "lesson": 2, "tests": 3
