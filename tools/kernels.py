@@ -13,6 +13,7 @@ import select
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stderr, suppress
 from typing import Any
 
@@ -109,6 +110,12 @@ def fork_what_is_asked_for() -> None:
         os.close(lines[0])
 
 
+def folders(environment: Mapping[str, str]) -> list[str]:
+    """The folders that PYTHONPATH names."""
+    named = environment.get("PYTHONPATH", "").split(os.pathsep)
+    return [os.path.abspath(folder) for folder in named if folder]
+
+
 def be_kernel(
     arguments: list[str], environment: dict[str, str], folder: str, line: socket.socket
 ) -> None:
@@ -117,6 +124,8 @@ def be_kernel(
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     line.send(str(os.getpid()).encode())
+    started = folders(os.environ)  # of the parent; the kernel's may be others
+    sys.path[:] = folders(environment) + [path for path in sys.path if path not in started]
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder or ".")
