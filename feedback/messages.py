@@ -18,7 +18,7 @@ from attention_base.known import PageError, read
 from attention_base.numbers import joined, told_apart
 
 # Folders whose lines are not the learner's own; a project that uses this adds its own.
-LIBRARIES = [sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"]]
+NOT_THEIRS = [sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"]]
 
 RIGHT_BUT = "The numbers are right, but"
 # A part of what PyTorch or Python says of a mistake that beginners make -> what to do about it;
@@ -120,7 +120,7 @@ def _learners_line(error: BaseException, candidate: Callable) -> traceback.Frame
     frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is our own call
     code = getattr(inspect.unwrap(candidate), "__code__", None)
     own = [frame for frame in frames if code and frame.filename == code.co_filename]
-    others = [frame for frame in frames if not frame.filename.startswith(tuple(LIBRARIES))]
+    others = [frame for frame in frames if not frame.filename.startswith(tuple(NOT_THEIRS))]
     return (own or others or [None])[-1]
 
 

@@ -1,8 +1,8 @@
 """Count lines, by room and by notebook, and fail where a room has more than its budget.
 
 `make lint` ends with it. A room's limit is raised where a reason stands beside it. A file belongs
-to a notebook that has its number in its name, as ``exercises/nb03.py`` and ``03.md``; an explorer
-or a figure, with its tests, to the first notebook that shows it.
+to a notebook that has its number in its name, as ``exercises/nb03.py``, ``03.md`` and
+``figures/nb03.py``; an explorer, with its tests, to the first notebook that shows it.
 """
 
 import re
@@ -35,31 +35,24 @@ def lines_by_room(root: Path) -> dict[str, int]:
 
 def lines_by_notebook(root: Path) -> dict[str, Counter[str]]:
     """The lines of each notebook, by number, and of the engine; by kind."""
-    shown_by: dict[str, str] = {}
-    files = {path.stem for path in (root / "helpers/pictures/figures").glob("*.py")}
-    for path in reversed(notebooks.names(root / "notebooks")):
-        text = path.read_text(encoding="utf-8")
-        for name in {*re.findall(r"\bexplore_([a-z_]+)", text), *_named(files, text)}:
-            shown_by[name] = path.name[:2]
+    shown_by = {
+        name: path.name[:2]
+        for path in reversed(notebooks.names(root / "notebooks"))
+        for name in re.findall(r"\bexplore_([a-z_]+)", path.read_text(encoding="utf-8"))
+    }
     found: dict[str, Counter[str]] = {number: Counter() for number in sorted(shown_by.values())}
     for folder in (*notebooks.ROOMS, "tests"):
+        kinds = {".py": "tests"} if folder == "tests" else {".py": "Python", ".md": "pages"}
         for path in sorted((root / folder).rglob("*.*")):
-            kind = (
-                "tests" if folder == "tests" else {".py": "Python", ".md": "pages"}.get(path.suffix)
-            )
-            if path.name == "README.md" or not kind or (kind == "tests" and path.suffix != ".py"):
+            kind = kinds.get(path.suffix)
+            if not kind or path.name == "README.md":
                 continue
             name = path.stem.removeprefix("test_")
             number = re.fullmatch(r"(?:nb)?(\d\d)", name)
-            shown = path.parent.name in ("explorers", "figures") and shown_by.get(name)
-            owner = number[1] if number else shown or ENGINE
+            of_explorer = path.parent.name == "explorers" and shown_by.get(name)
+            owner = number[1] if number else of_explorer or ENGINE
             found.setdefault(owner, Counter())[kind] += _lines(path)
     return found
-
-
-def _named(files: set[str], text: str) -> set[str]:
-    """Which of these files a notebook imports a figure from."""
-    return {name for name in files if re.search(rf"\bfigures\.{name}\b", text)}
 
 
 def _lines(path: Path) -> int:

@@ -32,14 +32,11 @@ MAX_OUTPUT_LINES = 40
 NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
 MAX_BYTES = 310_000
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
-PUBLIC = ("attention_clinic", "explorers", "lesson")
-PUBLIC += tuple(
-    f"helpers.{name}"
-    for name in (
-        *("attention", "circuits", "cost", "diagnosis", "gpt", "letters", "measured", "pictures"),
-        *("positions", "show", "sorter", "stack", "tasks", "toy", "training", "ward"),
-    )
+OF_HELPERS = (
+    "attention circuits cost diagnosis gpt letters measured pictures positions show sorter stack "
+    "tasks toy training ward"
 )
+PUBLIC = ("attention_clinic", "explorers", "lesson", *map("helpers.{}".format, OF_HELPERS.split()))
 EXERCISES = notebooks.ROOT / "lesson" / "exercises"
 
 

@@ -75,7 +75,7 @@ def project(tmp_path):
         mutants.SOUND: "import pytest\nfrom attention_clinic.a import notebook\n@pytest.mark.slow\n"
         "def test_sound_helpers_leave_a_notebook_as_it_is():\n assert notebook == 1",
         "pyproject.toml": "[tool.pytest.ini_options]\n"
-        "addopts = '--import-mode=importlib'\nmarkers = ['slow']\n",
+        "addopts = '--import-mode=importlib -p no:nbval'\nmarkers = ['slow']\n",
     }.items():
         path = tmp_path / "project" / file
         path.parent.mkdir(parents=True, exist_ok=True)
