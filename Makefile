@@ -117,8 +117,9 @@ test-all: ## the three before, one after another
 	@$(MAKE) --no-print-directory test-slow
 	@$(MAKE) --no-print-directory test-two-threads
 
+# Three workers, as its tests mostly wait for a hub.
 test-hub: ## try faults at a real hub with accounts of its own, which it removes (as root)
-	@$(INSTALL_HUB) pytest -p tests.plugin -p no:cacheprovider --override-ini addopts=--import-mode=importlib --numprocesses=2 --dist=loadfile --no-loadscope-reorder $(TEST_ARGS) tests/classroom
+	@$(INSTALL_HUB) pytest -p tests.plugin -p no:cacheprovider --override-ini addopts=--import-mode=importlib --numprocesses=3 --dist=loadfile --no-loadscope-reorder $(TEST_ARGS) tests/classroom
 
 mutants: $(READY_DEV) ## break random places of the code and see which breaks no test notices (N=60 SEED=7)
 	@$(RUN) -m tools.mutants "$$N" "$$SEED"

@@ -335,7 +335,8 @@ def test_on_a_phone_pictures_fit_or_say_that_they_scroll(opened):
     assert not any(note.is_visible() for note in page.locator(".sideways").all())
 
 
-def test_the_data_of_live_pictures_wait_until_one_is_near(opened):
+def test_the_data_of_live_pictures_are_small_and_wait_until_one_is_near(opened, folder):
+    assert max(file.stat().st_size for file in folder.glob("**/live/*.js")) < 300_000
     page = opened("04_one_head")
     asked = []
     page.on("request", lambda request: asked.append(request.url))

@@ -34,7 +34,10 @@ def stored(cell):
     return printed, value, error
 
 
-TRAINS = re.compile(r"\b(?:train\w*|Trainer|descend|learn_rule|counting_losses|share_seen)\(")
+# Calls that train, measure times, or write a long text.
+TRAINS = re.compile(
+    r"\b(?:train\w*|Trainer|descend|learn_rule|counting_losses|share_seen|twenty|in_turns|write)\("
+)
 
 
 def red_cell(path, trains=True):

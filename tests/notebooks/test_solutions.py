@@ -89,7 +89,7 @@ def go_through_prediction(shell, source, prediction):
 
 
 def go_on(shell, source, gone):
-    """Run a cell, unless it trains or misses what such a cell makes: nbval runs these."""
+    """Run a cell, unless it takes long or misses what such a cell makes: nbval runs these."""
     ran = None if TRAINS.search(source) else shell.run(source)
     if ran is None or (isinstance(ran.error, NameError) and ran.error.name in gone):
         gone |= names_of(source)

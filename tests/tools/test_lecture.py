@@ -8,11 +8,13 @@ import nbformat
 import pytest
 from nbformat import v4
 
+from explorers import explore_softmax
 from lesson import PREDICTIONS
 from tools import notebooks, npm
 from tools.lecture import __main__ as lecture
 from tools.lecture import plan as planned
 from tools.lecture.deck import Book, Deck
+from tools.site import live
 
 CHAPTERS = planned.chapters()
 BOOKS = {
@@ -22,15 +24,18 @@ BOOKS = {
 PNG = "iVBORw0KGgo="
 
 
-PLANS = [  # a day has explorers for which models are trained, and the weeks have all of them
-    pytest.param(plan, id=plan.file, marks=[pytest.mark.slow] * (plan.file != "one_lecture.html"))
-    for plan in planned.plans()
-]
-
-
-@pytest.fixture(scope="module", params=PLANS)
+@pytest.fixture(scope="module", params=planned.plans(), ids=lambda plan: plan.file)
 def deck(request):
-    return Deck(request.param, CHAPTERS, BOOKS)
+    """With one explorer in the place of all, or models train: tests/browser has the real ones."""
+
+    def quick(nb):
+        calls = [c.source for c in nb.cells if c.cell_type == "code" and live.is_explorer(c.source)]
+        return dict.fromkeys(calls, explore_softmax())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live, "explorers_of", quick)
+        books = {number: Book(number, book.nb) for number, book in BOOKS.items()}
+        return Deck(request.param, CHAPTERS, books)
 
 
 def text_of(html):

@@ -12,7 +12,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from explorers import explore_moments, explore_painter, explore_sampling
+from explorers import explore_painter, explore_sampling
 from helpers.gpt import TinyGPT, encode, next_token_probabilities
 from helpers.pictures.base import darkened
 from helpers.training import about_shipped_model, shipped_model
@@ -341,30 +341,11 @@ def test_a_box_to_write_in_is_left_out_and_the_page_says_so():
     assert "prompt" in shown.note and "prompt" not in shown.about
 
 
-@pytest.mark.slow  # 700 pictures
-def test_the_painter_has_few_enough_states_and_its_first_one_is_among_them():
+def test_the_painter_has_few_enough_states():
     call = 'explore_painter("abcab", rule="earlier same letter")'  # as in notebook 11
-    explorer = explore_painter("abcab", rule="earlier same letter")
-    shown = live.Live(call, explorer)
-    tree, states = unpack(shown.script)
-    place = tree
-    for control in shown.controls:
-        place = place[control["at"]]
-    assert states[place] == (shown.html, shown.words) == live.state(explorer)
-    assert len(states) <= 700 and len(shown.script) < 300_000
+    shown = live.Live(call, explore_painter("abcab", rule="earlier same letter"))
+    assert 100 < math.prod(map(len, shown.values.values())) <= 700
     assert "word" not in shown.values and "word" in shown.note
-
-
-def test_the_moments_of_a_training_are_all_there():
-    explorer = explore_moments()
-    shown = live.Live("explore_moments()", explorer)
-    assert [control["name"] for control in shown.controls] == ["step", "layer 1", "layer 2"]
-    tree, states = unpack(shown.script)
-    assert states[tree[20][0][0]] == (shown.html, shown.words) == live.state(explorer)
-    assert len(states) == 21 * 3 * 3 and len(shown.script) < 250_000 and not shown.note
-    for name, value in (("step", 70), ("layer 1", "exact"), ("layer 2", "equal")):
-        explorer.controls[name].value = value
-    assert states[tree[7][1][2]] == live.state(explorer)
 
 
 def test_a_page_with_two_explorers_has_each_in_its_place():

@@ -15,7 +15,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import ipywidgets as widgets
@@ -127,17 +127,20 @@ def needed(above: list[str], source: str) -> list[str]:
 
 def _made(above: list[str], source: str) -> Explorer:
     """Make the explorer of a cell, from the code above it."""
-    names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        for cell in needed(above, source):
-            try:
-                exec(cell, names)
-            except Exception as error:
-                first = cell.splitlines()[0]
-                raise CannotRun(
-                    f"the cell `{first}` raised {type(error).__name__}: {error}"
-                ) from None
-        return eval(source, names)
+        return eval(source, dict(_names_after(tuple(needed(above, source)))))
+
+
+@cache  # where site and decks are made in one process, as tests do, models train once
+def _names_after(cells: tuple[str, ...]) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    for cell in cells:
+        try:
+            exec(cell, names)
+        except Exception as error:
+            first = cell.splitlines()[0]
+            raise CannotRun(f"the cell `{first}` raised {type(error).__name__}: {error}") from None
+    return names
 
 
 class Live:
