@@ -65,6 +65,8 @@ def pytest_xdist_make_scheduler(config, log):
     class ByFileOrNotebook(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file, _, test = nodeid.partition("::")
+            if file in ("tests/browser/test_site.py", "tests/browser/test_lecture.py"):
+                return "pages"  # their models train once
             one = re.search(r"\[\d\d_\w+", test)
             if file.startswith(("tests/feedback/", "tests/lesson/")):
                 return "exercises"  # what they compute of each is computed once
