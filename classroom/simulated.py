@@ -243,16 +243,25 @@ def until(done: Callable[[], object], seconds: float, told: Callable[[], str] = 
         time.sleep(0.1)
 
 
+_TAKEN: list[socket.socket] = []  # of ports that were given, each for as long as this process runs
+
+
 def free_ports() -> int:
-    """The first of three ports in a row that nobody uses, another one for each who asks."""
+    """The first of three ports in a row that nobody uses, another one for each who asks.
+
+    A hub takes seconds until it uses them. The fourth port tells other processes that asked for it.
+    """
     for port in random.sample(range(18000, 19000, 10), 100):
+        mark = socket.socket()
         with socket.socket() as a, socket.socket() as b, socket.socket() as c:
             try:
-                for offset, each in enumerate((a, b, c)):
+                for offset, each in enumerate((a, b, c, mark)):
                     each.bind(("127.0.0.1", port + offset))
             except OSError:
+                mark.close()
                 continue
-            return port
+        _TAKEN.append(mark)
+        return port
     raise RuntimeError("no three ports in a row are free")
 
 
