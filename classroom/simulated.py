@@ -249,13 +249,14 @@ _TAKEN: list[socket.socket] = []  # of ports that were given, each for as long a
 def free_ports() -> int:
     """The first of three ports in a row that nobody uses, another one for each who asks.
 
-    A hub takes seconds until it uses them. The fourth port tells other processes that asked for it.
+    A hub takes seconds until it uses them. The last port of the ten, which nobody uses, tells other
+    processes that they are taken.
     """
     for port in random.sample(range(18000, 19000, 10), 100):
         mark = socket.socket()
         with socket.socket() as a, socket.socket() as b, socket.socket() as c:
             try:
-                for offset, each in enumerate((a, b, c, mark)):
+                for offset, each in zip((0, 1, 2, 9), (a, b, c, mark), strict=True):
                     each.bind(("127.0.0.1", port + offset))
             except OSError:
                 mark.close()
