@@ -65,8 +65,8 @@ def pytest_xdist_make_scheduler(config, log):
     class ByFileOrNotebook(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file, _, test = nodeid.partition("::")
-            if file in ("tests/browser/test_site.py", "tests/browser/test_lecture.py"):
-                return "pages"  # their models train once
+            if file.startswith("tests/browser/"):  # in two halves; pages train their models once
+                return "lab" if file.endswith(("_lab.py", "_slides.py")) else "pages"
             one = re.search(r"\[\d\d_\w+", test)
             if file.startswith(("tests/feedback/", "tests/lesson/")):
                 return "exercises"  # what they compute of each is computed once
