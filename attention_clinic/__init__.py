@@ -7,6 +7,7 @@
 - `names`: the usual names of layers, told in `names.md`. `calls`: how a module is called.
 - `inspection` finds attentions in a module and what they compute, `readings` their queries, keys
   and values, `blocks` the parts of a block, `inline` those of a block written in one class.
+- `before`: what happens to x before a part reads it.
 - `comparison`: compares an attention or a block with the right one, and with every known bug.
   `heads`: compares what is made of the outputs of attentions. `lists`: layers that stand in a
   Python list. `crashes`: what to say about a module that raises an error.

@@ -18,6 +18,7 @@ def assert_healthy(
     n_head: int | None = None,
     causal: bool = True,
     example: Tensor | None = None,
+    expect: Collection[str] = (),
     allow: Collection[str] = (),
 ) -> None:
     """Fail, with the report of `diagnose`, where an attention or a block is not healthy.
@@ -27,7 +28,7 @@ def assert_healthy(
 
     Parameters
     ----------
-    module_or_callable, C, n_head, causal, example
+    module_or_callable, C, n_head, causal, example, expect
         As for `diagnose`.
     allow
         Names as the report tells them after ≠, such as "rotary positions (RoPE, Su et al. 2021)",
@@ -48,7 +49,10 @@ def assert_healthy(
     __tracebackhide__ = True  # pytest shows the test
     if isinstance(allow, str) or not isinstance(allow, Collection):
         raise TypeError(f"allow must be a tuple of names, got {described(allow)}.")
-    report = diagnose(module_or_callable, C=C, n_head=n_head, causal=causal, example=example)
+    sizes = {"C": C, "n_head": n_head, "causal": causal, "example": example}
+    report = diagnose(module_or_callable, **sizes, expect=expect)
+    if report.status == "healthy":
+        return
     not_passed = [one.name for one in report.findings if not one.ok]
     names = tuple(dict.fromkeys([*not_passed, *report.different, *report.not_checked]))
     if report.status == "broken":

@@ -86,6 +86,8 @@ UNWANTED_MASK = Known(
 MIX_SEQUENCES = {
     "attention across the batch",
     "batch and tokens mixed by the split",
+    "batch and heads mixed by the merge",
+    "batch, heads and tokens mixed by the merge",
     "mean of the batch subtracted",
 }
 

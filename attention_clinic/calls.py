@@ -4,7 +4,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, update_wrapper
 from typing import Any
 
 import torch
@@ -12,9 +12,34 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_base.masks import causal_mask
+from attention_base.same import ATOL, same
 
 CACHE_WORDS = ("cache", "past", "kept")
 CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "xa", "y")
+MASK_NAMES = ("mask", "attn_mask", "attention_mask", "src_mask", "causal_mask")
+THREE_INPUTS = ("query key value", "queries keys values", "q k v", "query keys values")
+
+
+@dataclass(frozen=True)
+class Mask:
+    """How a module wants to be told which tokens may be attended to, by one of its arguments."""
+
+    name: str
+    told: str  # in Python
+    made: Callable[[Tensor], Tensor]  # from (T, T), True where a query may attend to a key
+
+
+_FORMS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
+    ("causal_mask(T)", lambda may: may),
+    ("~causal_mask(T)", lambda may: ~may),
+    ("causal_mask(T).float()", lambda may: may.float()),
+    ("-inf where not causal_mask(T), else 0", lambda may: may.float().log()),
+]
+_AXES: list[tuple[str, Callable[[Tensor], Tensor]]] = [
+    ("", lambda z: z),
+    (" as (1, 1, T, T)", lambda z: z[None, None]),
+    (" as (1, T, T)", lambda z: z[None]),
+]
 
 
 @dataclass(frozen=True)
@@ -94,16 +119,69 @@ def _parameters_of(method: Callable) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(method).parameters
 
 
-def self_attention_call(module: nn.Module, x: Tensor, causal: bool) -> Call:
-    """How to call a module for self-attention over x; one that asks for a context gets x again."""
+def self_attention_call(
+    module: nn.Module, x: Tensor, causal: bool, mask: Mask | None = None
+) -> Call:
+    """How to call a module for self-attention over x.
+
+    One that asks for a context gets x again, and one that asks for queries, keys and values gets x
+    three times.
+    """
     if isinstance(module, nn.MultiheadAttention):  # it has no mask of its own; True = may not
         x = x if module.batch_first else x.transpose(0, 1)
         mask = ~causal_mask(x.shape[1 if module.batch_first else 0]).to(x.device)
         return Call(module, (x, x, x), {"attn_mask": mask if causal else None})
-    takes_mask = "mask" in parameters_of(module)
-    kwargs: dict[str, Any] = {"mask": None} if takes_mask and not causal else {}
+    names = parameters_of(module)
+    kwargs: dict[str, Any] = {
+        name: None
+        for name in MASK_NAMES
+        if name in names and (not causal or names[name].default is inspect.Parameter.empty)
+    }
+    if mask:
+        kwargs[mask.name] = mask.made(causal_mask(x.shape[1]).to(x.device) | (not causal))
+    if three_inputs(module):
+        return Call(module, (x, x, x), kwargs)
     context = context_name(module)
     return Call(module, (x,), kwargs | ({context: x} if context else {}))
+
+
+def three_inputs(module: nn.Module) -> list[str]:
+    """The names of queries, keys and values, where a module has to be given all three, or []."""
+    first = required_names(module)[:3]
+    return first if " ".join(first).lower() in THREE_INPUTS else []
+
+
+def mask_wanted(module: nn.Module, x: Tensor, causal: bool) -> Mask | None:
+    """The mask that a module has to be given, so that no token attends to a later one.
+
+    None where it needs no mask, or where none of the usual forms does it.
+    """
+    names = [name for name in MASK_NAMES if name in parameters_of(module)]
+    own = isinstance(module, nn.MultiheadAttention)  # called with one anyway
+    T = x.shape[1]
+    if own or not names or T < 2:
+        return None
+    other = x.clone()
+    other[:, T // 2 :] += torch.linspace(-1, 1, x.shape[-1]).to(x)
+
+    def works(mask: Mask | None) -> bool:
+        try:
+            a, b = (self_attention_call(module, z, causal, mask).run()[0] for z in (x, other))
+        except Exception:  # it takes masks of another form
+            return False
+        ok = isinstance(a, Tensor) and a.shape[:2] == x.shape[:2] and bool(a.isfinite().all())
+        earlier = a[:, : T // 2], b[:, : T // 2]
+        return ok and (not causal or same(*earlier, ATOL)) and not same(a, b, ATOL)
+
+    if works(None):
+        return None
+    masks = (
+        Mask(name, told + axes, lambda may, form=form, place=place: place(form(may)))
+        for name in names
+        for told, form in _FORMS
+        for axes, place in _AXES
+    )
+    return next(filter(works, masks), None)
 
 
 def cache_names(module: Any) -> list[str]:
@@ -119,12 +197,18 @@ def may_take_context(module: nn.Module) -> bool:
 
 def context_name(module: nn.Module) -> str | None:
     """The name of a second argument that a module has to be given: the context, if any."""
-    required = [
+    return next((name for name in required_names(module)[1:] if name in CONTEXT_NAMES), None)
+
+
+def required_names(module: nn.Module) -> list[str]:
+    """The arguments that a module has to be given, but for masks, which may be None."""
+    return [
         name
         for name, one in parameters_of(module).items()
-        if one.default is one.empty and one.kind is not one.VAR_POSITIONAL
+        if one.default is one.empty
+        and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        and name not in MASK_NAMES
     ]
-    return next((name for name in required[1:] if name in CONTEXT_NAMES), None)
 
 
 @contextlib.contextmanager
@@ -183,6 +267,39 @@ class _NothingDropped(TorchFunctionMode):
             args = (*args[:4], *(0.0 for _ in args[4:5]), *args[5:])
             kwargs = {key: 0.0 if key == "dropout_p" else one for key, one in kwargs.items()}
         return function(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def forward_seen(module: Any) -> Iterator[None]:
+    """Let a part that is called by its forward, not by itself, run its hooks, too, for a while."""
+    parts = [*module.modules()] if isinstance(module, nn.Module) else []
+    parts = [one for one in parts if not isinstance(one, torch.jit.ScriptModule)]
+    before = [vars(one).get("forward") for one in parts]
+    running: set[int] = set()
+    hooks = []
+    for part in parts:
+
+        def forward(
+            *args: Any, part: nn.Module = part, own: Any = part.forward, **more: Any
+        ) -> Any:
+            return own(*args, **more) if id(part) in running else part(*args, **more)
+
+        hooks += [
+            part.register_forward_pre_hook(lambda one, _: running.add(id(one)), prepend=True),
+            part.register_forward_hook(
+                lambda one, *_: running.discard(id(one)), prepend=True, always_call=True
+            ),
+        ]
+        part.forward = update_wrapper(forward, part.forward)
+    try:
+        yield
+    finally:
+        for part, own in zip(parts, before, strict=True):
+            del part.forward
+            if own is not None:
+                part.forward = own
+        for hook in hooks:
+            hook.remove()
 
 
 def part_of(module: nn.Module, name: str) -> nn.Module:

@@ -17,7 +17,7 @@ from attention_base.numbers import described, joined, wrap_text
 from attention_base.same import same_conditions
 from attention_clinic.calls import self_attention_call
 from attention_clinic.crashes import where_raised
-from attention_clinic.diagnosis import diagnose, random_example
+from attention_clinic.diagnosis import diagnose, random_example, refuse_uncallable
 from attention_clinic.examination import NO_ATTENTION
 from attention_clinic.making import make, read_arguments
 from attention_clinic.names import own_head_count
@@ -143,6 +143,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="B,T",
         help="run it on this many sequences and tokens (default: 3,8 or nearby)",
     )
+    parser.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="a variant that is meant, such as rotary: healthy with it, different without",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
@@ -178,17 +185,20 @@ def _examined(arguments: argparse.Namespace) -> tuple[str, Report]:
         if not callable(function):
             raise CannotRun(f"{place.name} is {described(function)}, which cannot be called.")
         with their_errors(f"{place.name} ({told})"):
+            refuse_uncallable(function)
             _refuse_other_inputs(function, place.name, causal)
             example = arguments.example and random_example(*arguments.example, C, function)
             try:
-                report = diagnose(function, C=C, n_head=n_head, causal=causal, example=example)
+                sizes = {"C": C, "n_head": n_head, "causal": causal, "example": example}
+                report = diagnose(function, **sizes, expect=arguments.expect)
             except ValueError as error:
                 raise CannotRun(str(error)) from error
     return told, _refuse_unjudged(report)
 
 
 def _knows_heads(function: Callable) -> bool:
-    parts = function.modules() if isinstance(function, nn.Module) else ()
+    ready = "_modules" in vars(function) if isinstance(function, nn.Module) else False
+    parts = function.modules() if ready else ()  # diagnose says what is missing
     return any(map(own_head_count, parts))
 
 

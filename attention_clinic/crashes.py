@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -135,7 +136,11 @@ def _sizes_of_masks(function: Callable) -> set[int]:
 def _numbers_in_code(function: Callable) -> set[int]:
     """The whole numbers from 2 on that stand in a function, or in the forward of a module."""
     parts = function.modules() if isinstance(function, nn.Module) else ()
-    forwards = [part.forward for part in parts if not type(part).__module__.startswith("torch.")]
+    forwards = [
+        inspect.unwrap(part.forward)
+        for part in parts
+        if not type(part).__module__.startswith("torch.")
+    ]
     codes = [getattr(one, "__code__", None) for one in (*forwards, function)]
     numbers = set()
     while codes:

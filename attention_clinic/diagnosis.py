@@ -8,7 +8,7 @@ found, only the probes say what is wrong.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,15 @@ from attention_base.numbers import joined
 from attention_base.same import one_thread, seed_all
 from attention_clinic import probes
 from attention_clinic.bugs import Named
-from attention_clinic.calls import cache_names, context_name, evaluation_mode, self_attention_call
+from attention_clinic.calls import (
+    cache_names,
+    context_name,
+    evaluation_mode,
+    forward_seen,
+    mask_wanted,
+    self_attention_call,
+    three_inputs,
+)
 from attention_clinic.crashes import (
     NOT_CONTIGUOUS,
     examine_crash,
@@ -33,11 +41,14 @@ from attention_clinic.lists import InList, registered
 from attention_clinic.names import own_head_count
 from attention_clinic.probes import Finding
 from attention_clinic.report import Report
+from attention_clinic.subject import Subject
 
 CALLED_WITH_MASK = (
     "Called with attn_mask=~causal_mask(T); without a mask of yours it would attend to the future."
 )
 CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
+CALLED_WITH_THREE = "Called with x as {}."
+CALLED_WITH_ITS_MASK = "Called with {}={}; without it, tokens would attend to later ones."
 CALLED_WITHOUT = "Called without {}: how it reads a text in pieces was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
 RETURNED_NONE = (
@@ -53,6 +64,7 @@ def diagnose(
     n_head: int | None = None,
     causal: bool = True,
     example: torch.Tensor | None = None,
+    expect: Collection[str] = (),
 ) -> Report:
     """Run all probes on an attention or a block, and name its bug.
 
@@ -78,6 +90,9 @@ def diagnose(
         Whether every token should attend to itself and those before it only, or to all.
     example
         (B, T, C) to run it on; random numbers when left out.
+    expect
+        Words in the names of variants that are meant, such as "rotary": with them, and no other
+        difference, it is healthy, and without them different.
 
     Returns
     -------
@@ -99,16 +114,27 @@ def diagnose(
     ()
     """
     function = module_or_callable
-    _refuse_uncallable(function)
+    refuse_uncallable(function)
     if not isinstance(causal, bool):
         raise TypeError(f"causal must be True or False, got {probes.described(causal)}.")
+    if isinstance(expect, str) or not isinstance(expect, Collection):
+        raise TypeError(f"expect must be a tuple of names, got {probes.described(expect)}.")
     given = n_head
     n_head, known = _number_of_heads(function, C, n_head)
     x = _example(C, n_head, function) if example is None else _refuse_bad_example(example, C)
+    _give_sizes(function, x, causal)
     with registered(function) as in_lists:
         try_heads = given is None and not known
         report = _diagnose(function, x, n_head, causal, try_heads, in_lists)
-    return replace(report, example=tuple(x.shape))
+    return replace(report, example=tuple(x.shape)).expecting(expect)
+
+
+def _give_sizes(function: Callable, x: Tensor, causal: bool) -> None:
+    """Let layers such as nn.LazyLinear find their sizes, by one call."""
+    own = function.parameters() if isinstance(function, nn.Module) else ()
+    if any(map(nn.parameter.is_lazy, own)):
+        with contextlib.suppress(Exception), torch.no_grad():  # told where it is run
+            self_attention_call(function, x, causal).run()
 
 
 def _diagnose(
@@ -122,11 +148,23 @@ def _diagnose(
     if report := _not_to_be_judged(function, x):
         return report
     causal_here = causal and not _asks_for_context(function)
-    with evaluation_mode(function), torch.random.fork_rng(devices=[]), one_thread():
-        found = _examine(function, x, n_head, causal_here, try_heads, in_lists)
+    conditions = (evaluation_mode(function), torch.random.fork_rng(devices=[]), one_thread())
+    with contextlib.ExitStack() as stack:
+        for condition in (*conditions, forward_seen(function)):
+            stack.enter_context(condition)
+        mask = None
+        if isinstance(function, nn.Module):
+            with torch.no_grad():
+                mask = mask_wanted(function, x, causal_here)
+        subject = Subject(function, x, n_head, causal_here, try_heads, mask)
+        found = _examine(subject, in_lists)
         if isinstance(found, Report):
             return found
         exam, notes = found
+    if mask:
+        notes = (*notes, CALLED_WITH_ITS_MASK.format(mask.name, mask.told))
+    if isinstance(function, nn.Module) and (three := three_inputs(function)):
+        notes = (*notes, CALLED_WITH_THREE.format(joined(three)))
     if causal and isinstance(function, nn.MultiheadAttention):
         notes = (*notes, CALLED_WITH_MASK)
     if _asks_for_context(function):
@@ -164,21 +202,15 @@ def _in_order(by_probe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _examine(
-    function: Callable,
-    x: Tensor,
-    n_head: int,
-    causal: bool,
-    try_heads: bool,
-    in_lists: tuple[InList, ...],
+    subject: Subject, in_lists: tuple[InList, ...]
 ) -> tuple[Examination, tuple[str, ...]] | Report:
     """Run all probes; on the first tokens only, where the module takes no more."""
+    function, x = subject.function, subject.x
 
     def run(z: Tensor) -> Any:
         seed_all(0)
         with torch.no_grad():
-            if not isinstance(function, nn.Module):
-                return function(z.clone())
-            return self_attention_call(function, z.clone(), causal).run()
+            return subject.call(z.clone()).run() if subject.is_module else function(z.clone())
 
     notes: tuple[str, ...] = ()
     try:
@@ -189,17 +221,18 @@ def _examine(
         crash = examine_crash(function, x, error, run)
         if crash.bug == NOT_CONTIGUOUS:
             with contextlib.suppress(Exception), reshape_for_view():
-                exam = examine(function, x, n_head, causal, try_heads, in_lists)
+                exam = examine(subject, in_lists)
                 return with_crash(exam, crash.finding, crash.bug), (WITH_RESHAPE,)
         if crash.resized is None:
             return _report_of_crash(crash.finding, crash.bug, error)
         x = crash.resized
+        subject = replace(subject, x=x)
         notes = (f"Examined with {x.shape[1]} tokens: {crash.finding.evidence}",)
     else:
         if result is None or (isinstance(result, tuple) and result[:1] == (None,)):
             return _report_of_crash(Finding("runs", False, RETURNED_NONE), None)
     try:
-        return examine(function, x, n_head, causal, try_heads, in_lists), notes
+        return examine(subject, in_lists), notes
     except Exception as error:
         if (finding := raised_later(error, x)) is not None:
             return _report_of_crash(finding, None, error)
@@ -222,7 +255,7 @@ def _not_to_be_judged(function: Callable, x: Tensor) -> Report | None:
     """What ends the search: numbers that are nan or inf, or an example that shows nothing."""
     named = [] if not isinstance(function, nn.Module) else list(function.named_parameters())
     for name, own in [*named, ("The example", x)]:
-        if bool((bad := ~own.isfinite()).any()):
+        if not nn.parameter.is_lazy(own) and bool((bad := ~own.isfinite()).any()):
             evidence = f"{int(bad.sum())} of its {own.numel()} numbers, the first at "
             evidence += f"{bad.nonzero()[0].tolist()}. What is computed from them is nan or inf "
             evidence += "too, so nothing else was checked."
@@ -246,7 +279,11 @@ def _not_to_be_judged(function: Callable, x: Tensor) -> Report | None:
 # ---------------------------------------------------------------- the arguments of `diagnose`
 
 
-def _refuse_uncallable(function: Any) -> None:
+def refuse_uncallable(function: Any) -> None:
+    """Refuse what cannot be called, and a module whose __init__ has left out PyTorch's."""
+    if isinstance(function, nn.Module) and "_modules" not in vars(function):
+        name = type(function).__name__
+        raise TypeError(f"{name} is no module yet: call super().__init__() first in its __init__.")
     if callable(function) and not isinstance(function, type):
         return
     got = f"the class {function.__name__}" if callable(function) else probes.described(function)
@@ -289,7 +326,7 @@ def random_example(B: int, T: int, C: int, function: Callable) -> Tensor:
     """Random numbers (B, T, C), always the same ones, in the type of a module's parameters."""
     x = torch.randn(B, T, C, generator=torch.Generator().manual_seed(0))
     some = next(function.parameters(), x) if isinstance(function, nn.Module) else x
-    return x.to(some) if some.is_floating_point() else x
+    return x.to(some.device, some.dtype) if some.is_floating_point() else x
 
 
 def _refuse_bad_example(example: Any, C: int) -> Tensor:

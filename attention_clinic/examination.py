@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -179,31 +179,17 @@ class Examination:
         return Weights(weights, wrong, right, name, causal)
 
 
-def examine(
-    function: Callable,
-    x: Tensor,
-    n_head: int,
-    causal: bool,
-    try_heads: bool = False,
-    in_lists: tuple[InList, ...] = (),
-) -> Examination:
+def examine(subject: Subject, in_lists: tuple[InList, ...] = ()) -> Examination:
     """Take all steps, each of which may use what those before it have found.
 
     Parameters
     ----------
-    function
-        A module or a function.
-    x
-        (B, T, C), its input.
-    n_head, causal
-        Its number of heads, and whether it should be causal.
-    try_heads
-        Whether the number of heads is only assumed.
+    subject
+        A module or a function, its input, and what it should be.
     in_lists
         Layers that stand in Python lists, and are registered for a while.
     """
-    subject = Subject(function, x, n_head, causal, try_heads)
-    out, shown = subject.run(x)
+    out, shown = subject.run(subject.x)
     told = from_outside.check_shape(subject, out, shown)
     if told.failed:
         nothing = Inside({}, {}, {}, "", False, Told())
@@ -226,6 +212,8 @@ def examine(
     }
     of_dependence, changes = from_outside.check_dependence(subject, inside, out, right, told)
     told += of_dependence
+    told += from_outside.check_context(subject)
+    told += from_inside.check_inputs(subject, inside)
     told += from_outside.check_training_mode(subject, told)
     told += from_outside.check_prefixes(subject, told)
     told += from_inside.check_what_heads_read(subject, inside)

@@ -150,6 +150,8 @@ def _explanations(fit: Fit) -> Iterator[Names]:
         yield from _sink(fit, sums)
     elif torch.equal(fit.visible, fit.distance >= (0 if fit.causal else -len(fit.distance))):
         yield from _of_scores(fit)
+    elif fit.causal and fit.visible[fit.distance < 0].any() and (filled := _fill(fit)):
+        yield (filled,)
     elif (seen := _window(fit)) and fit.explained_by(fit.softmax(fit.scores)):
         yield (seen,)
     elif seen:
@@ -193,6 +195,23 @@ def _sink(fit: Fit, sums: Tensor) -> Iterator[Names]:
     of_heads = sinks.mean((0, 2, 3), keepdim=True)
     if (sinks - of_heads).abs().max() < 0.01:
         yield (of_parts("learned sink (gpt-oss, 2025)", names=_listed(of_heads)),)
+
+
+def _fill(fit: Fit) -> Named | None:
+    """The number that stands in the place of the scores of later tokens, if it is one."""
+    logs, future = fit.weights.log(), fit.distance < 0
+    of_rows = (fit.scores - logs).masked_fill(future, 0).sum(-1, keepdim=True)
+    of_rows = of_rows / (~future).sum(-1, keepdim=True)  # log of the sum of all exp
+    number = (logs + of_rows)[..., future & fit.visible].mean()
+    if not number.isfinite():
+        return None
+    made = fit.scores.masked_fill(future, number).softmax(-1)
+    names = small(round(number.item(), 3))
+    return (
+        of_parts("future filled with another number", names=names)
+        if fit.explained_by(made)
+        else None
+    )
 
 
 def _window(fit: Fit) -> Named | None:

@@ -9,8 +9,8 @@ from attention_base.masks import causal_mask
 from attention_base.numbers import listed, small
 from attention_base.same import same, seed_all, tolerance
 from attention_clinic import probes
-from attention_clinic.bugs import BY_NAME
-from attention_clinic.calls import Call, self_attention_call, training_mode
+from attention_clinic.bugs import BY_NAME, of_parts
+from attention_clinic.calls import Call, context_name, training_mode
 from attention_clinic.inspection import NOT_BATCH_FIRST
 from attention_clinic.names import projection_name
 from attention_clinic.probes import PREFIX, Finding
@@ -30,6 +30,10 @@ NO_MASK_WITHOUT = "mask dropped unless weights are asked for"
 ONLY_WITHOUT = (
     "With them, no token attends to the future; without them, as in training, tokens do. Mask on "
     "both paths."
+)
+OF_THE_PLACE = (
+    "with the sequences in another order, a sequence gets other outputs: what is computed depends "
+    "on its place in the batch."
 )
 TWO_PATHS = "other outputs when weights are asked for"
 TWO_PATHS_DIFFER = (
@@ -84,7 +88,7 @@ def check_input_unchanged(subject: Subject) -> Told:
     seed_all(0)
     with torch.no_grad():
         if subject.is_module:
-            call = self_attention_call(subject.function, given, subject.causal)
+            call = subject.call(given)
             subject.function(*call.args, **call.kwargs)
         else:
             subject.function(given)
@@ -145,6 +149,24 @@ def check_without_weights(subject: Subject, out: Tensor) -> Told:
     return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
 
 
+def check_context(subject: Subject) -> Told:
+    """Hand over a longer context. Told only where the outputs are as many as its tokens."""
+    name = context_name(subject.function) if subject.is_module else None
+    if not name:
+        return Told()
+    call, T = subject.call(), subject.x.shape[1]
+    longer = torch.cat([subject.x.flip(1), subject.x], dim=1)[:, : T + 1]
+    seed_all(0)
+    try:
+        with torch.no_grad():
+            out, _ = Call(call.module, call.args, call.kwargs | {name: longer}).run()
+    except Exception:  # it may take a context of the same length only
+        return Told()
+    if not isinstance(out, Tensor) or out.shape[1:2] != (T + 1,):
+        return Told()
+    return recognised(*of_parts("queries of the context")[:2])
+
+
 # ---------------------------------------------------------------- which output depends on what
 
 
@@ -169,9 +191,11 @@ def check_dependence(
     told = found(probes.judge_leaks(changes, atol)) if causal else Told()
     told += _judge_reach(probes.judge_reach(changes, 0.0, causal), changes, causal, right)
     apart = probes.sequences_stay_apart(subject.out, x if len(x) > 1 else x.expand(2, -1, -1), atol)
-    told += found(apart)
-    if not apart.ok:
+    if apart.ok and before.passed("same twice") and not subject.stays_with_its_sequence(out):
+        apart = Finding(apart.name, False, OF_THE_PLACE)
+    elif not apart.ok:
         told += _why_mixed(subject, inside, before)
+    told += found(apart)
     return told, changes
 
 

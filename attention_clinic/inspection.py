@@ -201,8 +201,8 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
         return found
     readings, roles, used = found
     block = inline_block(call.module, layer_calls, used, x.shape[-1])
-    read = [  # by each of these layers
-        (layer, next((one.z for one in layer_calls if one.layer is layer), x))
+    read = [  # by each of these layers; (B, T, n_head, d), where a layer reads each head
+        (layer, next((one.z.flatten(2) for one in layer_calls if one.layer is layer), x))
         for layer in (used if block is None else ())
     ]
     read = [(layer, z) for layer, z in read if z.shape[:2] == x.shape[:2]]
@@ -219,7 +219,7 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
         n_head=n_head,
         readings=tuple(readings),
         endings=tuple(endings),
-        weights=_if_weights(weights, x.shape[1]),
+        weights=weights_shown(weights, x),
         zero_projection=projection is not None and not projection.any(),
         roles=roles,
         dtype=out.dtype,
@@ -258,9 +258,14 @@ def attention_of(
     return attention
 
 
-def _if_weights(second: Tensor | None, T: int) -> Tensor | None:
+def weights_shown(second: Tensor | None, x: Tensor) -> Tensor | None:
     """What a module returned beside its output, if it can be weights, (…, T, T)."""
-    return second if second is not None and second.shape[-2:] == (T, T) else None
+    B, T = x.shape[:2]
+    if second is None or second.shape[-2:] != (T, T):
+        return None
+    if second.dim() == 3 and len(second) % B == 0 and len(second) > B:  # (B * n_head, T, T)
+        return second.unflatten(0, (B, -1))
+    return second
 
 
 def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]:
@@ -423,7 +428,7 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
         n_head=module.num_heads,
         readings=(Reading(q, k, v, (*bugs, *([MORE_KEYS] if added else []))),),
         endings=(Ending(batch_first(out), module.out_proj),),
-        weights=None if added else _if_weights(weights, q.shape[1]),
+        weights=None if added else weights_shown(weights, q),
         zero_projection=not module.out_proj.weight.any(),
         roles={
             role: (module.in_proj_weight, lambda z, i=i: z.chunk(3)[i])

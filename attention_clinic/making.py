@@ -9,11 +9,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from attention_base.numbers import joined
-from attention_clinic.names import CHANNEL_NAMES, HEAD_COUNT_NAMES
+from attention_clinic.names import (
+    CHANNEL_NAMES,
+    DROPOUT_NAMES,
+    HEAD_COUNT_NAMES,
+    HEAD_SIZE_NAMES,
+    LENGTH_NAMES,
+)
 from attention_clinic.targets import CannotRun, their_errors
 
 CONFIG_NAMES = ("config", "cfg", "conf", "args", "params", "hparams")
 CONFIG_ENDINGS = ("Config", "Args", "Arguments", "Params", "Settings")
+MOST_TOKENS = 1024  # for a class that has to be told
 IN_THE_FILE = "You can make it in the file instead, attention = {}(…), and name that: attention."
 
 
@@ -66,10 +73,14 @@ def make(
     missing = [key for key in _required(parameters) if key not in arguments]
     if missing and missing[0] in CONFIG_NAMES:
         config_class = _config_class(parameters[missing[0]], among)
+        name = missing.pop(0)
         if config_class:
-            name = missing.pop(0)
             arguments[name], texts[name], n_head = make(config_class, C, n_head, others, {})
-            others = {}
+        else:
+            arguments[name] = config = Config(C, n_head, others)
+            texts[name] = "the usual names"
+            n_head = config.n_head or n_head
+        others = {}
     if others:
         name = next(iter(others))
         near = difflib.get_close_matches(name, parameters, n=1)
@@ -79,6 +90,8 @@ def make(
         raise CannotRun(_wants(made_class, parameters, missing))
     told = ", ".join(f"{key}={text}" for key, text in texts.items())
     told = f"{made_class.__name__}({told})"
+    if n_head is not None and not any(name in (*HEAD_COUNT_NAMES, *CONFIG_NAMES) for name in texts):
+        told += f", no argument of which is a number of heads: n_head = {n_head} is only assumed"
     counts = [arguments[name] for name in HEAD_COUNT_NAMES if type(arguments.get(name)) is int]
     with their_errors(f"{told} cannot be made"):
         return Made(made_class(**arguments), told, counts[0] if counts else n_head)
@@ -117,7 +130,45 @@ def _sizes(
             size = parameters[found[0]].default  # told, for the module may not keep it
         if size is not None:
             sizes |= {name: size for name in found if name == found[0] or name in required}
+    for name in required:
+        if name not in sizes and (size := _usual_size(name, C, n_head)) is not None:
+            sizes[name] = size
     return {key: sizes[key] for key in parameters if key in sizes}
+
+
+def _usual_size(name: str, C: int, n_head: int | None) -> float | None:
+    """What goes to an argument of a usual name that has no default; None for another name."""
+    if name in CHANNEL_NAMES:
+        return C
+    if name in HEAD_COUNT_NAMES:
+        return n_head
+    if name in HEAD_SIZE_NAMES:
+        return C // (n_head or 1)
+    if name in LENGTH_NAMES:
+        return MOST_TOKENS
+    return 0.0 if name in DROPOUT_NAMES else None
+
+
+class Config(dict):
+    """A configuration whose class is not known: config.n_embd and config["n_embd"] are C."""
+
+    def __init__(self, C: int, n_head: int | None, given: Mapping[str, Any]) -> None:
+        super().__init__(given)
+        self.__dict__.update(_C=C, n_head=given.get("n_head", n_head))
+
+    def __missing__(self, name: str) -> Any:
+        if "bias" in name:
+            return False
+        size = _usual_size(name, self._C, self.n_head)
+        if size is None:
+            raise KeyError(f"it reads {name} of its configuration: add --arg {name}=16")
+        return size
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
 
 
 def _config_class(parameter: inspect.Parameter, among: Mapping[str, Any]) -> type | None:
@@ -142,7 +193,7 @@ def _wants(
     for key in missing:
         if key in HEAD_COUNT_NAMES:
             options.append("--n-head 4")
-        elif key not in CONFIG_NAMES:
+        else:
             options.append(f"--arg {key}={_an_example(parameters[key])}")
     add = f" Add, for example, {' '.join(options)}." if options else ""
     return f"{name} wants {joined(missing)} as well.{add} {IN_THE_FILE.format(name)}"

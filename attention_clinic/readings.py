@@ -29,6 +29,7 @@ NO_LAYERS = (
     "query, key and value, nor by what they do"
 )
 X_AS_VALUES = of_parts("x used as values")
+NO_PROJECTIONS = of_parts("no projections")
 SHARED_LAYER = of_parts("one layer for queries and keys")
 
 
@@ -67,8 +68,12 @@ Found = tuple[list[Reading], dict[str, tuple[nn.Parameter, Callable[[Tensor], Te
 def _output_of(layer: nn.Module | nn.Parameter, recorded: list[LayerCall], x: Tensor) -> Tensor:
     """What a layer gave for all tokens; computed from x where that was not seen."""
     for one in recorded:
-        if one.layer is layer and one.out.shape[:2] == x.shape[:2] and one.out.dim() == 3:
-            return one.out
+        if one.layer is not layer or one.out.dim() not in (3, 4) or len(one.out) != len(x):
+            continue
+        if one.out.shape[1] == x.shape[1]:
+            return one.out.flatten(2)  # (B, T, n_head, d), where a layer splits the heads itself
+        if one.out.dim() == 4 and one.out.shape[2] == x.shape[1]:  # and transposes them
+            return merge_heads(one.out)
     return layer(x) if isinstance(layer, nn.Module) else times(x, layer)
 
 
@@ -311,8 +316,9 @@ def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Fou
 def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:
     """The layers that read the attention's input, in each order: the numbers tell which it is."""
     first = next((one for one in recorded if one.z.shape[:2] == x.shape[:2]), None)
-    if first is None:
-        return NO_LAYERS
+    if first is None or (len(recorded) == 1 and not same(first.z, x, 0)):  # an output projection
+        readings = [Reading(x, x, x, (NO_PROJECTIONS,))] if x.shape[-1] % n_head == 0 else []
+        return _checked(readings, {}, []) if readings else NO_LAYERS
     layers = []
     for one in recorded:
         if same(one.z, first.z, 0) and not any(one.layer is layer for layer in layers):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
@@ -66,6 +66,8 @@ class Report:
         The shape (B, T, C) of what the module was given.
     error
         The error that the module raised and that ended the examination; None if there was none.
+    expected
+        The variants that were found, and that were said to be meant.
     """
 
     status: str
@@ -80,6 +82,26 @@ class Report:
     evidence: Weights | Dependence | None = None
     example: tuple[int, ...] = ()
     error: Exception | None = None
+    expected: tuple[str, ...] = ()
+
+    def expecting(self, names: Collection[str]) -> Report:
+        """The report where variants with these words in their names are meant.
+
+        Where no other difference was found, it is healthy with them, and not without.
+        """
+        told = [name.lower() for name in self.bugs]
+        missing = [name for name in names if not any(name.lower() in one for one in told)]
+        if not names or self.status not in ("healthy", "different", "incomplete"):
+            return self
+        if missing:
+            why = f"{' and '.join(missing)} expected, and not found"
+            different = {**self.different, "expected": f"{why}."}
+            return replace(self, status="different", difference=why, different=different)
+        others = [one for one in told if not any(name.lower() in one for name in names)]
+        if others or self.difference or self.status != "different":
+            return self
+        status = "incomplete" if self.not_checked else "healthy"
+        return replace(self, status=status, expected=self.bugs)
 
     def __str__(self) -> str:
         broken = self.status == "broken"
@@ -102,6 +124,8 @@ class Report:
         return f"{'✓' if finding.ok else mark} {finding.name}: {finding.evidence}"
 
     def _verdict(self) -> str:
+        if self.expected and self.status == "healthy":
+            return f"HEALTHY: {' and '.join(self.expected)}, as expected. All else passed."
         if self.status == "healthy":
             return f"HEALTHY: all {len(self.findings)} probes ran and passed."
         if self.status == "incomplete":

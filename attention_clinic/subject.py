@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from attention_base.numbers import joined
-from attention_base.same import seed_all
+from attention_base.same import same_but_for_rounding, seed_all
 from attention_clinic.blocks import block_calls
-from attention_clinic.calls import Call, out_and_weights, part_of, self_attention_call
+from attention_clinic.calls import Call, Mask, out_and_weights, part_of, self_attention_call
 from attention_clinic.inspection import (
     NOT_BATCH_FIRST,
     AttentionInternals,
@@ -19,6 +19,7 @@ from attention_clinic.inspection import (
     has_unknown_parts,
     inspect_attention,
     parts_beside,
+    weights_shown,
 )
 from attention_clinic.names import missing_block_parts, role_names
 from attention_clinic.told import Told, not_checked
@@ -43,15 +44,17 @@ class Subject:
     n_head: int
     causal: bool
     try_heads: bool = False
+    mask: Mask | None = None  # that the module has to be given
 
     @property
     def is_module(self) -> bool:
         """Whether it is a module, which may be looked into."""
         return isinstance(self.function, nn.Module)
 
-    def call(self) -> Call:
-        """How the module is called with x."""
-        return self_attention_call(self.function, self.x, self.causal)
+    def call(self, x: Tensor | None = None) -> Call:
+        """How the module is called with its input, or with another one."""
+        x = self.x if x is None else x
+        return self_attention_call(self.function, x, self.causal, self.mask)
 
     def run(
         self, x: Tensor, seed: int | None = 0, with_weights: bool = True
@@ -64,18 +67,22 @@ class Subject:
             seed_all(seed)
         with torch.no_grad():
             if self.is_module:
-                call = self_attention_call(self.function, x.clone(), self.causal)
+                call = self.call(x.clone())
                 out, weights = call.run_with_weights() if with_weights else call.run()
             else:
                 out, weights = out_and_weights(self.function(x.clone()))
         if isinstance(self.function, nn.MultiheadAttention) and not self.function.batch_first:
             out = out.transpose(0, 1)
-        shows_weights = weights is not None and weights.shape[-2:] == (x.shape[1],) * 2
-        return out, weights if shows_weights else None
+        return out, weights_shown(weights, x)
 
     def out(self, x: Tensor) -> Tensor:
         """The output alone."""
         return self.run(x)[0]
+
+    def stays_with_its_sequence(self, out: Tensor) -> bool:
+        """Tell whether the outputs of a sequence are the same at another place in the batch."""
+        turned = self.out(self.x.flip(0)).flip(0)
+        return same_but_for_rounding(turned, out, out.dtype)
 
     def out_without_weights(self, x: Tensor) -> Tensor:
         """The output of a call that does not ask for the weights."""
@@ -114,7 +121,11 @@ def look_inside(subject: Subject) -> Inside:
             if call is None:
                 continue
             seed_all(0)
-            found = inspect_attention(whole, call, _heads_of(subject, name, call, attentions))
+            try:
+                n_head = _heads_of(subject, name, call, attentions)
+                found = inspect_attention(whole, call, n_head)
+            except Exception as error:  # of an experiment of ours: the module itself has run
+                found = f"trying it raised {type(error).__name__}"
             if isinstance(found, AttentionInternals):
                 internals[name] = found
             else:

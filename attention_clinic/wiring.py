@@ -27,6 +27,7 @@ NORM_PLACES: dict[str, Callable[..., Tensor]] = {
     "x added before": lambda stream, x, branch, norm: branch(x + norm(x)),
     "minus": lambda stream, x, branch, norm: stream - branch(norm(x)),
     "times": lambda stream, x, branch, norm: stream * branch(norm(x)),
+    "twice the branch": lambda stream, x, branch, norm: 2 * branch(norm(x)),
     "branch twice": lambda stream, x, branch, norm: stream + branch(branch(norm(x))),
     "step twice": lambda stream, x, branch, norm: (z := stream + branch(norm(x))) + branch(norm(z)),
     "ReLU of the branch": lambda stream, x, branch, norm: stream + branch(norm(x)).relu(),

@@ -201,7 +201,7 @@ class FromDict(nn.Module):
     def __init__(self, cfg): pass
 
 class Asks(nn.Module):
-    def forward(self, query, key, value, mask=None): return query
+    def forward(self, query, words, value): return query
 
 class Raises(nn.Module):
     def forward(self, x):
@@ -233,14 +233,9 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
         (
             "bad.py:Attention",
             [],
-            "wants block_size, dropout and num_heads as well. Add, for example,",
+            "wants num_heads as well. Add, for example, --n-head 4. You can make it in",
         ),
-        (
-            "bad.py:Attention",
-            [],
-            "--arg block_size=16 --arg dropout=0.1 --n-head 4. You can make it in",
-        ),
-        ("bad.py:FromDict", [], "FromDict wants cfg as well. You can make it in the file"),
+        ("bad.py:FromDict", [], "call super().__init__() first in its __init__"),
         ("bad.py:Attention", ["--arg=drpout=1"], "takes no argument drpout: did you mean dropout?"),
         ("bad.py:Attention", ["--arg=dropout"], "--arg takes NAME=VALUE"),
         ("bad.py:Attention", ["--arg=mask=true"], "Python writes True"),
@@ -249,7 +244,7 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
             ["--arg=block_size=100", "--arg=dropout=0", "--n-head=4"],
             "cannot be made: bad.py:7: ValueError: block_size too large",
         ),
-        ("bad.py:Asks", [], "Asks takes query, key and value, and is given one x (B, T, C)."),
+        ("bad.py:Asks", [], "Asks takes query, words and value, and is given one x (B, T, C)."),
         ("bad.py:Raises", [], "bad.py:18: on x (3, 8, 32) it raises KeyError: 'no such thing'"),
         ("bad.py:Words", [], "It looks up token numbers in an embedding"),
         ("bad.py:nothing", [], "nothing takes no input"),

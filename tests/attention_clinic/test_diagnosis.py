@@ -10,6 +10,7 @@ from torch import nn
 from attention_clinic import comparison
 from attention_clinic.diagnosis import diagnose
 from attention_clinic.examination import examine
+from attention_clinic.subject import Subject
 from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
 from helpers.ward import broken
 from tests.attention_clinic.written import (
@@ -321,7 +322,7 @@ def signs(exam):
 def test_probes_see_of_a_bare_function_what_the_table_says(name):
     broken = BrokenAttention(name, C, N_HEAD)
     x = torch.randn(2, 8, C)
-    exam = examine(lambda x: broken(x, return_weights=True), x, N_HEAD, causal=True)
+    exam = examine(Subject(lambda x: broken(x, return_weights=True), x, N_HEAD, causal=True))
     assert signs(exam) == PATTERNS[name]
 
 

@@ -622,11 +622,6 @@ class Raising(MultiHeadAttention):
         return super().forward(x, **options)
 
 
-class NeedsMask(MultiHeadAttention):
-    def forward(self, x, attention_mask):
-        return super().forward(x, mask=attention_mask)
-
-
 class Permuted(nn.Module):
     """einops style; `split` and `merge` say which of (h d) runs fastest."""
 
@@ -989,7 +984,6 @@ RAISING = {  # what happens -> how it is made, and a part of what is told
         lambda: Raising(lambda self, x: torch.is_grad_enabled(), RuntimeError("inference only")),
         "RuntimeError: inference only",
     ),
-    "needs a mask": (lambda: NeedsMask(C, 4), "attention_mask"),
     "MLP over 64 tokens": (lambda: Mixer(64), "mat1 and mat2 shapes cannot be multiplied"),
     "nothing but an MLP over time": (
         lambda: OverTime(16),

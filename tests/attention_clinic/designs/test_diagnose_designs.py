@@ -16,6 +16,7 @@ from tests.attention_clinic.designs import named
 from tests.attention_clinic.designs.designs import BUGS, DESIGNS, SCHEMES
 from tests.attention_clinic.designs.others_broken import BUGS as BROKEN_BY_OTHERS
 from tests.attention_clinic.designs.others_right import RIGHT
+from tests.attention_clinic.designs.test_wild import WRONG
 from tests.attention_clinic.written import BROKEN, BROKEN_BLOCKS
 from tests.told import Told
 
@@ -213,4 +214,5 @@ def test_every_known_bug_is_tried_somewhere():
     tried |= {"attention across the batch"}  # in tests/attention_clinic/test_diagnosis.py
     tried |= {name for _, name in (*named.BROKEN.values(), *named.VARIANTS.values())}
     tried |= {"heads added"}  # of a list of heads, in tests/attention_clinic/test_heads.py
+    tried |= {name for *_, name in WRONG.values()}
     assert known <= tried

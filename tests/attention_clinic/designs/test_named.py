@@ -12,6 +12,7 @@ import attention_clinic as clinic
 from attention_clinic import diagnose
 from helpers.attention import Block
 from tests.attention_clinic.designs.named import BROKEN, RAISING, VARIANTS, C, PaLMBlock
+from tests.attention_clinic.designs.test_wild import DIFFERENT
 from tests.attention_clinic.written import spread
 
 
@@ -49,6 +50,7 @@ def test_everything_on_the_page_of_parts_that_may_be_meant_is_tried():
         "residual connection and norm inside of the attention",
         "fused layer split in another order",
         "fused layer split per head",
+        *(name for _, name in DIFFERENT.values()),
     }
     assert meant == (meant & tried) | elsewhere
 

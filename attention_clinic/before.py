@@ -1,0 +1,94 @@
+"""What happens to x before the first attention or block of a module reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attention_base.numbers import small
+from attention_base.same import same, tolerance
+from attention_clinic.bugs import of_parts
+from attention_clinic.calls import Call
+from attention_clinic.told import Told, recognised
+
+Seen = tuple[Tensor, list[Tensor]]  # what a part read, and what the parts before it had made
+
+
+def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known: bool) -> Told:
+    """Compare what attentions or blocks read with x, unless other layers made it.
+
+    Parameters
+    ----------
+    whole
+        The module, and how it is called.
+    parts
+        The attentions and blocks in it, none of which stands in another one.
+    known
+        Whether there is no other part with parameters, which may do anything.
+    """
+    x = whole.input
+    parts = {name: call for name, call in parts.items() if name and call and call.input is not None}
+    if not parts or x is None or any(call.input.shape != x.shape for call in parts.values()):
+        return Told()
+    first = next((name for name, call in parts.items() if same(call.input, x, 0)), None)
+    if first is not None:  # what the others read is made of its output
+        return Told()
+    name, call = next(iter(parts.items()))
+    other = x + torch.linspace(-1, 1, x.numel()).reshape(x.shape).flip(-1).to(x)
+    one, two = (_seen(whole.with_input(z), call.module) for z in (x, other))
+    for before, after in zip((x, *one[1]), (other, *two[1]), strict=True):
+        if (told := _explained(name, one[0], two[0], before, after)) is not None:
+            return told
+    if known:
+        return recognised(*of_parts("something else than x is read", names=name)[:2], name, True)
+    return Told()
+
+
+def _seen(whole: Call, part: nn.Module) -> Seen:
+    """What a part reads, and what other modules had made by then, in the same shape."""
+    read: list[Tensor] = []
+    made: list[Tensor] = []
+
+    def remember(_: nn.Module, args: tuple, kwargs: dict) -> None:
+        read.extend(z.clone() for z in (*args, *kwargs.values()) if isinstance(z, Tensor))
+
+    def made_by(_: nn.Module, args: tuple, out: object) -> None:
+        if not read and isinstance(out, Tensor) and out.shape == whole.input.shape:
+            made.append(out.clone())
+
+    hooks = [part.register_forward_pre_hook(remember, with_kwargs=True)]
+    hooks += [one.register_forward_hook(made_by) for one in whole.module.modules()]
+    try:
+        whole.run()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return read[0], made
+
+
+def _explained(name: str, z: Tensor, z_2: Tensor, x: Tensor, x_2: Tensor) -> Told | None:
+    """What was made of x, where that is plain: z, and z_2 of another x_2. None where it is not."""
+    atol, T = tolerance(z), x.shape[1]
+    norms = (F.layer_norm(x, x.shape[-1:]), F.rms_norm(x, x.shape[-1:]))
+    if any(same(z, norm, 1e-4) for norm in norms):
+        return Told()
+    moved = [d for d in range(1, T) if same(z, x.roll(d, 1), atol)]
+    if moved or same(z, x.flip(1), atol):
+        how = f"token t reads token t - {moved[0]}" if moved else "the last token comes first"
+        return recognised(*of_parts("tokens moved before the attention", names=how)[:2], name)
+    by = ((z_2 - z) * (x_2 - x)).sum() / (x_2 - x).square().sum()
+    added = z - by * x
+    if not same(z_2 - by * x_2, added, 10 * atol) or by.abs() < 1e-6:
+        return None
+    told = Told()
+    if not same(added, added[:1].expand_as(added), atol):
+        told += recognised(*of_parts("positions along the batch")[:2], name)
+    elif T > 1 and added.abs().max() > atol and same(added, added[:, :1].expand_as(added), atol):
+        told += recognised(*of_parts("one position for all tokens")[:2], name)
+    if abs(by - 1) > 1e-4:
+        scaled = of_parts("x scaled before the attention", names=small(by.item()))
+        told += recognised(*scaled[:2], name, True)
+    return told

@@ -1,0 +1,410 @@
+"""Attentions and blocks as other people write them: right ones, and bugs that were reported."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from attention_clinic import assert_healthy, diagnose
+
+C, N_HEAD = 32, 4
+
+
+class Attention(nn.Module):
+    """Multi-head attention; what the classes below change is a method of its own."""
+
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.n_head, self.C = n_head, C
+        self.query, self.key, self.value, self.out = (self.layer(C) for _ in range(4))
+
+    def layer(self, C):
+        return nn.Linear(C, C)
+
+    def split(self, z):
+        return z.view(*z.shape[:2], self.n_head, -1).transpose(1, 2)
+
+    def heads(self, x):
+        return [self.split(layer(x)) for layer in (self.query, self.key, self.value)]
+
+    def scores(self, q, k):
+        return q @ k.mT / q.shape[-1] ** 0.5
+
+    def weights(self, q, k):
+        return self.scores(q, k).softmax(-1)
+
+    def merge(self, z):
+        return z.transpose(1, 2).flatten(2)
+
+    def forward(self, x):
+        q, k, v = self.heads(x)
+        return self.out(self.merge(self.weights(q, k) @ v))
+
+
+class Causal(Attention):
+    fill = -torch.inf
+
+    def weights(self, q, k):
+        scores = self.scores(q, k)
+        return scores.masked_fill(torch.ones_like(scores).triu(1) == 1, self.fill).softmax(-1)
+
+
+def changed(of, **methods):
+    """A class with other methods, under the name of the test."""
+    return type(of.__name__, (of,), methods)
+
+
+# ---------------------------------------------------------------- right, whatever the form
+
+
+class Splits(nn.Module):
+    """A projection that splits the heads itself."""
+
+    def __init__(self, C, n_head, transposed=False):
+        super().__init__()
+        self.linear, self.n_head, self.transposed = nn.Linear(C, C), n_head, transposed
+
+    def forward(self, x):
+        z = self.linear(x).view(*x.shape[:2], self.n_head, -1)
+        return z.transpose(1, 2) if self.transposed else z
+
+
+class OfItself(Attention):
+    transposed = False
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        self.query, self.key, self.value = (Splits(C, n_head, self.transposed) for _ in range(3))
+
+    def split(self, z):
+        return z if self.transposed else z.transpose(1, 2)
+
+
+class EachHeadAlike(Attention):
+    """One small matrix for all heads."""
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        self.query, self.key, self.value = (nn.Linear(C // n_head, C // n_head) for _ in range(3))
+
+    def heads(self, x):
+        z = x.view(*x.shape[:2], self.n_head, -1)
+        return [layer(z).transpose(1, 2) for layer in (self.query, self.key, self.value)]
+
+
+class LazyFused(Attention):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        del self.query, self.key, self.value
+        self.qkv = nn.LazyLinear(3 * C)
+
+    def heads(self, x):
+        return [self.split(z) for z in self.qkv(x).chunk(3, dim=-1)]
+
+
+class OfThree(Attention):
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (
+            self.split(layer(z))
+            for layer, z in ((self.query, query), (self.key, key), (self.value, value))
+        )
+        scores = self.masked(self.scores(q, k), mask)
+        return self.out(self.merge(scores.softmax(-1) @ v))
+
+    def masked(self, scores, mask):
+        return scores if mask is None else scores.masked_fill(mask == 0, -1e9)
+
+
+class Shows(Attention):
+    def forward(self, x):
+        q, k, v = self.heads(x)
+        weights = self.weights(q, k)
+        return self.out(self.merge(weights @ v)), weights.flatten(0, 1)
+
+
+class Block(nn.Module):
+    def __init__(self, C, n_head, of=Attention):
+        super().__init__()
+        self.attn = of(C, n_head)
+        self.norm1, self.norm2 = nn.LayerNorm(C), nn.LayerNorm(C)
+        self.ff = nn.Sequential(nn.Linear(C, 4 * C), nn.GELU(), nn.Linear(4 * C, C))
+
+    def attend(self, z):
+        return self.attn(z)
+
+    def feed(self, z):
+        return self.ff(z)
+
+    def add(self, x, branch):
+        return x + branch
+
+    def forward(self, x):
+        x = self.add(x, self.attend(self.norm1(x)))
+        return x + self.feed(self.norm2(x))
+
+
+class Before(nn.Module):
+    """A right layer that reads something made of x."""
+
+    def __init__(self, C, n_head, reads=lambda self, x: x):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(C, n_head, 4 * C, batch_first=True)
+        self.embed, self.reads = nn.Identity(), reads
+
+    def forward(self, x):
+        return self.layer(self.reads(self, self.embed(x)))
+
+
+class Embedded(Before):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head, lambda self, x: x + positions(x.shape[1]))
+        self.embed = nn.Linear(C, C)
+
+
+def positions(n):
+    angle = torch.arange(n)[:, None] / 10000 ** (torch.arange(0, C, 2) / C)
+    return torch.stack((angle.sin(), angle.cos()), -1).flatten(1)
+
+
+def before(reads):
+    return lambda C, n_head: Before(C, n_head, lambda self, x: reads(x))
+
+
+RIGHT = {
+    "plain": Attention,
+    "projections that split": OfItself,
+    "projections that split and transpose": changed(OfItself, transposed=True),
+    "one matrix for all heads": EachHeadAlike,
+    "lazy layers": changed(Attention, layer=lambda self, C: nn.LazyLinear(C)),
+    "a lazy fused layer": LazyFused,
+    "q, k and v to be given": OfThree,
+    "weights (B · n_head, T, T)": Shows,
+    "layers called by forward": changed(
+        Attention,
+        heads=lambda self, x: [
+            self.split(one.forward(x)) for one in (self.query, self.key, self.value)
+        ],
+    ),
+    "parts called by forward": changed(
+        Block,
+        attend=lambda self, z: self.attn.forward(z),
+        feed=lambda self, z: self.ff.forward(z),
+    ),
+    "a lambda": changed(Block, attend=lambda self, z: (lambda y: self.attn(y))(z)),
+    "checkpoints": changed(
+        Block, attend=lambda self, z: checkpoint(self.attn, z, use_reentrant=False)
+    ),
+    "positions before": before(lambda x: x + positions(x.shape[1])),
+    "an embedding and positions before": Embedded,
+    "a norm before": before(lambda x: F.layer_norm(x, x.shape[-1:])),
+}
+
+
+@pytest.mark.parametrize("make", RIGHT.values(), ids=RIGHT)
+def test_right_modules_of_other_forms_are_healthy(make):
+    assert diagnose(make(C, N_HEAD), C=C, n_head=N_HEAD, causal=False).status == "healthy"
+
+
+def added(self, scores, mask):
+    return scores if mask is None else scores + mask
+
+
+MASKED = {
+    "0 where it may not": (OfThree.masked, "mask=causal_mask(T)"),
+    "True where it may not": (
+        lambda self, scores, mask: scores if mask is None else scores.masked_fill(mask, -1e9),
+        "mask=~causal_mask(T)",
+    ),
+    "added": (added, "-inf where not"),
+    "for each head": (
+        lambda self, s, mask: s if mask is None else s + mask[:, :, : s.shape[-1]],
+        "as (1, 1, T, T)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_a_mask_that_has_to_be_given_is_given_in_its_form(name):
+    masked, told = MASKED[name]
+    report = diagnose(changed(OfThree, masked=masked)(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert report.status == "healthy" and told in " ".join(str(report).split())
+
+
+def test_a_mask_that_is_never_used_is_missing():
+    ignores = changed(OfThree, masked=lambda self, scores, mask: scores)
+    assert diagnose(ignores(C, N_HEAD), C=C, n_head=N_HEAD).bugs == ("no mask",)
+
+
+# ---------------------------------------------------------------- wrong, or different
+
+
+def rows(self, z):
+    """(B · n_head, T, d) taken for (n_head, B, T, d)."""
+    B, H, T, d = z.shape
+    return z.reshape(H, B, T, d).permute(1, 2, 0, 3).flatten(2)
+
+
+def rows_and_tokens(self, z):
+    B, H, T, d = z.shape
+    return z.reshape(H, B, T, d).transpose(1, 2).reshape(B, T, -1)
+
+
+def along_tokens(self, x):
+    q, k, v = Attention.heads(self, x)
+    return [q, *(z.repeat_interleave(2, dim=-2)[..., : x.shape[1], :] for z in (k, v))]
+
+
+def after(divisor):
+    return lambda self, q, k: (q @ k.mT).softmax(-1) / divisor(self.C)
+
+
+class Interleaved(Attention):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        del self.query, self.key, self.value
+        self.qkv = nn.Linear(C, 3 * C)
+
+    def heads(self, x):
+        return self.qkv(x).unflatten(-1, (self.n_head, -1, 3)).permute(4, 0, 2, 1, 3)
+
+
+WRONG = {  # what -> a class, whether it should be causal, and the name
+    "rolled before": (before(lambda x: x.roll(1, 1)), False, "tokens moved before the attention"),
+    "rolled by two": (before(lambda x: x.roll(-2, 1)), False, "tokens moved before the attention"),
+    "reversed before": (before(lambda x: x.flip(1)), False, "tokens moved before the attention"),
+    "one position": (
+        before(lambda x: x + positions(9)[x.shape[1]]), False, "one position for all tokens"
+    ),
+    "along the batch": (
+        before(lambda x: x + positions(len(x))[:, None]), False, "positions along the batch"
+    ),
+    "filled with -e": (changed(Causal, fill=-math.e), True, "future filled with another number"),
+    "filled with -5": (changed(Causal, fill=-5.0), True, "future filled with another number"),
+    "filled with 2": (changed(Causal, fill=2.0), True, "future filled with another number"),
+    "every head is head 0": (
+        changed(
+            Attention,
+            heads=lambda self, x: [z[:, :1].expand_as(z) for z in Attention.heads(self, x)],
+        ),
+        False,
+        "every head is head 0",
+    ),
+    "rows of (B, n_head) mixed": (
+        changed(Attention, merge=rows), False, "batch and heads mixed by the merge"
+    ),
+    "and tokens": (
+        changed(Attention, merge=rows_and_tokens),
+        False,
+        "batch, heads and tokens mixed by the merge",
+    ),
+    "keys along the tokens": (
+        changed(Causal, heads=along_tokens), True, "keys and values repeated along the tokens"
+    ),
+    "after the softmax": (
+        changed(Attention, weights=after(lambda C: C**0.5)),
+        False,
+        "scaled after the softmax, by √C",
+    ),
+    "after the softmax, interleaved": (
+        changed(Interleaved, weights=after(lambda C: C**0.5)),
+        False,
+        "scaled after the softmax, by √C",
+    ),
+    "x + x": (
+        changed(Block, add=lambda self, x, branch: branch + branch),
+        False,
+        "x + x in place of the residual connection",
+    ),
+    "x + x, feed-forward": (
+        changed(Block, forward=lambda self, x: (
+            2 * self.ff(self.norm2(x + self.attn(self.norm1(x))))
+        )),
+        False,
+        "x + x in place of the residual connection",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_reported_bugs_have_names(name):
+    make, causal, bug = WRONG[name]
+    report = diagnose(make(C, N_HEAD), C=C, n_head=N_HEAD, causal=causal)
+    assert report.status == "broken" and any(one.startswith(bug) for one in report.bugs), report
+
+
+DIFFERENT = {
+    "scaled before": (before(lambda x: 0.1 * x), "x scaled before the attention"),
+    "scaled, with positions": (
+        before(lambda x: 4 * x + positions(x.shape[1])), "x scaled before the attention"
+    ),
+    "squared before": (before(lambda x: x * x), "something else than x is read"),
+    "no projections": (
+        changed(Attention, heads=lambda self, x: 3 * [self.split(x)]), "no projections"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_may_be_meant_is_different(name):
+    make, what = DIFFERENT[name]
+    module = make(C, N_HEAD)
+    if name == "no projections":
+        del module.query, module.key, module.value
+    report = diagnose(module, C=C, n_head=N_HEAD, causal=False)
+    assert report.status == "different" and any(one.startswith(what) for one in report.bugs), report
+
+
+class Cross(Attention):
+    def forward(self, x, context):
+        q, k, v = self.split(self.query(x)), *map(self.split, self.of(context))
+        return self.out(self.merge(self.weights(q, k) @ v))
+
+    def of(self, context):
+        return self.key(context), self.value(context)
+
+
+class Crossed(Cross):
+    def forward(self, x, context):
+        return super().forward(context, x)
+
+
+def test_cross_attention_asks_with_x():
+    sizes = {"C": C, "n_head": N_HEAD, "causal": False}
+    assert diagnose(Cross(C, N_HEAD), **sizes).status == "healthy"
+    assert diagnose(Crossed(C, N_HEAD), **sizes).bugs == ("queries of the context",)
+
+
+# ---------------------------------------------------------------- what is expected
+
+
+class Rotary(Causal):
+    def scores(self, q, k):
+        angle = torch.arange(q.shape[-2])[:, None] / 10000 ** (
+            torch.arange(0, q.shape[-1], 2) / q.shape[-1]
+        )
+        angle = torch.cat((angle, angle), -1)
+
+        def turned(z):
+            a, b = z.chunk(2, dim=-1)
+            return z * angle.cos() + torch.cat((-b, a), -1) * angle.sin()
+
+        return super().scores(turned(q), turned(k))
+
+
+def test_a_variant_that_is_expected_is_healthy_and_missing_it_is_not():
+    sizes = {"C": C, "n_head": N_HEAD}
+    module = Rotary(C, N_HEAD)
+    assert diagnose(module, **sizes).status == "different"
+    report = diagnose(module, **sizes, expect=("rotary",))
+    assert report.status == "healthy" and "as expected" in str(report)
+    assert_healthy(module, **sizes, expect=("rotary",))
+    assert diagnose(module, **sizes, expect=("rotary", "softcap")).status == "different"
+    with pytest.raises(AssertionError, match="rotary expected, and not found"):
+        assert_healthy(Causal(C, N_HEAD), **sizes, expect=("rotary",))
+    broken = changed(Rotary, fill=0.0)(C, N_HEAD)
+    assert diagnose(broken, **sizes, expect=("rotary",)).status == "broken"
+    with pytest.raises(TypeError, match="expect must be a tuple"):
+        diagnose(module, **sizes, expect="rotary")
