@@ -23,6 +23,10 @@ from attention_clinic.names import block_part_names, layers_beside
 from attention_clinic.probes import Finding, output_changes, sequences_stay_apart
 
 Function = Callable[[Tensor], Tensor]
+ONLY_ADDS = (
+    "So the block can only add to x. The activation belongs between the two layers; none follows "
+    "the last one."
+)
 OF_CHANNELS = "Mean and variance are those of the channels of one token, dim=-1."
 
 
@@ -196,6 +200,9 @@ def check_parts(call: Call) -> dict[str, tuple[str, str]]:
         found["feed-forward mixes tokens"] = (evidence, where)
     elif evidence := _missing_activation(feed_forward, x):
         found["no activation in the feed-forward"] = (evidence, where)
+    elif _never_negative(feed_forward, x):
+        evidence = f"what it returns is never negative, and often 0. {ONLY_ADDS}"
+        found["activation behind the feed-forward"] = (evidence, where)
     if part_of(block, names[2]) is part_of(block, names[3]):
         evidence = f"{names[2]} and {names[3]} are one and the same. Each branch needs its own."
         found["one norm for both"] = (evidence, names[3])
@@ -240,6 +247,13 @@ def _missing_activation(function: Function, x: Tensor) -> str:
         "f(a) + f(b) = f(a + b) + f(0), so it is no more than one Linear layer. An activation, "
         "ReLU or GELU, belongs between its two layers."
     )
+
+
+def _never_negative(function: Function, x: Tensor) -> bool:
+    """Whether a ReLU comes last: no output below 0, and at least a tenth is 0."""
+    z = torch.randn((8, *x.shape[1:]), generator=torch.Generator().manual_seed(0)).to(x)
+    out = function(z)
+    return bool((out >= 0).all()) and (out == 0).float().mean().item() > 0.1
 
 
 def _factor_left(norm: Function, x: Tensor) -> str:

@@ -213,6 +213,7 @@ def examine(subject: Subject, in_lists: tuple[InList, ...] = ()) -> Examination:
     of_dependence, changes = from_outside.check_dependence(subject, inside, out, right, told)
     told += of_dependence
     told += from_outside.check_context(subject)
+    told += from_inside.check_plain_tensors(subject)
     told += from_inside.check_inputs(subject, inside)
     told += from_outside.check_training_mode(subject, told)
     told += from_outside.check_prefixes(subject, told)

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_base.known import Known
+from attention_base.numbers import joined
 from attention_base.same import ATOL, same, seed_all
 from attention_clinic import probes
 from attention_clinic.before import check_what_comes_before
@@ -42,7 +43,7 @@ from attention_clinic.inspection import (
     parts_beside,
     within,
 )
-from attention_clinic.names import block_part_names, own_head_count
+from attention_clinic.names import ROLE_NAMES, block_part_names, own_head_count
 from attention_clinic.probes import Finding
 from attention_clinic.subject import Inside, Subject, look_inside
 from attention_clinic.told import Told, found, not_checked, recognised, together
@@ -196,6 +197,16 @@ def check_weights(
         elif subject.causal:
             told += not_checked("there are weights that are nan", future)
     return told
+
+
+def check_plain_tensors(subject: Subject) -> Told:
+    """Told only where it fails: matrices of queries, keys and values that are no parameters."""
+    for name, part in subject.function.named_modules() if subject.is_module else ():
+        for names in ROLE_NAMES:
+            own = [vars(part).get(one) for one in names]
+            if all(isinstance(z, Tensor) and z.dim() > 1 for z in own):
+                return recognised(*of_parts("plain tensors", names=joined(list(names)))[:2], name)
+    return Told()
 
 
 def check_inputs(subject: Subject, inside: Inside) -> Told:

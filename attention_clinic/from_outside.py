@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_base.masks import causal_mask
-from attention_base.numbers import listed, small
+from attention_base.numbers import joined, listed, small
 from attention_base.same import same, seed_all, tolerance
 from attention_clinic import probes
 from attention_clinic.bugs import BY_NAME, of_parts
@@ -114,6 +114,12 @@ def check_same_twice(subject: Subject, out: Tensor) -> Told:
         bug = "something kept from the call before"
         why = "The random numbers were the same, so the module keeps something from one call to "
         why += "the next, such as a cache of keys and values. Begin each call without it."
+    elif made := subject.made_while_running():
+        bug = "layers made in forward"
+        why = (
+            f"Each call makes new ones ({joined(made)}), which nothing trains: make them once, in "
+        )
+        why += "__init__, and call them in forward."
     else:
         bug = "dropout left on"
         why = "With the same random numbers they agree: something is still dropped at random. In "

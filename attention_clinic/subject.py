@@ -79,6 +79,20 @@ class Subject:
         """The output alone."""
         return self.run(x)[0]
 
+    def made_while_running(self) -> list[str]:
+        """The kinds of layers that get their parameters while it runs."""
+        made: dict[str, None] = {}
+
+        def remember(part: nn.Module, *_: object) -> None:
+            made[type(part).__name__] = None
+
+        hook = nn.modules.module.register_module_parameter_registration_hook(remember)
+        try:
+            self.out(self.x)
+        finally:
+            hook.remove()
+        return list(made)
+
     def stays_with_its_sequence(self, out: Tensor) -> bool:
         """Tell whether the outputs of a sequence are the same at another place in the batch."""
         turned = self.out(self.x.flip(0)).flip(0)

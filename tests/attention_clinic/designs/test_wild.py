@@ -357,6 +357,35 @@ def test_what_may_be_meant_is_different(name):
     assert report.status == "different" and any(one.startswith(what) for one in report.bugs), report
 
 
+class Plain(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.w_q, self.w_k, self.w_v = (torch.randn(C, C) / C**0.5 for _ in range(3))
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(x @ self.w_q, x @ self.w_k, x @ self.w_v)
+
+
+def relu_last(C, n_head):
+    block = Block(C, n_head)
+    block.ff.append(nn.ReLU())
+    return block
+
+
+LEARNERS = {
+    "plain tensors": Plain,
+    "layers made in forward": changed(
+        Attention, heads=lambda self, x: [self.split(nn.Linear(C, C)(x)) for _ in range(3)]
+    ),
+    "activation behind the feed-forward": relu_last,
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_what_learners_write_is_named(name):
+    assert name in diagnose(LEARNERS[name](C, N_HEAD), C=C, causal=False).bugs
+
+
 class Cross(Attention):
     def forward(self, x, context):
         q, k, v = self.split(self.query(x)), *map(self.split, self.of(context))
