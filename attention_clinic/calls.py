@@ -108,9 +108,10 @@ def out_and_weights(result: Any) -> tuple[Tensor, Tensor | None]:
 
 def parameters_of(module: nn.Module) -> Mapping[str, inspect.Parameter]:
     """What a module may be called with, by name."""
-    if not inspect.ismethod(module.forward):
-        return inspect.signature(module.forward).parameters
-    _, *others = _parameters_of(module.forward.__func__).items()
+    forward = inspect.unwrap(module.forward)  # `forward_seen` has put one around it
+    if not inspect.ismethod(forward):
+        return inspect.signature(forward).parameters
+    _, *others = _parameters_of(forward.__func__).items()
     return dict(others)
 
 
