@@ -26,7 +26,8 @@ class Mask:
 
     name: str
     told: str  # in Python
-    made: Callable[[Tensor], Tensor]  # from (T, T), True where a query may attend to a key
+    # From (T, T), True where a query may attend to a key, and the number of sequences.
+    made: Callable[[Tensor, int], Tensor]
 
 
 _FORMS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
@@ -35,10 +36,10 @@ _FORMS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
     ("causal_mask(T).float()", lambda may: may.float()),
     ("-inf where not causal_mask(T), else 0", lambda may: may.float().log()),
 ]
-_AXES: list[tuple[str, Callable[[Tensor], Tensor]]] = [
-    ("", lambda z: z),
-    (" as (1, 1, T, T)", lambda z: z[None, None]),
-    (" as (1, T, T)", lambda z: z[None]),
+_AXES: list[tuple[str, Callable[[Tensor, int], Tensor]]] = [
+    ("", lambda z, B: z),
+    (" as (B, 1, T, T)", lambda z, B: z.expand(B, 1, -1, -1)),
+    (" as (B, T, T)", lambda z, B: z.expand(B, -1, -1)),
 ]
 
 
@@ -102,8 +103,11 @@ def out_and_weights(result: Any) -> tuple[Tensor, Tensor | None]:
         return result, None
     if not result:
         return None, None
-    weights = result[1] if len(result) > 1 and isinstance(result[1], Tensor) else None
-    return result[0], weights
+    out, *others = result
+    weights = next((z for z in others if isinstance(z, Tensor)), None)
+    if weights is not None and isinstance(out, Tensor) and len(weights) == 1 < len(out):
+        weights = None  # of all sequences alike, as a bias of positions
+    return out, weights
 
 
 def parameters_of(module: nn.Module) -> Mapping[str, inspect.Parameter]:
@@ -139,7 +143,8 @@ def self_attention_call(
         if name in names and (not causal or names[name].default is inspect.Parameter.empty)
     }
     if mask:
-        kwargs[mask.name] = mask.made(causal_mask(x.shape[1]).to(x.device) | (not causal))
+        may = causal_mask(x.shape[1]).to(x.device) | (not causal)
+        kwargs[mask.name] = mask.made(may, len(x))
     if three_inputs(module):
         return Call(module, (x, x, x), kwargs)
     context = context_name(module)
@@ -177,7 +182,7 @@ def mask_wanted(module: nn.Module, x: Tensor, causal: bool) -> Mask | None:
     if works(None):
         return None
     masks = (
-        Mask(name, told + axes, lambda may, form=form, place=place: place(form(may)))
+        Mask(name, told + axes, lambda may, B, form=form, place=place: place(form(may), B))
         for name in names
         for told, form in _FORMS
         for axes, place in _AXES

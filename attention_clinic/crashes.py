@@ -79,7 +79,7 @@ def examine_crash(
     function: Callable, x: Tensor, error: Exception, run: Callable[[Tensor], Any]
 ) -> Crash:
     """Find out with how many tokens a module runs that raised an error on x (B, T, C)."""
-    T, sizes = x.shape[1], _sizes_of_masks(function)
+    T, sizes = x.shape[1], _sizes_of_squares(function)
     told = f"on x {tuple(x.shape)} it raises {_described(error)}."
     by_message = (bug for part, bug in BY_MESSAGE.items() if part in str(error))
     if bug := next(by_message, None) or _not_batch_first(function):
@@ -101,7 +101,8 @@ def examine_crash(
         told += " Does a Linear layer read the tokens in the place of the channels?"
         other = torch.randn(len(x), running[-1], x.shape[-1], generator=torch.Generator())
         return Crash(Finding("runs", False, told), resized=other.to(x))
-    if bug := _needs_one_length(set(running) - {1}, sizes, head_sizes):
+    masks = _sizes_of_squares(function, masks=True)
+    if bug := _needs_one_length(set(running) - {1}, masks, head_sizes):
         return Crash(Finding("runs", False, told), bug)
     if fixed := sorted(written & set(running)):
         verb = "is" if len(fixed) == 1 else "are"
@@ -127,10 +128,12 @@ def _not_batch_first(function: Callable) -> Named | None:
     return None
 
 
-def _sizes_of_masks(function: Callable) -> set[int]:
-    """The sizes n of buffers (…, n, n), such as a mask that was made for block_size tokens."""
+def _sizes_of_squares(function: Callable, masks: bool = False) -> set[int]:
+    """The sizes n of buffers (…, n, n); of masks alone, which hold no places in a table."""
     buffers = function.buffers() if isinstance(function, nn.Module) else ()
-    return {b.shape[-1] for b in buffers if b.dim() > 1 and b.shape[-1] == b.shape[-2]}
+    squares = [b for b in buffers if b.dim() > 1 and b.shape[-1] == b.shape[-2]]
+    kept = [b for b in squares if not masks or b.is_floating_point() or int(b.max()) < 2]
+    return {b.shape[-1] for b in kept}
 
 
 def _numbers_in_code(function: Callable) -> set[int]:

@@ -6,7 +6,7 @@ import ast
 import difflib
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from attention_base.numbers import joined
 from attention_clinic.names import (
@@ -146,7 +146,9 @@ def _usual_size(name: str, C: int, n_head: int | None) -> float | None:
         return C // (n_head or 1)
     if name in LENGTH_NAMES:
         return MOST_TOKENS
-    return 0.0 if name in DROPOUT_NAMES else None
+    if name in ("layer_idx", "layer_id"):
+        return 0
+    return 0.0 if name in DROPOUT_NAMES or "drop" in name else None
 
 
 class Config(dict):
@@ -174,6 +176,7 @@ class Config(dict):
 def _config_class(parameter: inspect.Parameter, among: Mapping[str, Any]) -> type | None:
     annotation = parameter.annotation
     annotation = among.get(annotation) if isinstance(annotation, str) else annotation
+    annotation = next(iter(get_args(annotation)), annotation)  # of A | B the first
     if isinstance(annotation, type) and annotation not in (parameter.empty, dict, object):
         return annotation
     found = {value for key, value in among.items() if _is_config(key, value)}

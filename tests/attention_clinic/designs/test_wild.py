@@ -173,7 +173,14 @@ def before(reads):
     return lambda C, n_head: Before(C, n_head, lambda self, x: reads(x))
 
 
+class ShowsItsBias(Attention):
+    def forward(self, x):
+        bias = torch.zeros(1, self.n_head, x.shape[1], x.shape[1])
+        return super().forward(x), bias
+
+
 RIGHT = {
+    "a bias of positions returned": ShowsItsBias,
     "plain": Attention,
     "projections that split": OfItself,
     "projections that split and transpose": changed(OfItself, transposed=True),
@@ -221,7 +228,7 @@ MASKED = {
     "added": (added, "-inf where not"),
     "for each head": (
         lambda self, s, mask: s if mask is None else s + mask[:, :, : s.shape[-1]],
-        "as (1, 1, T, T)",
+        "as (B, 1, T, T)",
     ),
 }
 
