@@ -232,7 +232,11 @@ def _css(name: str, look: str, size: str) -> str:
 
 
 def text_html(text: str) -> str:
-    """Make a text safe inside HTML."""
+    """Make a text safe inside HTML.
+
+    >>> text_html('"q" < 1')
+    '&quot;q&quot; &lt; 1'
+    """
     return escape(str(text), quote=True)
 
 

@@ -151,7 +151,11 @@ def reads_only_the_last(model, ids, n, temperature, draw):
 
 
 class _Draw:
-    """Draws as torch.multinomial does, but the same every time: at one place of the shares."""
+    """Draws as torch.multinomial does, but the same every time: at one place of the shares.
+
+    >>> _Draw(0.5)(torch.tensor([[1.0, 1.0, 2.0], [4.0, 1.0, 1.0]])).tolist()
+    [[2], [0]]
+    """
 
     def __init__(self, place):
         self.place = place
