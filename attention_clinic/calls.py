@@ -154,7 +154,8 @@ def self_attention_call(
 def three_inputs(module: nn.Module) -> list[str]:
     """The names of queries, keys and values, where a module has to be given all three, or []."""
     first = required_names(module)[:3]
-    return first if " ".join(first).lower() in THREE_INPUTS else []
+    pytorchs = isinstance(module, nn.MultiheadAttention)  # everybody knows how it is called
+    return first if " ".join(first).lower() in THREE_INPUTS and not pytorchs else []
 
 
 def mask_wanted(module: nn.Module, x: Tensor, causal: bool) -> Mask | None:

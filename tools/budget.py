@@ -14,7 +14,7 @@ from tools import notebooks
 # Lines of Python that a room may have.
 LIMITS = {
     "attention_base": 900,
-    "attention_clinic": 7250,  # what stands before a part, masks and forms that public code has
+    "attention_clinic": 7300,  # what stands before a part, masks and forms that public code has
     "explorers": 2850,
     "feedback": 4700,
     "helpers": 10_000,
