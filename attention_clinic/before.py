@@ -71,7 +71,9 @@ def _seen(whole: Call, part: nn.Module) -> Seen:
 
 def _explained(name: str, z: Tensor, z_2: Tensor, x: Tensor, x_2: Tensor) -> Told | None:
     """What was made of x, where that is plain: z, and z_2 of another x_2. None where it is not."""
-    atol, T = tolerance(z), x.shape[1]
+    half, T = z.dtype.itemsize < 4, x.shape[1]
+    z, z_2, x, x_2 = (one.float() for one in (z, z_2, x, x_2))
+    atol = 0.02 * z.abs().max().item() if half else tolerance(z)
     norms = (F.layer_norm(x, x.shape[-1:]), F.rms_norm(x, x.shape[-1:]))
     if any(same(z, norm, 1e-4) for norm in norms):
         return Told()
@@ -88,7 +90,7 @@ def _explained(name: str, z: Tensor, z_2: Tensor, x: Tensor, x_2: Tensor) -> Tol
         told += recognised(*of_parts("positions along the batch")[:2], name)
     elif T > 1 and added.abs().max() > atol and same(added, added[:, :1].expand_as(added), atol):
         told += recognised(*of_parts("one position for all tokens")[:2], name)
-    if abs(by - 1) > 1e-4:
+    if abs(by - 1) > (0.02 if half else 1e-4):
         scaled = of_parts("x scaled before the attention", names=small(by.item()))
         told += recognised(*scaled[:2], name, True)
     return told

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_base.masks import causal_mask
-from attention_base.same import ATOL, same
+from attention_base.same import ATOL, same, same_but_for_rounding
 
 CACHE_WORDS = ("cache", "past", "kept")
 CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "xa", "y")
@@ -105,7 +105,7 @@ def out_and_weights(result: Any) -> tuple[Tensor, Tensor | None]:
         return None, None
     out, *others = result
     weights = next((z for z in others if isinstance(z, Tensor)), None)
-    if weights is not None and isinstance(out, Tensor) and len(weights) == 1 < len(out):
+    if weights is not None and isinstance(out, Tensor) and weights.shape[:1] == (1,) < out.shape:
         weights = None  # of all sequences alike, as a bias of positions
     return out, weights
 
@@ -161,7 +161,8 @@ def three_inputs(module: nn.Module) -> list[str]:
 def mask_wanted(module: nn.Module, x: Tensor, causal: bool) -> Mask | None:
     """The mask that a module has to be given, so that no token attends to a later one.
 
-    None where it needs no mask, or where none of the usual forms does it.
+    None where it needs no mask, or where none of the usual forms does it; and where, without one,
+    it tells places apart: then it may have a mask of its own, which another one would hide.
     """
     names = [name for name in MASK_NAMES if name in parameters_of(module)]
     own = isinstance(module, nn.MultiheadAttention)  # called with one anyway
@@ -180,7 +181,7 @@ def mask_wanted(module: nn.Module, x: Tensor, causal: bool) -> Mask | None:
         earlier = a[:, : T // 2], b[:, : T // 2]
         return ok and (not causal or same(*earlier, ATOL)) and not same(a, b, ATOL)
 
-    if works(None):
+    if works(None) or (causal and _tells_places_apart(module, x)):
         return None
     masks = (
         Mask(name, told + axes, lambda may, B, form=form, place=place: place(form(may), B))
@@ -200,6 +201,15 @@ def cache_names(module: Any) -> list[str]:
 def may_take_context(module: nn.Module) -> bool:
     """Tell whether a module takes a context, required or not."""
     return any(name in CONTEXT_NAMES for name in parameters_of(module))
+
+
+def _tells_places_apart(module: nn.Module, x: Tensor) -> bool:
+    """Whether, without a mask, other outputs come out where the tokens stand in another order."""
+    try:
+        a, b = (self_attention_call(module, z, True).run()[0] for z in (x, x.flip(1)))
+    except Exception:  # it takes no call without a mask
+        return False
+    return not same_but_for_rounding(b.flip(1), a, a.dtype)
 
 
 def context_name(module: nn.Module) -> str | None:
@@ -280,7 +290,8 @@ class _NothingDropped(TorchFunctionMode):
 def forward_seen(module: Any) -> Iterator[None]:
     """Let a part that is called by its forward, not by itself, run its hooks, too, for a while."""
     parts = [*module.modules()] if isinstance(module, nn.Module) else []
-    parts = [one for one in parts if not isinstance(one, torch.jit.ScriptModule)]
+    # Compiled modules hand on what is set.
+    parts = [one for one in parts if type(one).__setattr__ is nn.Module.__setattr__]
     before = [vars(one).get("forward") for one in parts]
     running: set[int] = set()
     hooks = []

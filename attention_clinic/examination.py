@@ -19,7 +19,7 @@ from attention_clinic.heads import in_one_list
 from attention_clinic.lists import InList
 from attention_clinic.outbid import check_large_scores
 from attention_clinic.probes import PREFIX, Finding
-from attention_clinic.report import Dependence, Weights
+from attention_clinic.report import SHOWN_BY_VARIANTS, Dependence, Weights
 from attention_clinic.subject import Inside, Subject, look_inside
 from attention_clinic.told import Told, found, recognised
 
@@ -42,7 +42,6 @@ PROBES = (  # in the order in which they are reported
 )
 NOT_EXPLAINED = ", and no known bug or variant explains it"
 NO_ATTENTION = "It mixes no tokens at all: is it an attention?"
-EXPLAINED = ("reach", "rows sum to 1")  # differences by which a variant shows
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,7 @@ def examine(subject: Subject, in_lists: tuple[InList, ...] = ()) -> Examination:
 def _differences_judged(told: Told) -> Told:
     """A difference from the textbook is a failed probe where anything else is wrong."""
     for name, evidence in list(told.different.items()):
-        if told.failed and not told.wrong and name not in EXPLAINED:
+        if told.failed and not told.wrong and name not in SHOWN_BY_VARIANTS:
             others = {key: why for key, why in told.different.items() if key != name}
             told = replace(told + found(Finding(name, False, evidence)), different=others)
     return told

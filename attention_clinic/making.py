@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, get_args
 from attention_base.numbers import joined
 from attention_clinic.names import (
     CHANNEL_NAMES,
-    DROPOUT_NAMES,
     HEAD_COUNT_NAMES,
     HEAD_SIZE_NAMES,
     LENGTH_NAMES,
@@ -90,11 +89,12 @@ def make(
         raise CannotRun(_wants(made_class, parameters, missing))
     told = ", ".join(f"{key}={text}" for key, text in texts.items())
     told = f"{made_class.__name__}({told})"
-    if n_head is not None and not any(name in (*HEAD_COUNT_NAMES, *CONFIG_NAMES) for name in texts):
-        told += f", no argument of which is a number of heads: n_head = {n_head} is only assumed"
     counts = [arguments[name] for name in HEAD_COUNT_NAMES if type(arguments.get(name)) is int]
     with their_errors(f"{told} cannot be made"):
-        return Made(made_class(**arguments), told, counts[0] if counts else n_head)
+        made = made_class(**arguments)
+    if n_head is not None and not any(name in (*HEAD_COUNT_NAMES, *CONFIG_NAMES) for name in texts):
+        told += f", no argument of which is a number of heads: n_head = {n_head} is only assumed"
+    return Made(made, told, counts[0] if counts else n_head)
 
 
 def _parameters(made_class: type) -> dict[str, inspect.Parameter]:
@@ -148,7 +148,7 @@ def _usual_size(name: str, C: int, n_head: int | None) -> float | None:
         return MOST_TOKENS
     if name in ("layer_idx", "layer_id"):
         return 0
-    return 0.0 if name in DROPOUT_NAMES or "drop" in name else None
+    return 0.0 if "drop" in name else None
 
 
 class Config(dict):

@@ -10,6 +10,7 @@ from torch import Tensor
 from attention_base.numbers import wrap_text
 from attention_clinic.probes import Finding
 
+SHOWN_BY_VARIANTS = ("reach", "rows sum to 1")  # probes: differences by which a variant shows
 LOOK = "Whether it is right is not known: compare it with its formula."
 
 
@@ -89,16 +90,16 @@ class Report:
 
         Where no other difference was found, it is healthy with them, and not without.
         """
+        if not names or self.status not in ("healthy", "different"):
+            return self
         told = [name.lower() for name in self.bugs]
         missing = [name for name in names if not any(name.lower() in one for one in told)]
-        if not names or self.status not in ("healthy", "different", "incomplete"):
-            return self
         if missing:
             why = f"{' and '.join(missing)} expected, and not found"
             different = {**self.different, "expected": f"{why}."}
             return replace(self, status="different", difference=why, different=different)
         others = [one for one in told if not any(name.lower() in one for name in names)]
-        if others or self.difference or self.status != "different":
+        if others or self.difference or set(self.different) - set(SHOWN_BY_VARIANTS):
             return self
         status = "incomplete" if self.not_checked else "healthy"
         return replace(self, status=status, expected=self.bugs)

@@ -6,7 +6,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
 from attention_clinic import assert_healthy, diagnose
 
@@ -95,16 +94,6 @@ class EachHeadAlike(Attention):
         return [layer(z).transpose(1, 2) for layer in (self.query, self.key, self.value)]
 
 
-class LazyFused(Attention):
-    def __init__(self, C, n_head):
-        super().__init__(C, n_head)
-        del self.query, self.key, self.value
-        self.qkv = nn.LazyLinear(3 * C)
-
-    def heads(self, x):
-        return [self.split(z) for z in self.qkv(x).chunk(3, dim=-1)]
-
-
 class OfThree(Attention):
     def forward(self, query, key, value, mask=None):
         q, k, v = (
@@ -179,14 +168,31 @@ class ShowsItsBias(Attention):
         return super().forward(x), bias
 
 
+class Stores(Attention):
+    def forward(self, x):
+        self.q, self.k, self.v = self.heads(x)
+        return super().forward(x), torch.tensor(0.1)  # a loss of its own
+
+
+def zeros_last(C, n_head):
+    block = Block(C, n_head)
+    nn.init.zeros_(block.ff[-1].weight)
+    nn.init.zeros_(block.ff[-1].bias)
+    return block
+
+
 RIGHT = {
+    "queries kept, and a number returned": Stores,
+    "a feed-forward that ends in zeros": zeros_last,
+    "positions before, in bfloat16": lambda C, n_head: before(
+        lambda x: x + positions(x.shape[1]).to(x)
+    )(C, n_head).bfloat16(),
     "a bias of positions returned": ShowsItsBias,
     "plain": Attention,
     "projections that split": OfItself,
     "projections that split and transpose": changed(OfItself, transposed=True),
     "one matrix for all heads": EachHeadAlike,
     "lazy layers": changed(Attention, layer=lambda self, C: nn.LazyLinear(C)),
-    "a lazy fused layer": LazyFused,
     "q, k and v to be given": OfThree,
     "weights (B · n_head, T, T)": Shows,
     "layers called by forward": changed(
@@ -199,10 +205,6 @@ RIGHT = {
         Block,
         attend=lambda self, z: self.attn.forward(z),
         feed=lambda self, z: self.ff.forward(z),
-    ),
-    "a lambda": changed(Block, attend=lambda self, z: (lambda y: self.attn(y))(z)),
-    "checkpoints": changed(
-        Block, attend=lambda self, z: checkpoint(self.attn, z, use_reentrant=False)
     ),
     "positions before": before(lambda x: x + positions(x.shape[1])),
     "an embedding and positions before": Embedded,
@@ -240,6 +242,31 @@ def test_a_mask_that_has_to_be_given_is_given_in_its_form(name):
     assert report.status == "healthy" and told in " ".join(str(report).split())
 
 
+class OwnMask(Attention):
+    """A mask for padding may be given, beside one of its own, which is wrong."""
+
+    def weights(self, scores, future):
+        return scores.masked_fill(future.triu(2) == 1, -torch.inf).softmax(-1)
+
+    def forward(self, x, mask=None):
+        q, k, v = self.heads(x)
+        scores = OfThree.masked(self, self.scores(q, k), mask)
+        weights = self.weights(scores, torch.ones_like(scores))
+        return self.out(self.merge(weights @ v))
+
+
+@pytest.mark.parametrize(
+    ("bug", "methods"),
+    [
+        ("mask one too far", {}),
+        ("masked after the softmax", {"weights": lambda self, s, _: s.softmax(-1).tril()}),
+    ],
+)
+def test_a_mask_that_may_be_given_hides_no_bug(bug, methods):
+    module = changed(OwnMask, **methods)(C, N_HEAD)
+    assert diagnose(module, C=C, n_head=N_HEAD).bugs == (bug,)
+
+
 def test_a_mask_that_is_never_used_is_missing():
     ignores = changed(OfThree, masked=lambda self, scores, mask: scores)
     assert diagnose(ignores(C, N_HEAD), C=C, n_head=N_HEAD).bugs == ("no mask",)
@@ -264,10 +291,6 @@ def along_tokens(self, x):
     return [q, *(z.repeat_interleave(2, dim=-2)[..., : x.shape[1], :] for z in (k, v))]
 
 
-def after(divisor):
-    return lambda self, q, k: (q @ k.mT).softmax(-1) / divisor(self.C)
-
-
 class Interleaved(Attention):
     def __init__(self, C, n_head):
         super().__init__(C, n_head)
@@ -280,7 +303,6 @@ class Interleaved(Attention):
 
 WRONG = {  # what -> a class, whether it should be causal, and the name
     "rolled before": (before(lambda x: x.roll(1, 1)), False, "tokens moved before the attention"),
-    "rolled by two": (before(lambda x: x.roll(-2, 1)), False, "tokens moved before the attention"),
     "reversed before": (before(lambda x: x.flip(1)), False, "tokens moved before the attention"),
     "one position": (
         before(lambda x: x + positions(9)[x.shape[1]]), False, "one position for all tokens"
@@ -290,7 +312,6 @@ WRONG = {  # what -> a class, whether it should be causal, and the name
     ),
     "filled with -e": (changed(Causal, fill=-math.e), True, "future filled with another number"),
     "filled with -5": (changed(Causal, fill=-5.0), True, "future filled with another number"),
-    "filled with 2": (changed(Causal, fill=2.0), True, "future filled with another number"),
     "every head is head 0": (
         changed(
             Attention,
@@ -310,25 +331,13 @@ WRONG = {  # what -> a class, whether it should be causal, and the name
     "keys along the tokens": (
         changed(Causal, heads=along_tokens), True, "keys and values repeated along the tokens"
     ),
-    "after the softmax": (
-        changed(Attention, weights=after(lambda C: C**0.5)),
-        False,
-        "scaled after the softmax, by √C",
-    ),
     "after the softmax, interleaved": (
-        changed(Interleaved, weights=after(lambda C: C**0.5)),
+        changed(Interleaved, weights=lambda self, q, k: (q @ k.mT).softmax(-1) / self.C**0.5),
         False,
         "scaled after the softmax, by √C",
     ),
     "x + x": (
         changed(Block, add=lambda self, x, branch: branch + branch),
-        False,
-        "x + x in place of the residual connection",
-    ),
-    "x + x, feed-forward": (
-        changed(Block, forward=lambda self, x: (
-            2 * self.ff(self.norm2(x + self.attn(self.norm1(x))))
-        )),
         False,
         "x + x in place of the residual connection",
     ),
@@ -418,10 +427,8 @@ def test_cross_attention_asks_with_x():
 
 class Rotary(Causal):
     def scores(self, q, k):
-        angle = torch.arange(q.shape[-2])[:, None] / 10000 ** (
-            torch.arange(0, q.shape[-1], 2) / q.shape[-1]
-        )
-        angle = torch.cat((angle, angle), -1)
+        d = q.shape[-1]
+        angle = torch.arange(q.shape[-2])[:, None] / 10000 ** (torch.arange(0, d, 2).repeat(2) / d)
 
         def turned(z):
             a, b = z.chunk(2, dim=-1)
@@ -440,6 +447,8 @@ def test_a_variant_that_is_expected_is_healthy_and_missing_it_is_not():
     assert diagnose(module, **sizes, expect=("rotary", "softcap")).status == "different"
     with pytest.raises(AssertionError, match="rotary expected, and not found"):
         assert_healthy(Causal(C, N_HEAD), **sizes, expect=("rotary",))
+    longer = changed(Rotary, split=lambda self, z: Causal.split(self, z) * z.shape[1])
+    assert diagnose(longer(C, N_HEAD), **sizes, expect=("rotary",)).status != "healthy"
     broken = changed(Rotary, fill=0.0)(C, N_HEAD)
     assert diagnose(broken, **sizes, expect=("rotary",)).status == "broken"
     with pytest.raises(TypeError, match="expect must be a tuple"):
