@@ -19,6 +19,7 @@ def assert_healthy(
     causal: bool = True,
     example: Tensor | None = None,
     expect: Collection[str] = (),
+    layout: str | None = None,
     allow: Collection[str] = (),
 ) -> None:
     """Fail, with the report of `diagnose`, where an attention or a block is not healthy.
@@ -28,7 +29,7 @@ def assert_healthy(
 
     Parameters
     ----------
-    module_or_callable, C, n_head, causal, example, expect
+    module_or_callable, C, n_head, causal, example, expect, layout
         As for `diagnose`.
     allow
         Names as the report tells them after ≠, such as "rotary positions (RoPE, Su et al. 2021)",
@@ -50,7 +51,7 @@ def assert_healthy(
     if isinstance(allow, str) or not isinstance(allow, Collection):
         raise TypeError(f"allow must be a tuple of names, got {described(allow)}.")
     sizes = {"C": C, "n_head": n_head, "causal": causal, "example": example}
-    report = diagnose(module_or_callable, **sizes, expect=expect)
+    report = diagnose(module_or_callable, **sizes, expect=expect, layout=layout)
     if report.status == "healthy":
         return
     not_passed = [one.name for one in report.findings if not one.ok]

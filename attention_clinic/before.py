@@ -31,7 +31,12 @@ def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known
     """
     x = whole.input
     parts = {name: call for name, call in parts.items() if name and call and call.input is not None}
-    if not parts or x is None or any(call.input.shape != x.shape for call in parts.values()):
+    if (
+        whole.time_first
+        or not parts
+        or x is None
+        or any(call.input.shape != x.shape for call in parts.values())
+    ):
         return Told()
     first = next((name for name, call in parts.items() if same(call.input, x, 0)), None)
     if first is not None:  # what the others read is made of its output

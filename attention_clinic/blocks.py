@@ -7,7 +7,7 @@ projection of zeros hides, the block and its parts are run with random numbers i
 import contextlib
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,11 +15,17 @@ import torch
 from torch import Tensor, nn
 
 from attention_base.numbers import small
-from attention_base.same import same_but_for_rounding
+from attention_base.same import same, same_but_for_rounding
 from attention_clinic.bugs import Named, of_parts
 from attention_clinic.calls import Call, calls_of, out_and_weights, part_of, self_attention_call
 from attention_clinic.inline import feed_forward_of_layers
-from attention_clinic.names import block_part_names, layers_beside
+from attention_clinic.names import (
+    PartNames,
+    block_part_names,
+    block_parts_by_kind,
+    layers_beside,
+    within_any,
+)
 from attention_clinic.probes import Finding, output_changes, sequences_stay_apart
 
 Function = Callable[[Tensor], Tensor]
@@ -83,33 +89,70 @@ class Remembering:
         return call
 
 
-def block_calls(whole: Call) -> dict[str, Call | None]:
-    """How each block in a module is called, by its name; None for one that is not called."""
-    named = whole.module.named_modules()
-    return calls_of(whole, [name for name, part in named if block_part_names(part)])
+def blocks_in(whole: Call, attentions: Iterable[str]) -> dict[str, PartNames]:
+    """The names of the parts of each block in a module, by the name of the block.
+
+    Those of the usual names, then, around the other attentions, the smallest parts that have the
+    parts of a block.
+    """
+    named = dict(whole.module.named_modules())
+    found = {name: names for name, part in named.items() if (names := block_part_names(part))}
+    for name in sorted(named, key=len, reverse=True):
+        within = f"{name}." if name else ""
+        inside = [one.removeprefix(within) for one in attentions if one.startswith(within)]
+        is_list = isinstance(named[name], nn.ModuleList | nn.ModuleDict)
+        taken = any(f"{one}.".startswith(within) or within.startswith(f"{one}.") for one in found)
+        if not inside or "" in inside or is_list or taken or name in attentions:
+            continue
+        if names := block_parts_by_kind(named[name], inside):
+            order = _in_order(whole, [f"{within}{norm}" for norm in names[2:]])
+            found[name] = (*names[:2], *(norm.removeprefix(within) for norm in order))
+    return found
+
+
+def _in_order(whole: Call, names: list[str]) -> list[str]:
+    """These parts in the order in which they are called; those that are not, at the end."""
+    order: list[str] = []
+    hooks = [
+        part_of(whole.module, name).register_forward_pre_hook(
+            lambda *_, name=name: order.append(name)
+        )
+        for name in dict.fromkeys(names)
+    ]
+    try:
+        whole.run()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    order = [*dict.fromkeys(order + names)]
+    return [order[0], order[-1]]
 
 
 @contextlib.contextmanager
-def inspected_block(call: Call, causal: bool) -> Iterator[BlockInternals | str]:
+def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[BlockInternals | str]:
     """Find the output of a block and its parts, or say why that cannot be done.
 
     Inside of the context, norms and projections of zeros hold random numbers.
     """
     block, x = call.module, call.input
-    names = block_part_names(block)
     attention = calls_of(call, names[:1])[names[0]]
-    attention = attention or self_attention_call(getattr(block, names[0]), x, causal)
+    attention = attention or self_attention_call(part_of(block, names[0]), x, causal)
     if x is None or attention.input is None or attention.input.shape != x.shape:
         yield "its attention does not read one input (B, T, C)"
         return
 
+    projection, feed_forward = layers_of(call, names, attention.run()[0])
     with random_norms(block, names):
         out = call.run()[0]
         if not out.isfinite().all():
             yield "there are outputs that are nan or inf"
             return
         norm_1, norm_2 = (_function(part_of(block, name)) for name in names[2:])
-        parts = (lambda z: attention.with_input(z).run()[0], feed_forward_of(call), norm_1, norm_2)
+
+        def attend(z: Tensor) -> Tensor:
+            return projection(attention.with_input(z).run()[0])
+
+        parts = (attend, feed_forward, norm_1, norm_2)
         more, factors = more_parts(block, names)
         yield BlockInternals(x, out, parts, tuple(map(_function, more)), tuple(factors))
 
@@ -122,6 +165,7 @@ def more_parts(
         part
         for name, part in block.named_children()
         if name not in {one.split(".")[0] for one in names}
+        and not within_any(names, name)
         and list(part.parameters())
         and all(own.dim() == 1 for own in part.parameters())
     ]
@@ -136,20 +180,25 @@ def with_own_names(message: str, names: tuple[str, ...]) -> str:
     return message
 
 
-def feed_forward_of(call: Call) -> Function:
-    """The feed-forward of a block as a function, also where it is layers of the block itself."""
-    block = call.module
-    name = block_part_names(block)[1]
-    if name:
-        return _function(getattr(block, name))
-    calls = calls_of(call, layers_beside(block)).values()
+def layers_of(call: Call, names: PartNames, attended: Tensor | None) -> tuple[Function, Function]:
+    """The output projection and the feed-forward of a block, as functions.
+
+    Also where they are layers of the block itself: the projection is the one that reads what the
+    attention returned.
+    """
+    block, projection = call.module, lambda z: z
+    if names[1]:
+        return projection, _function(part_of(block, names[1]))
+    layers = layers_beside(block, names[0])
+    calls = list(calls_of(call, layers).values())
     given = getattr(block, "activation", nn.Identity())
     if None in calls:  # PyTorch has a faster way, which does not call them
-        first, second = (getattr(block, name) for name in layers_beside(block))
-        return lambda z: second(given(first(z)))
-    read = [(one.module, one.input) for one in calls]
+        first, second = (part_of(block, name) for name in layers)
+        return projection, lambda z: second(given(first(z)))
+    after = [one for one in calls if attended is not None and same(one.input, attended, 0)]
+    read = [(one.module, one.input) for one in calls if not after or one is not after[0]]
     if found := feed_forward_of_layers(block, read, given, nn.Identity()):
-        return found
+        return after[0].module if after else projection, found
     raise ValueError("which activation its feed-forward has was not found")
 
 
@@ -161,7 +210,7 @@ def _function(part: nn.Module) -> Function:
 def random_norms(block: nn.Module, names: tuple[str, ...]) -> Iterator[None]:
     """Put random numbers into the norms of a block and its weights that are all 0, for a while."""
     generator = torch.Generator().manual_seed(0)
-    norms = [one for name in names[2:] for one in part_of(block, name).parameters()]
+    norms = [one for name in names[2:] if name for one in part_of(block, name).parameters()]
     if names[0]:
         more, factors = more_parts(block, names)
         norms += [*factors, *(one for part in more for one in part.parameters())]
@@ -185,17 +234,17 @@ def random_norms(block: nn.Module, names: tuple[str, ...]) -> Iterator[None]:
 # ---------------------------------------------------------------- the parts by themselves
 
 
-def check_parts(call: Call) -> dict[str, tuple[str, str]]:
+def check_parts(call: Call, names: PartNames) -> dict[str, tuple[str, str]]:
     """Bugs inside of the feed-forward or the norms of a block: name -> (evidence, part).
 
     Each has to treat every token alone, a norm has to undo a factor, and the feed-forward has to
     be more than one Linear layer.
     """
     block, x = call.module, call.input
-    names = block_part_names(block)
     found: dict[str, tuple[str, str]] = {}
-    feed_forward = feed_forward_of(call)
-    where = names[1] or layers_beside(block)[0]
+    attended = calls_of(call, names[:1])[names[0]]
+    feed_forward = layers_of(call, names, attended and attended.run()[0])[1]
+    where = names[1] or layers_beside(block, names[0])[-1]
     if evidence := _mixing(feed_forward, x):
         found["feed-forward mixes tokens"] = (evidence, where)
     elif evidence := _missing_activation(feed_forward, x):

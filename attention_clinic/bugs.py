@@ -89,6 +89,8 @@ MIX_SEQUENCES = {
     "batch and heads mixed by the merge",
     "batch, heads and tokens mixed by the merge",
     "mean of the batch subtracted",
+    "softmax over the batch",
+    "softmax over the batch, masked with -1e9",
 }
 
 

@@ -17,6 +17,13 @@ from attention_base.same import ATOL, same, same_but_for_rounding
 CACHE_WORDS = ("cache", "past", "kept")
 CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "xa", "y")
 MASK_NAMES = ("mask", "attn_mask", "attention_mask", "src_mask", "causal_mask")
+PYTORCHS = (
+    nn.MultiheadAttention,
+    nn.TransformerEncoderLayer,
+    nn.TransformerEncoder,
+    nn.TransformerDecoderLayer,
+    nn.TransformerDecoder,
+)
 THREE_INPUTS = ("query key value", "queries keys values", "q k v", "query keys values")
 
 
@@ -50,6 +57,7 @@ class Call:
     module: nn.Module
     args: tuple
     kwargs: dict[str, Any]
+    time_first: bool = False  # whether its input is (T, B, C)
 
     @property
     def input(self) -> Tensor | None:
@@ -94,7 +102,7 @@ class Call:
     def _replacing(self, others: dict[int, Tensor]) -> "Call":
         args = tuple(others.get(id(value), value) for value in self.args)
         kwargs = {key: others.get(id(value), value) for key, value in self.kwargs.items()}
-        return Call(self.module, args, kwargs)
+        return Call(self.module, args, kwargs, self.time_first)
 
 
 def out_and_weights(result: Any) -> tuple[Tensor, Tensor | None]:
@@ -125,17 +133,22 @@ def _parameters_of(method: Callable) -> Mapping[str, inspect.Parameter]:
 
 
 def self_attention_call(
-    module: nn.Module, x: Tensor, causal: bool, mask: Mask | None = None
+    module: nn.Module,
+    x: Tensor,
+    causal: bool,
+    mask: Mask | None = None,
+    time_first: bool | None = None,
 ) -> Call:
-    """How to call a module for self-attention over x.
+    """How to call a module for self-attention over x (B, T, C).
 
     One that asks for a context gets x again, and one that asks for queries, keys and values gets x
-    three times.
+    three times. Time first means (T, B, C); None: as PyTorch's own modules say.
     """
+    (B, T), time_first = x.shape[:2], reads_time_first(module) if time_first is None else time_first
+    x = x.transpose(0, 1) if time_first else x
     if isinstance(module, nn.MultiheadAttention):  # it has no mask of its own; True = may not
-        x = x if module.batch_first else x.transpose(0, 1)
-        mask = ~causal_mask(x.shape[1 if module.batch_first else 0]).to(x.device)
-        return Call(module, (x, x, x), {"attn_mask": mask if causal else None})
+        may_not = ~causal_mask(T).to(x.device)
+        return Call(module, (x, x, x), {"attn_mask": may_not if causal else None}, time_first)
     names = parameters_of(module)
     kwargs: dict[str, Any] = {
         name: None
@@ -143,12 +156,19 @@ def self_attention_call(
         if name in names and (not causal or names[name].default is inspect.Parameter.empty)
     }
     if mask:
-        may = causal_mask(x.shape[1]).to(x.device) | (not causal)
-        kwargs[mask.name] = mask.made(may, len(x))
+        may = causal_mask(T).to(x.device) | (not causal)
+        kwargs[mask.name] = mask.made(may, B)
     if three_inputs(module):
-        return Call(module, (x, x, x), kwargs)
+        return Call(module, (x, x, x), kwargs, time_first)
     context = context_name(module)
-    return Call(module, (x,), kwargs | ({context: x} if context else {}))
+    return Call(module, (x,), kwargs | ({context: x} if context else {}), time_first)
+
+
+def reads_time_first(module: Any) -> bool:
+    """Whether a module is PyTorch's own and was made to read (T, B, C)."""
+    parts = module.modules() if isinstance(module, PYTORCHS) else ()
+    own = next((part for part in parts if isinstance(part, nn.MultiheadAttention)), None)
+    return own is not None and not own.batch_first
 
 
 def three_inputs(module: nn.Module) -> list[str]:
@@ -158,7 +178,7 @@ def three_inputs(module: nn.Module) -> list[str]:
     return first if " ".join(first).lower() in THREE_INPUTS and not pytorchs else []
 
 
-def mask_wanted(module: nn.Module, x: Tensor, causal: bool) -> Mask | None:
+def mask_wanted(module: nn.Module, x: Tensor, causal: bool, time_first: bool) -> Mask | None:
     """The mask that a module has to be given, so that no token attends to a later one.
 
     None where it needs no mask, or where none of the usual forms does it; and where, without one,
@@ -172,16 +192,28 @@ def mask_wanted(module: nn.Module, x: Tensor, causal: bool) -> Mask | None:
     other = x.clone()
     other[:, T // 2 :] += torch.linspace(-1, 1, x.shape[-1]).to(x)
 
+    def out_of(z: Tensor, causal: bool, mask: Mask | None = None) -> Tensor:
+        out, _ = self_attention_call(module, z, causal, mask, time_first).run()
+        return out.transpose(0, 1) if time_first else out
+
+    def tells_places_apart() -> bool:
+        """Whether, without a mask, other outputs come out where tokens stand in another order."""
+        try:
+            a, b = (out_of(z, True) for z in (x, x.flip(1)))
+        except Exception:  # it takes no call without a mask
+            return False
+        return not same_but_for_rounding(b.flip(1), a, a.dtype)
+
     def works(mask: Mask | None) -> bool:
         try:
-            a, b = (self_attention_call(module, z, causal, mask).run()[0] for z in (x, other))
+            a, b = (out_of(z, causal, mask) for z in (x, other))
         except Exception:  # it takes masks of another form
             return False
         ok = isinstance(a, Tensor) and a.shape[:2] == x.shape[:2] and bool(a.isfinite().all())
         earlier = a[:, : T // 2], b[:, : T // 2]
         return ok and (not causal or same(*earlier, ATOL)) and not same(a, b, ATOL)
 
-    if works(None) or (causal and _tells_places_apart(module, x)):
+    if works(None) or (causal and tells_places_apart()):
         return None
     masks = (
         Mask(name, told + axes, lambda may, B, form=form, place=place: place(form(may), B))
@@ -201,15 +233,6 @@ def cache_names(module: Any) -> list[str]:
 def may_take_context(module: nn.Module) -> bool:
     """Tell whether a module takes a context, required or not."""
     return any(name in CONTEXT_NAMES for name in parameters_of(module))
-
-
-def _tells_places_apart(module: nn.Module, x: Tensor) -> bool:
-    """Whether, without a mask, other outputs come out where the tokens stand in another order."""
-    try:
-        a, b = (self_attention_call(module, z, True).run()[0] for z in (x, x.flip(1)))
-    except Exception:  # it takes no call without a mask
-        return False
-    return not same_but_for_rounding(b.flip(1), a, a.dtype)
 
 
 def context_name(module: nn.Module) -> str | None:

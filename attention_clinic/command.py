@@ -19,6 +19,7 @@ from attention_clinic.calls import self_attention_call
 from attention_clinic.crashes import where_raised
 from attention_clinic.diagnosis import diagnose, random_example, refuse_uncallable
 from attention_clinic.examination import NO_ATTENTION
+from attention_clinic.from_outside import POOLS
 from attention_clinic.making import make, read_arguments
 from attention_clinic.names import own_head_count
 from attention_clinic.outbid import LARGE, SCORES
@@ -51,6 +52,8 @@ NOT_ASKED = (
     "Not asked: texts in pieces with a cache, masks of yours, {}, long texts, lower precision. Ask "
     "them where you use them."
 )
+# In one module it cannot be told from a number that is the same, with other heads it can.
+AMBIGUOUS, HERE = "divided by √n_head", "as with {} heads √n_head could be another number"
 TOKENS_WANTED = " It looks up token numbers in an embedding: name the attention or a block in it."
 
 
@@ -150,6 +153,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="WORD",
         help="a variant that is meant, such as rotary: healthy with it, different without",
     )
+    parser.add_argument(
+        "--layout", choices=("btc", "tbc"), help="the axes of x; tbc: it takes (T, B, C)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
@@ -166,7 +172,7 @@ def _sizes(text: str) -> tuple[int, int]:
 
 def _examined(arguments: argparse.Namespace) -> tuple[str, Report]:
     """How the module was made, and what `diagnose` finds."""
-    C, n_head, causal = arguments.C, arguments.n_head, not arguments.no_causal
+    C, n_head = arguments.C, arguments.n_head
     for name, size in (("--C", C), ("--n-head", 1 if n_head is None else n_head)):
         if size < 1:
             raise CannotRun(f"{name} must be at least 1, got {size}.")
@@ -174,26 +180,49 @@ def _examined(arguments: argparse.Namespace) -> tuple[str, Report]:
     place = place_of(arguments.target)
     with importing_from(place), same_conditions():
         found, file = load(place)
-        if isinstance(found, type):
-            function, told, heads = make(found, C, n_head, given, vars(file))
-            told = f"made as {told}"
-            n_head = n_head if _knows_heads(function) else heads
-        else:
-            function, told = found, f"{place.name}, called as it is"
+        if not isinstance(found, type):
             if given:
                 raise CannotRun(f"--arg is for a class, and {place.name} is made already.")
-        if not callable(function):
-            raise CannotRun(f"{place.name} is {described(function)}, which cannot be called.")
-        with their_errors(f"{place.name} ({told})"):
-            refuse_uncallable(function)
-            _refuse_other_inputs(function, place.name, causal)
-            example = arguments.example and random_example(*arguments.example, C, function)
-            try:
-                sizes = {"C": C, "n_head": n_head, "causal": causal, "example": example}
-                report = diagnose(function, **sizes, expect=arguments.expect)
-            except ValueError as error:
-                raise CannotRun(str(error)) from error
+            told = f"{place.name}, called as it is"
+            return told, _refuse_unjudged(_diagnosed(found, n_head, told, place.name, arguments))
+
+        def made_with(n_head: int | None) -> tuple[str, Report, int]:
+            function, told, heads = make(found, C, n_head, given, vars(file))
+            n_head, told = n_head if _knows_heads(function) else heads, f"made as {told}"
+            report = _diagnosed(function, n_head, told, place.name, arguments)
+            return told, report, heads or 1
+
+        told, report, heads = made_with(n_head)
+        other = 2 * heads if C not in (4 * heads**2, 2 * heads**2) else heads // 2  # else √d is it
+        if AMBIGUOUS in report.bugs and other and C % other == 0:
+            told_of_other, of_other, _ = made_with(other)
+            if AMBIGUOUS not in of_other.bugs:
+                told, report = f"{told_of_other}, {HERE.format(heads)}", of_other
     return told, _refuse_unjudged(report)
+
+
+def _diagnosed(
+    function: Any, n_head: int | None, told: str, name: str, arguments: argparse.Namespace
+) -> Report:
+    if not callable(function):
+        raise CannotRun(f"{name} is {described(function)}, which cannot be called.")
+    causal, example = not arguments.no_causal, arguments.example
+    with their_errors(f"{name} ({told})"):
+        refuse_uncallable(function)
+        _refuse_other_inputs(function, name, causal)
+        example = example and random_example(*example, arguments.C, function)
+        try:
+            return diagnose(
+                function,
+                C=arguments.C,
+                n_head=n_head,
+                causal=causal,
+                example=example,
+                expect=arguments.expect,
+                layout=arguments.layout,
+            )
+        except ValueError as error:
+            raise CannotRun(str(error)) from error
 
 
 def _knows_heads(function: Callable) -> bool:
@@ -226,6 +255,8 @@ def _refuse_unjudged(report: Report) -> Report:
         told = where_raised(report.error) + report.findings[0].evidence
         wants_tokens = "indices" in told and "Long" in told
         raise CannotRun(told + (TOKENS_WANTED if wants_tokens else ""))
+    if report.findings and POOLS in report.findings[0].evidence:
+        raise CannotRun(report.findings[0].evidence)
     if NO_ATTENTION in report.remark:
         raise CannotRun(f"{NO_ATTENTION} Each output depends on the token at its place only.")
     return report

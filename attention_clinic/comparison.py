@@ -24,6 +24,7 @@ from attention_clinic.bugs import (
     Named,
     OutAndWeights,
     bugs_for,
+    of_parts,
     window,
     with_bugs,
 )
@@ -31,12 +32,14 @@ from attention_clinic.fitted import explain, with_learned_keys
 from attention_clinic.inspection import MORE_KEYS, AttentionInternals, Ending
 from attention_clinic.probes import Finding, matches_reference
 from attention_clinic.readings import Reading
-from attention_clinic.variants import changed_readings
+from attention_clinic.variants import QK_NORM, changed_readings
 from attention_clinic.wiring import block_output, wiring_bugs_and_pairs
 
 Ways = list[tuple[Reading, Ending]]
 
 LARGEST_WINDOW = 64  # that is tried
+OWN_SCALE = "another scale of normed queries and keys"
+SCALES = ("no scale", "divided by head_size, not √head_size", "divided by √n_head", "divided by √C")
 FOUND = "found from its weights, which follow from its outputs and values."
 
 # ---------------------------------------------------------------- comparing an attention
@@ -156,6 +159,11 @@ def _explained(
 def _told(found: Iterable[Named | Known], same: str) -> tuple[dict[str, str], dict[str, str]]:
     """What is told of the bugs among these, and of the variants: name -> evidence."""
     told: tuple[dict[str, str], dict[str, str]] = {}, {}
+    found = list(found)
+    if QK_NORM in found:  # then scores are small, whatever they are divided by
+        found = [
+            of_parts(OWN_SCALE, names=one.name) if one.name in SCALES else one for one in found
+        ]
     for one in found:
         told[one.meant][one.name] = f"{same} {one.message}"
     return told
@@ -175,7 +183,8 @@ def _difference_from_right(seen: AttentionInternals, ending: Ending, out: Tensor
     name = "equals the reference"
     out = ending.project(out)
     if ending.out.shape != out.shape:
-        evidence = f"out {tuple(ending.out.shape)}, expected {tuple(out.shape)}."
+        evidence = f"out {tuple(ending.out.shape)}; the formula makes {tuple(out.shape)} of its "
+        evidence += "queries, keys and values."
         return Finding(name, False, evidence)
     finding = matches_reference(ending.out, out, tolerance(out, seen.dtype))
     if finding.ok:

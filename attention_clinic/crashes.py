@@ -31,6 +31,10 @@ MOST_TOKENS = 128  # that a module is examined with which runs with one number o
 BY_MESSAGE = {  # part of an error's message -> the bug
     "view size is not compatible": NOT_CONTIGUOUS,
     "is_causal hint": of_parts("is_causal without attn_mask"),
+    **dict.fromkeys(
+        ("'Tensor' and 'tuple'", "'tuple' and 'Tensor'", "must be Tensor, not tuple"),
+        of_parts("weights not taken apart from the output"),
+    ),
     "without overflow": of_parts("fill value too large for this type"),
 }
 

@@ -25,6 +25,7 @@ from attention_clinic.calls import (
     evaluation_mode,
     forward_seen,
     mask_wanted,
+    reads_time_first,
     self_attention_call,
     three_inputs,
 )
@@ -46,11 +47,16 @@ from attention_clinic.subject import Subject
 CALLED_WITH_MASK = (
     "Called with attn_mask=~causal_mask(T); without a mask of yours it would attend to the future."
 )
+CALLED_WITH_TBC = "Called with x as (T, B, C)."
 CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
 CALLED_WITH_THREE = "Called with x as {}."
 CALLED_WITH_ITS_MASK = "Called with {}={}; without it, tokens would attend to later ones."
 CALLED_WITHOUT = "Called without {}: how it reads a text in pieces was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
+LONGER = 64
+NOT_LONGER = (
+    "With {} tokens it raises an error: is there a size in it that should be T, x.shape[1]?"
+)
 RETURNED_NONE = (
     "it returned None: is its `return` missing? It should return out, or (out, weights)."
 )
@@ -65,6 +71,7 @@ def diagnose(
     causal: bool = True,
     example: torch.Tensor | None = None,
     expect: Collection[str] = (),
+    layout: str | None = None,
 ) -> Report:
     """Run all probes on an attention or a block, and name its bug.
 
@@ -93,6 +100,9 @@ def diagnose(
     expect
         Words in the names of variants that are meant, such as "rotary": with them, and no other
         difference, it is healthy, and without them different.
+    layout
+        "tbc" for a module that takes and returns (T, B, C). None: as its `batch_first` says, of
+        PyTorch's own; "btc" for all others.
 
     Returns
     -------
@@ -119,13 +129,17 @@ def diagnose(
         raise TypeError(f"causal must be True or False, got {probes.described(causal)}.")
     if isinstance(expect, str) or not isinstance(expect, Collection):
         raise TypeError(f"expect must be a tuple of names, got {probes.described(expect)}.")
+    if layout not in (None, "btc", "tbc"):
+        raise ValueError(f'layout must be "btc" or "tbc", got {layout!r}.')
+    time_first = reads_time_first(function) if layout is None else layout == "tbc"
     given = n_head
     n_head, known = _number_of_heads(function, C, n_head)
     x = _example(C, n_head, function) if example is None else _refuse_bad_example(example, C)
     _give_sizes(function, x, causal)
     with registered(function) as in_lists:
         try_heads = given is None and not known
-        report = _diagnose(function, x, n_head, causal, try_heads, in_lists)
+        subject = Subject(function, x, n_head, causal, try_heads, time_first=time_first)
+        report = _diagnose(subject, in_lists)
     return replace(report, example=tuple(x.shape)).expecting(expect)
 
 
@@ -137,14 +151,8 @@ def _give_sizes(function: Callable, x: Tensor, causal: bool) -> None:
             self_attention_call(function, x, causal).run()
 
 
-def _diagnose(
-    function: Callable,
-    x: Tensor,
-    n_head: int,
-    causal: bool,
-    try_heads: bool,
-    in_lists: tuple[InList, ...],
-) -> Report:
+def _diagnose(subject: Subject, in_lists: tuple[InList, ...]) -> Report:
+    function, x, causal = subject.function, subject.x, subject.causal
     if report := _not_to_be_judged(function, x):
         return report
     causal_here = causal and not _asks_for_context(function)
@@ -155,12 +163,14 @@ def _diagnose(
         mask = None
         if isinstance(function, nn.Module):
             with torch.no_grad():
-                mask = mask_wanted(function, x, causal_here)
-        subject = Subject(function, x, n_head, causal_here, try_heads, mask)
+                mask = mask_wanted(function, x, causal_here, subject.time_first)
+        subject = replace(subject, causal=causal_here, mask=mask)
         found = _examine(subject, in_lists)
         if isinstance(found, Report):
             return found
         exam, notes = found
+    if subject.time_first:
+        notes = (*notes, CALLED_WITH_TBC)
     if mask:
         notes = (*notes, CALLED_WITH_ITS_MASK.format(mask.name, mask.told))
     if isinstance(function, nn.Module) and (three := three_inputs(function)):
@@ -210,7 +220,9 @@ def _examine(
     def run(z: Tensor) -> Any:
         seed_all(0)
         with torch.no_grad():
-            return subject.call(z.clone()).run() if subject.is_module else function(z.clone())
+            if subject.is_module:
+                return subject.call(z.clone()).run()
+            return function(z.transpose(0, 1).clone() if subject.time_first else z.clone())
 
     notes: tuple[str, ...] = ()
     try:
@@ -232,7 +244,10 @@ def _examine(
         if result is None or (isinstance(result, tuple) and result[:1] == (None,)):
             return _report_of_crash(Finding("runs", False, RETURNED_NONE), None)
     try:
-        return examine(subject, in_lists), notes
+        exam = examine(subject, in_lists)
+        if not notes and x.shape[1] < LONGER and not runs(run, resized(x, LONGER)):
+            notes = (NOT_LONGER.format(LONGER),)
+        return exam, notes
     except Exception as error:
         if (finding := raised_later(error, x)) is not None:
             return _report_of_crash(finding, None, error)

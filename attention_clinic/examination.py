@@ -191,7 +191,7 @@ def examine(subject: Subject, in_lists: tuple[InList, ...] = ()) -> Examination:
     out, shown = subject.run(subject.x)
     told = from_outside.check_shape(subject, out, shown)
     if told.failed:
-        nothing = Inside({}, {}, {}, "", False, Told())
+        nothing = Inside({}, {}, {}, {}, "", False, Told())
         return Examination(subject, nothing, told, {}, {}, None)
     inside = look_inside(subject)
     told += inside.told

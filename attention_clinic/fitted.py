@@ -273,7 +273,11 @@ def _scale(fit: Fit, factor: Tensor) -> Named | Known:
     for name, divisor in divisors.items():
         if (fit.root / factor - divisor).abs().max() < 1e-3 * divisor:
             return BY_NAME[name]
-    names = _listed(fit.root / factor)
+    names, of_values = _listed(fit.root / factor), fit.seen.readings[0].v.shape[-1]
+    if ((fit.root / factor) ** 2 * fit.seen.n_head / of_values - 1).abs().max() < 1e-3:
+        return of_parts(
+            "divided by the root of the values' channels", names=names, n=small(fit.root)
+        )
     return of_parts("scores times another factor", names=names, n=small(fit.root))
 
 

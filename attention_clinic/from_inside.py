@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from attention_base.known import Known
 from attention_base.numbers import joined
@@ -43,7 +44,7 @@ from attention_clinic.inspection import (
     parts_beside,
     within,
 )
-from attention_clinic.names import ROLE_NAMES, block_part_names, own_head_count
+from attention_clinic.names import ROLE_NAMES, PartNames, own_head_count
 from attention_clinic.probes import Finding
 from attention_clinic.subject import Inside, Subject, look_inside
 from attention_clinic.told import Told, found, not_checked, recognised, together
@@ -200,12 +201,19 @@ def check_weights(
 
 
 def check_plain_tensors(subject: Subject) -> Told:
-    """Told only where it fails: matrices of queries, keys and values that are no parameters."""
+    """Told only where it fails: matrices that are no parameters.
+
+    Those of the usual names; others where they require a gradient, and are not kept from a call.
+    """
     for name, part in subject.function.named_modules() if subject.is_module else ():
-        for names in ROLE_NAMES:
-            own = [vars(part).get(one) for one in names]
-            if all(isinstance(z, Tensor) and z.dim() == 2 for z in own):  # not kept from a call
-                return recognised(*of_parts("plain tensors", names=joined(list(names)))[:2], name)
+        own = [(key, z) for key, one in vars(part).items() for z in tree_leaves(one)]
+        own = [(key, z) for key, z in own if type(z) is Tensor and z.dim() > 1]
+        found = {key for key, z in own if z.requires_grad and z.is_leaf}
+        flat = {key for key, z in own if z.dim() == 2}
+        found |= {key for names in ROLE_NAMES if flat.issuperset(names) for key in names}
+        if found:
+            names = joined([key for key in vars(part) if key in found])
+            return recognised(*of_parts("plain tensors", names=names)[:2], name)
     return Told()
 
 
@@ -301,23 +309,23 @@ def check_residuals_and_norms(
         elif call is None:
             told += not_checked(f"{name or 'the block'} was not called", RESIDUALS)
         else:
-            names = block_part_names(part_of(subject.function, name))
-            ended = _compare(call, subject.causal)
+            names = inside.block_parts[name]
+            ended = _compare(call, names, subject.causal)
             told += _block_told(name, names, ended, several=len(inside.blocks) > 1)
     for name, seen in inside.internals.items():
         if seen.block:
             ended = _compare_inline(subject, name, inside, compared)
-            told += _block_told(name, ("", "", *seen.block.norms), ended, several=False)
+            told += _block_told(name, ("", "", *_names_of(seen.block.norms)), ended, several=False)
     return told
 
 
 Compared = tuple[Finding, tuple[Known | Named, ...]] | str  # or why that cannot be done
 
 
-def _compare(call: Call, causal: bool) -> Compared:
+def _compare(call: Call, names: PartNames, causal: bool) -> Compared:
     seed_all(0)
     try:
-        with torch.no_grad(), inspected_block(call, causal) as block:
+        with torch.no_grad(), inspected_block(call, names, causal) as block:
             return block if isinstance(block, str) else compare_with_block(block)
     except Exception as error:  # parts that are called in other ways than ours
         return f"its parts cannot be called one by one: {error}"
@@ -334,13 +342,21 @@ def _compare_inline(
         return f"the attention is right; {NOT_REBUILT}"
     seed_all(0)
     try:
-        with torch.no_grad(), random_norms(call.module, ("", "", *seen.block.norms)):
-            norms = [getattr(call.module, norm) for norm in seen.block.norms]
+        with torch.no_grad(), random_norms(call.module, ("", "", *_names_of(seen.block.norms))):
+            norms = [
+                part_of(call.module, one) if isinstance(one, str) else one
+                for one in seen.block.norms
+            ]
             attention = attention_of(call.module, seen, one.right, subject.causal)
             parts = (attention, seen.block.feed_forward, *norms)
             return compare_with_block(BlockInternals(call.input, call.run()[0], parts))
     except Exception as error:  # layers that are called in other ways than ours
         return f"the attention is right; {NOT_REBUILT} ({error})"
+
+
+def _names_of(norms: Iterable) -> Iterator[str]:
+    """Names of norms; "" for those written in a forward."""
+    return (one if isinstance(one, str) else "" for one in norms)
 
 
 def _block_told(name: str, names: tuple[str, ...], ended: Compared, several: bool) -> Told:
@@ -372,7 +388,7 @@ def check_parts_of_blocks(inside: Inside, before: Told) -> Told:
             continue
         try:
             with torch.no_grad():
-                bugs = check_parts(call)
+                bugs = check_parts(call, inside.block_parts[name])
         except Exception:  # told by the comparison with a block
             continue
         if name in parallel:  # two branches that read the same need no norm each

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -20,6 +22,7 @@ from attention_clinic.told import Told, found, not_checked, recognised
 MOST_TOKENS = 16  # that are replaced in a long example
 ZERO_PROJECTION = "the output projection is zero throughout and hides what lies before it"
 NOT_FINITE = "there are outputs that are nan or inf"
+POOLS = "It gives one output for a whole text, as a pooling does, not one for each token."
 ONE_TOKEN = "the example has a single token"
 DROPPED_WITH_WEIGHTS = "mask dropped when weights are asked for"
 ONLY_WITH = (
@@ -31,6 +34,7 @@ ONLY_WITHOUT = (
     "With them, no token attends to the future; without them, as in training, tokens do. Mask on "
     "both paths."
 )
+IF_MEANT = ' If the whole module takes (T, B, C) on purpose, say so: layout="tbc" (--layout tbc).'
 OF_THE_PLACE = (
     "with the sequences in another order, a sequence gets other outputs: what is computed depends "
     "on its place in the batch."
@@ -64,6 +68,8 @@ def check_shape(subject: Subject, out: Tensor, weights: Tensor | None) -> Told:
     evidence += "."
     if not ok and n_head > 1 and shape[:-1] == (B, T):
         evidence += " Is it one head? Then pass n_head=1."
+    if T > 1 and shape[:1] == (B,) and (len(shape) == 2 or shape[1:-1] == (1,)):
+        evidence += f" {POOLS}"
     return found(Finding("shape", ok, evidence))
 
 
@@ -156,19 +162,25 @@ def check_without_weights(subject: Subject, out: Tensor) -> Told:
 
 
 def check_context(subject: Subject) -> Told:
-    """Hand over a longer context. Told only where the outputs are as many as its tokens."""
+    """Replace tokens of x, then of the context. Told only where they have changed places."""
     name = context_name(subject.function) if subject.is_module else None
     if not name:
         return Told()
-    call, T = subject.call(), subject.x.shape[1]
-    longer = torch.cat([subject.x.flip(1), subject.x], dim=1)[:, : T + 1]
-    seed_all(0)
-    try:
+
+    def out_of(x: Tensor, context: Tensor) -> Tensor:
+        call = subject.call(x)
+        seed_all(0)
         with torch.no_grad():
-            out, _ = Call(call.module, call.args, call.kwargs | {name: longer}).run()
-    except Exception:  # it may take a context of the same length only
+            return Call(call.module, call.args, call.kwargs | {name: context}).run()[0]
+
+    x = subject.x
+    of_x, of_context = (
+        probes.output_changes(run, x, "diagnose", most=4)
+        for run in (lambda z: out_of(z, x), lambda z: out_of(x, z))
+    )
+    if isinstance(of_x, Finding) or isinstance(of_context, Finding) or mixes_no_tokens(of_x):
         return Told()
-    if not isinstance(out, Tensor) or out.shape[1:2] != (T + 1,):
+    if not mixes_no_tokens(of_context) or not of_context.nan_to_num().any():
         return Told()
     return recognised(*of_parts("queries of the context")[:2])
 
@@ -201,6 +213,8 @@ def check_dependence(
         apart = Finding(apart.name, False, OF_THE_PLACE)
     elif not apart.ok:
         told += _why_mixed(subject, inside, before)
+        if _consistent(replace(subject, time_first=not subject.time_first)):
+            apart = replace(apart, evidence=apart.evidence + IF_MEANT)
     told += found(apart)
     return told, changes
 
@@ -217,6 +231,14 @@ def _why_mixed(subject: Subject, inside: Inside, before: Told) -> Told:
             arrives = f"x {tuple(subject.x.shape)} arrives at it as {tuple(call.input.shape)}."
             told += recognised(bug.name, f"{arrives} {bug.message}", name)
     return told
+
+
+def _consistent(subject: Subject) -> bool:
+    """Whether sequences stay apart, where the axes of its input are these."""
+    try:
+        return probes.sequences_stay_apart(subject.out, subject.x).ok
+    except Exception:  # it may have no other axes
+        return False
 
 
 def _is_turned(call: Call, x: Tensor) -> bool:

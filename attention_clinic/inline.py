@@ -25,6 +25,10 @@ NOT_REBUILT = (
     "residual connections and norms were not checked, since attention, feed-forward and norms are "
     "no parts of their own"
 )
+PLAIN_NORMS: tuple[Function, ...] = (
+    lambda z: F.layer_norm(z, z.shape[-1:]),
+    lambda z: F.rms_norm(z, z.shape[-1:]),
+)
 ACTIVATIONS = (
     F.relu,
     F.gelu,
@@ -43,14 +47,15 @@ ACTIVATIONS = (
 class InlineBlock:
     """The parts of a block that is written in one class."""
 
+    layers: list  # those that make queries, keys and values
     projection: LayerCall  # the call of the output projection
     # As a function; None where its activation is not known.
     feed_forward: Function | None
-    norms: tuple[str, str]  # the names of norm_1 and norm_2
+    norms: tuple[str | Function, str | Function]  # names in the module, or as functions
 
 
 def inline_block(
-    module: nn.Module, recorded: list[LayerCall], used: list, C: int
+    module: nn.Module, recorded: list[LayerCall], used: list, x: Tensor
 ) -> InlineBlock | None:
     """Find the parts of a block beside the layers of its attention; None where it is no block.
 
@@ -62,30 +67,38 @@ def inline_block(
         The calls of the layers in it, in their order.
     used
         The layers that make queries, keys and values.
-    C
-        Its number of channels.
+    x
+        Its input, (B, T, C).
     """
+    C = x.shape[-1]
     last = max((i for i, one in enumerate(recorded) if _is_one_of(one.layer, used)), default=None)
     after = recorded[last + 1 :] if last is not None else []
     if not after or after[0].out.shape[-1] != C or after[0].z.dim() != 3:
         return None
     projection = after[0]
-    own = dict(module.named_children())
+    in_dicts = [one for one in module.children() if isinstance(one, nn.ModuleDict)]
     others = {
         name: part
-        for name, part in own.items()
-        if list(part.parameters()) and not _is_one_of(part, [*used, projection.layer])
+        for one in (module, *in_dicts)
+        for name, part in one.named_children()
+        if list(part.parameters()) and not _is_one_of(part, [*in_dicts, *used, projection.layer])
     }
     norms = [name for name, part in others.items() if _is_norm(part, C)]
     rest = [part for name, part in others.items() if name not in norms]
-    if len(norms) != 2 or list(module.parameters(recurse=False)):
+    own = list(module.parameters(recurse=False))
+    plain = next((f for f in PLAIN_NORMS if same(f(x), recorded[0].z, 1e-4)), None)
+    if not norms and plain and all(one.dim() == 1 for one in own):
+        norms = ["", ""]  # written in its forward
+    elif len(norms) != 2 or own:
         return None
+    norms = [_path(module, others[name]) if name else plain for name in norms]
     if len(rest) == 1 and sum(map(is_layer, rest[0].modules())) > 1 and not is_layer(rest[0]):
-        return InlineBlock(projection, lambda z: rest[0](z.clone()), (norms[0], norms[1]))
+        return InlineBlock(used, projection, lambda z: rest[0](z.clone()), (norms[0], norms[1]))
     read = [(one.layer, one.z) for one in recorded if _is_one_of(one.layer, rest)]
     if len(rest) not in {2, 3} or len(read) != len(rest) or not all(map(is_layer, rest)):
         return None
-    return InlineBlock(projection, feed_forward_of_layers(module, read), (norms[0], norms[1]))
+    feed_forward = feed_forward_of_layers(module, read)
+    return InlineBlock(used, projection, feed_forward, (norms[0], norms[1]))
 
 
 def feed_forward_of_layers(
@@ -106,6 +119,10 @@ def _hidden(activation: Function, layers: list[Function], z: Tensor) -> Tensor:
     """What the last layer reads: the activation of another one, perhaps times a third one."""
     first, *gated = (layer(z) for layer in layers)
     return activation(first) * gated[0] if gated else activation(first)
+
+
+def _path(module: nn.Module, part: nn.Module) -> str:
+    return next(name for name, one in module.named_modules() if one is part)
 
 
 def _is_one_of(part: object, parts: list) -> bool:

@@ -98,7 +98,12 @@ def attention_calls(whole: Call) -> dict[str, Call | None]:
     """
     names: list[str] = []
     for name, part in whole.module.named_modules():
-        if _is_attention(part) and not any(name.startswith(f"{outer}.") for outer in names):
+        is_dict = isinstance(part, nn.ModuleDict)  # it is not called
+        if (
+            _is_attention(part)
+            and not is_dict
+            and not any(name.startswith(f"{outer}.") for outer in names)
+        ):
             names.append(name)
     return calls_of(whole, names or _parts_that_mix_tokens(whole))
 
@@ -145,6 +150,9 @@ def _parts_that_mix_tokens(whole: Call) -> list[str]:
         if any(map(is_layer, [*part.modules(), *part.parameters()]))
     }
     mixing = [name for name, call in calls_of(whole, parts).items() if call and _mixes(call)]
+    if not mixing:  # a token may attend to itself alone
+        several = {name: list(part.modules()) for name, part in parts.items()}
+        mixing = [name for name, own in several.items() if sum(map(is_layer, own)) in (3, 4)]
     return [
         name
         for name in mixing
@@ -196,11 +204,17 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
     out, weights, layer_calls = _run_and_record(call)
     if not isinstance(out, Tensor) or out.dim() != 3:
         return "it gives no output (B, T, anything)"
+    if whole.time_first:
+        turned = [
+            (one.layer, *(_time_second(z, x) for z in (one.z, one.out))) for one in layer_calls
+        ]
+        layer_calls, out = [LayerCall(*one) for one in turned], out.transpose(0, 1)
+        x = x.transpose(0, 1)
     found = find_readings(call.module, layer_calls, x, n_head)
     if isinstance(found, str):
         return found
     readings, roles, used = found
-    block = inline_block(call.module, layer_calls, used, x.shape[-1])
+    block = inline_block(call.module, layer_calls, used, x)
     read = [  # by each of these layers; (B, T, n_head, d), where a layer reads each head
         (layer, next((one.z.flatten(2) for one in layer_calls if one.layer is layer), x))
         for layer in (used if block is None else ())
@@ -230,6 +244,11 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
     )
 
 
+def _time_second(z: Tensor, x: Tensor) -> Tensor:
+    """(T, B, …) as (B, T, …), where x is (T, B, C)."""
+    return z.transpose(0, 1) if z.shape[:2] == x.shape[:2] else z
+
+
 def _different_inputs(read: list[Tensor]) -> tuple[Named, ...]:
     """The bug that one of queries, keys and values is made of something else than the others."""
     odd = [
@@ -252,7 +271,8 @@ def attention_of(
     which = next(i for i, one in enumerate(seen.readings) if same(of(one, seen.x)[1], right, ATOL))
 
     def attention(z: Tensor) -> Tensor:
-        reading = find_readings(module, [], z, n_head)[0][which]
+        calls = [LayerCall(one, z, one(z)) for one in seen.block.layers if callable(one)]
+        reading = find_readings(module, calls, z, n_head)[0][which]
         return seen.block.projection.layer(of(reading, z)[0])
 
     return attention
@@ -326,7 +346,7 @@ def _find_endings(
         endings += [Ending(out, partial(times, weight=z)) for w in own for z in (w, w.mT)]
     called = [one for one in others if any(one.layer is layer for layer in layers)]
     if layers and not called and not any(layers[0] is layer for layer in used):
-        return [unused], None
+        return [unused, Ending(out, projection)], None  # its matrix may be used in parts
     for one in called[:1]:
         if one.z.shape[-1] != out.shape[-1] or one.z.dim() != 3:
             each = partial(_in_each_head, one.layer, n_head)
@@ -403,7 +423,8 @@ def _inspect_pytorch_attention(whole: Call, call: Call) -> AttentionInternals | 
     if x.dim() != 3:
         return "it reads a single sequence without a batch"
     inside = call.module is not whole.module
-    if inside and not module.batch_first and x.shape == whole.input.shape and len(x) != x.shape[1]:
+    as_whole = not whole.time_first and x.shape == whole.input.shape and len(x) != x.shape[1]
+    if inside and not module.batch_first and as_whole:
         return f"it {NOT_BATCH_FIRST}"
     known = (*ROLES, "need_weights", "average_attn_weights")
     silent = given.get("need_weights") is False

@@ -5,6 +5,7 @@ weight is stored as (in, out), or an `nn.Parameter`.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ _PAGE = [
     [tuple(item.text.split()) for item in section.items]
     for section in read(Path(__file__).with_name("names.md"))
 ]
+# Of a block's attention, feed-forward and two norms; "" for layers of the block itself.
+PartNames = tuple[str, str, str, str]
 ROLES = ("query", "key", "value")
 ROLE_NAMES, NORM_NAMES = _PAGE[0], _PAGE[-1]  # of layers that belong together
 FUSED_NAMES, KEY_VALUE_NAMES, PROJECTION_NAMES, HEAD_COUNT_NAMES, CHANNEL_NAMES = (
@@ -63,13 +66,58 @@ def projection_name(module: nn.Module) -> str | None:
     )
 
 
-def block_part_names(module: nn.Module) -> tuple[str, str, str, str] | None:
-    """The names of a block's attention, feed-forward and two norms; "" for layers of its own."""
+def block_part_names(module: nn.Module) -> PartNames | None:
+    """The usual names of a block's parts, where it has them all."""
     parts = _block_parts(module)
     if None in parts:
         return None
     attention, feed_forward, norms = parts
     return (attention, feed_forward, *norms)
+
+
+def block_parts_by_kind(module: nn.Module, attentions: list[str]) -> PartNames | None:
+    """The parts of a block without the usual names: the attentions in it, two norms, the layers."""
+    named = dict(module.named_modules())
+    kept = [name for name, own in module.named_parameters(recurse=False) if own.dim() > 1]
+    norms = [name for name, part in named.items() if _is_norm(part)]
+    attention = _common(attentions)
+    while (outer := attention.rpartition(".")[0]) and not within_any(norms, outer, but=attention):
+        attention = outer
+    norms = [name for name in norms if not f"{name}.".startswith(f"{attention}.")]
+    layers = layers_beside(module, attention)
+    if kept or not attention or not 1 <= len(norms) <= 2 or len(layers) < 2:
+        return None
+    if isinstance(named[attention], nn.ModuleList | nn.ModuleDict):
+        return None
+    feed_forward = _common(layers)
+    if within_any([*norms, attention], feed_forward) or named[feed_forward] is module:
+        feed_forward = ""
+    if not feed_forward and len(layers) > 4:
+        return None
+    return attention, feed_forward, norms[0], norms[-1]
+
+
+def within_any(names: Iterable[str], outer: str, but: str = "") -> bool:
+    """Whether one of these parts stands in another part, and not in a part of that."""
+    names = [name for name in names if not but or not f"{name}.".startswith(f"{but}.")]
+    return any(not outer or f"{name}.".startswith(f"{outer}.") for name in names)
+
+
+def _common(names: list[str]) -> str:
+    """The part that several stand in; of one, the one in which it stands last."""
+    common = names[0].split(".")
+    for name in names[1:]:
+        common = [a for a, b in zip(common, name.split("."), strict=False) if a == b]
+    return ".".join(common)
+
+
+def _is_norm(part: nn.Module) -> bool:
+    """Tell whether a part without parts has vectors only, or the name of a norm."""
+    if list(part.children()):
+        return False
+    own = list(part.parameters())
+    named = "norm" in type(part).__name__.lower()
+    return all(one.dim() == 1 for one in own) if own else named
 
 
 def missing_block_parts(module: nn.Module) -> str:
@@ -106,9 +154,12 @@ def _block_parts(module: nn.Module) -> tuple[str | None, str | None, tuple[str, 
     return attention, feed_forward, norms
 
 
-def layers_beside(module: nn.Module) -> list[str]:
-    """The names of the Linear layers that stand in a block itself."""
-    return [name for name, part in module.named_children() if is_layer(part)]
+def layers_beside(module: nn.Module, attention: str = "") -> list[str]:
+    """The names of the layers of a block beside its attention; of itself, where that is ""."""
+    if not attention:
+        return [name for name, part in module.named_children() if is_layer(part)]
+    named = module.named_modules()
+    return [n for n, part in named if is_layer(part) and not f"{n}.".startswith(f"{attention}.")]
 
 
 def _norms_inside(module: nn.Module, others: tuple[str, str]) -> tuple[str, str] | None:
@@ -128,9 +179,19 @@ def own_head_count(module: Any) -> int | None:
     """The number of heads that a module knows under one of the usual names."""
     for name in HEAD_COUNT_NAMES:
         value = getattr(module, name, None)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and not _is_width(name, value, module)
+        ):
             return value
     return None
+
+
+def _is_width(name: str, value: int, module: Any) -> bool:
+    """Tell whether h is the size of a head: what all layers make, or a third of it."""
+    layers = [part for part in module.children() if is_layer(part)] if name == "h" else []
+    return bool(layers) and all(len(one.weight) in (value, 3 * value) for one in layers)
 
 
 def is_layer(part: Any) -> bool:
@@ -138,7 +199,7 @@ def is_layer(part: Any) -> bool:
     if isinstance(part, nn.Parameter):
         return part.dim() in (2, 3)
     weight = getattr(part, "weight", None)
-    matrix = isinstance(weight, Tensor) and weight.dim() == 2
+    matrix = isinstance(weight, Tensor) and not nn.parameter.is_lazy(weight) and weight.dim() == 2
     return isinstance(part, nn.Module) and matrix and not isinstance(part, nn.Embedding)
 
 

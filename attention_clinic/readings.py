@@ -30,6 +30,7 @@ NO_LAYERS = (
 )
 X_AS_VALUES = of_parts("x used as values")
 NO_PROJECTIONS = of_parts("no projections")
+OF_ITS_CHANNELS = of_parts("one projection for all heads")
 SHARED_LAYER = of_parts("one layer for queries and keys")
 
 
@@ -82,6 +83,8 @@ def times(z: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight.dim() == 3:
         if weight.shape[0] * weight.shape[1] == z.shape[-1] and weight.shape[1] != z.shape[-1]:
             weight = weight.flatten(0, 1)  # of an output projection: (n_head, d, C)
+        elif weight.shape[0] == z.shape[-1] != weight.shape[1]:  # (C, n_head, d)
+            weight = weight.flatten(1)
         else:
             weight = weight.transpose(0, 1).flatten(1)
     elif weight.shape[0] != z.shape[-1]:
@@ -108,9 +111,12 @@ def find_readings(module: nn.Module, recorded: list[LayerCall], x: Tensor, n_hea
         q, (k, v) = _output_of(query, recorded, x), _output_of(fused, recorded, x).chunk(2, -1)
         readings = _with_repeated_heads(q, k, v, n_head)
         return _checked(readings, _roles_of_two(query, fused), [query, fused])
+    matrices = [one for one in module.parameters(recurse=False) if is_layer(one)]
+    stacked = [one for one in matrices if len(one) == 3 and one.dim() == 3]  # (3, C, d)
+    if stacked and stacked[0].shape[1] == x.shape[-1]:
+        return _readings_of_unnamed_matrices([*stacked[0]], x, n_head)
     if name := fused_name(module):
         return _readings_of_fused(name, getattr(module, name), recorded, x, n_head)
-    matrices = [one for one in module.parameters(recurse=False) if is_layer(one)]
     if len(matrices) > 2:
         return _readings_of_unnamed_matrices(matrices, x, n_head)
     return _readings_without_names(recorded, x, n_head)
@@ -151,13 +157,17 @@ def _readings_of_three(layers: list, recorded: list, x: Tensor, n_head: int) -> 
     readings = _with_repeated_heads(q, k, v, n_head)
     if layers[0] is layers[1] and not isinstance(readings, str):
         readings = [replace(one, bugs=(*one.bugs, SHARED_LAYER)) for one in readings]
+    read = next((one.z for one in recorded if one.layer is layers[0]), x)
+    if read.shape[-1] < x.shape[-1] and not isinstance(readings, str):
+        readings = [replace(one, bugs=(*one.bugs, OF_ITS_CHANNELS)) for one in readings]
     return _checked(readings, _role_weights(layers), layers)
 
 
 def _readings_of_matrices(module: nn.Module, names: tuple, x: Tensor, n_head: int) -> Found:
     """Matrices are (in, out), as in x @ W, or else (out, in), as in F.linear."""
     weights = [getattr(module, name) for name in names]
-    n_head = weights[0].shape[0] if weights[0].dim() == 3 else n_head
+    if weights[0].dim() == 3:  # (n_head, C, d) or (C, n_head, d)
+        n_head = weights[0].shape[0 if weights[0].shape[1] == x.shape[-1] else 1]
     biases = [bias_beside(module, name) for name in names]
     rows = [times(x, *one) for one in zip(weights, biases, strict=True)]
     readings = _with_repeated_heads(*rows, n_head)
@@ -255,6 +265,9 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
     def part_of_channel(i: int, z: Tensor) -> Tensor:
         return z.unflatten(-1, (-1, 3))[..., i]
 
+    def reshaped(i: int, z: Tensor) -> Tensor:
+        return z.reshape(3, *z.shape[:2], -1)[i]
+
     def cut(start: int, stop: int, z: Tensor) -> Tensor:
         return z[..., start:stop]
 
@@ -267,7 +280,7 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
         by_role = [
             (
                 [partial(part, 3, i) for i in order],
-                () if order == (0, 1, 2) else (_another_order(order),),
+                () if order == (0, 1, 2) or not name else (_another_order(order),),
             )
             for order in itertools.permutations(range(3))
         ]
@@ -282,6 +295,10 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
         first, others = by_role[:1], by_role[1:]
         yield from by_head + first if name in FUSED_BY_HEAD else first + by_head
         yield from others
+        yield (
+            [partial(reshaped, i) for i in range(3)],
+            (of_parts("fused layer reshaped", names=name),),
+        )
     rest = width - C
     if rest > 0 and rest % 2 == 0 and width != 3 * C and (rest // 2) % max(1, C // n_head) == 0:
         edges = (0, C, C + rest // 2, width)

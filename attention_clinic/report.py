@@ -86,20 +86,22 @@ class Report:
     expected: tuple[str, ...] = ()
 
     def expecting(self, names: Collection[str]) -> Report:
-        """The report where variants with these words in their names are meant.
+        """The report where variants, or bugs, with these words in their names are meant.
 
         Where no other difference was found, it is healthy with them, and not without.
         """
-        if not names or self.status not in ("healthy", "different"):
+        shown = {*self.bugs, "equals the reference"}  # where a bug shows
+        failed = {finding.name for finding in self.findings if not finding.ok} - shown
+        if not names or failed or self.status not in ("healthy", "different", "broken"):
             return self
         told = [name.lower() for name in self.bugs]
         missing = [name for name in names if not any(name.lower() in one for one in told)]
-        if missing:
+        if missing and self.status != "broken":
             why = f"{' and '.join(missing)} expected, and not found"
             different = {**self.different, "expected": f"{why}."}
             return replace(self, status="different", difference=why, different=different)
         others = [one for one in told if not any(name.lower() in one for name in names)]
-        if others or self.difference or set(self.different) - set(SHOWN_BY_VARIANTS):
+        if missing or others or self.difference or set(self.different) - set(SHOWN_BY_VARIANTS):
             return self
         status = "incomplete" if self.not_checked else "healthy"
         return replace(self, status=status, expected=self.bugs)

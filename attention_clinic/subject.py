@@ -10,8 +10,15 @@ from torch import Tensor, nn
 
 from attention_base.numbers import joined
 from attention_base.same import same_but_for_rounding, seed_all
-from attention_clinic.blocks import block_calls
-from attention_clinic.calls import Call, Mask, out_and_weights, part_of, self_attention_call
+from attention_clinic.blocks import blocks_in
+from attention_clinic.calls import (
+    Call,
+    Mask,
+    calls_of,
+    out_and_weights,
+    part_of,
+    self_attention_call,
+)
 from attention_clinic.inspection import (
     NOT_BATCH_FIRST,
     AttentionInternals,
@@ -21,7 +28,7 @@ from attention_clinic.inspection import (
     parts_beside,
     weights_shown,
 )
-from attention_clinic.names import missing_block_parts, role_names
+from attention_clinic.names import PartNames, missing_block_parts, role_names
 from attention_clinic.told import Told, not_checked
 
 NO_MODULE = "no queries, keys and values in sight; hand over the module that makes them"
@@ -45,6 +52,7 @@ class Subject:
     causal: bool
     try_heads: bool = False
     mask: Mask | None = None  # that the module has to be given
+    time_first: bool = False  # whether the module reads (T, B, C)
 
     @property
     def is_module(self) -> bool:
@@ -54,7 +62,7 @@ class Subject:
     def call(self, x: Tensor | None = None) -> Call:
         """How the module is called with its input, or with another one."""
         x = self.x if x is None else x
-        return self_attention_call(self.function, x, self.causal, self.mask)
+        return self_attention_call(self.function, x, self.causal, self.mask, self.time_first)
 
     def run(
         self, x: Tensor, seed: int | None = 0, with_weights: bool = True
@@ -70,9 +78,9 @@ class Subject:
                 call = self.call(x.clone())
                 out, weights = call.run_with_weights() if with_weights else call.run()
             else:
-                out, weights = out_and_weights(self.function(x.clone()))
-        if isinstance(self.function, nn.MultiheadAttention) and not self.function.batch_first:
-            out = out.transpose(0, 1)
+                z = x.transpose(0, 1) if self.time_first else x
+                out, weights = out_and_weights(self.function(z.clone()))
+        out = out.transpose(0, 1) if self.time_first and isinstance(out, Tensor) else out
         return out, weights_shown(weights, x)
 
     def out(self, x: Tensor) -> Tensor:
@@ -110,6 +118,7 @@ class Inside:
     # Name in the module ("" for itself) -> how it is called; None for one that is not.
     attentions: dict[str, Call | None]
     blocks: dict[str, Call | None]  # in the same way
+    block_parts: dict[str, PartNames]  # name of a block -> those of its parts
     internals: dict[str, AttentionInternals]  # name of an attention -> what it computed
     # The name of an ``nn.MultiheadAttention`` that takes sequences for tokens, or "".
     not_batch_first: str
@@ -121,13 +130,15 @@ class Inside:
 def look_inside(subject: Subject) -> Inside:
     """Find the attentions and blocks of a module, and what the attentions compute."""
     if not subject.is_module:
-        return Inside({}, {}, {}, "", False, not_checked(NO_MODULE, "equals the reference"))
+        return Inside({}, {}, {}, {}, "", False, not_checked(NO_MODULE, "equals the reference"))
     module, why, not_batch_first = subject.function, NO_ATTENTION, ""
     internals: dict[str, AttentionInternals] = {}
     seed_all(0)
     with torch.no_grad():
         whole = subject.call()
-        attentions, blocks = attention_calls(whole), block_calls(whole)
+        attentions = attention_calls(whole)
+        block_parts = blocks_in(whole, attentions)
+        blocks = calls_of(whole, block_parts)
         not_called = [name for name, call in attentions.items() if call is None]
         if not_called:
             why = f"{joined(not_called)} {'was' if len(not_called) == 1 else 'were'} not called"
@@ -151,7 +162,7 @@ def look_inside(subject: Subject) -> Inside:
     if not internals or len(internals) < len(attentions):
         told += not_checked(why, "equals the reference")
     zero = _zero_projection(module, attentions, blocks, internals)
-    return Inside(attentions, blocks, internals, not_batch_first, zero, told)
+    return Inside(attentions, blocks, block_parts, internals, not_batch_first, zero, told)
 
 
 def _heads_of(subject: Subject, name: str, call: Call, attentions: dict[str, Call | None]) -> int:

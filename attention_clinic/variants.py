@@ -121,7 +121,8 @@ def changed_readings(
     if q.shape[-1] % 2 or v.shape[-1] % 2:
         return
     for turn in ROPES[:2] if likely else ROPES:
-        if q.shape[-1] * turn.keywords.get("share", 1) % 2:
+        share = turn.keywords.get("share", 1)
+        if any(z.shape[-1] * share % 2 for z in (q, v)):
             continue
         yield with_bugs(turn(q), turn(k), v, ROPE)
         yield from (with_bugs(turn(f(q)), turn(g(k)), v, QK_NORM, ROPE) for f, g in norms)

@@ -60,6 +60,43 @@ def test_the_verdict_is_the_exit_code(run, target, more, C, code, told):
     assert (got, err) == (code, "") and told in out
 
 
+HALF = """
+from torch import nn
+class Half(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.n_head = n_head
+        self.query, self.key, self.value = (nn.Linear(C, C) for _ in range(3))
+    def forward(self, x):
+        q, k, v = (f(x).view(*x.shape[:2], self.n_head, -1).transpose(1, 2)
+                   for f in (self.query, self.key, self.value))
+        scores = q @ k.mT / self.root()
+        return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+    def root(self):
+        return 2
+class OfHeads(Half):
+    def root(self):
+        return self.n_head ** 0.5
+class Pooled(Half):
+    def forward(self, x):
+        return super().forward(x).mean(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("Half", 2, "n_head=2), as with 4 heads √n_head could be another number"),
+        ("OfHeads", 1, "n_head=4), run on"),
+        ("Pooled", 3, "one output for a whole text, as a pooling does"),
+    ],
+)
+def test_what_two_explanations_fit_is_tried_with_other_heads(run, name, code, told):
+    files = {"half.py": HALF}
+    got, *said = run(f"half.py:{name}", "--n-head=4", "--no-causal", C=64, files=files)
+    assert got == code and told in "".join(said)
+
+
 def test_json_is_one_object_whatever_the_file_prints(run):
     text = f"print('hello')\n{OURS}made = MultiHeadAttention(32, 4)\n"
     code, out, err = run("loud.py:made", "--json", "--example=2,5", files={"loud.py": text})

@@ -128,11 +128,11 @@ def test_of_a_block_it_is_said_which_parts_were_found_and_which_not():
         def __init__(self):
             super().__init__()
             self.mha, self.mlp = MultiHeadAttention(C, N_HEAD), FeedForward(C)
-            self.first, self.second = nn.LayerNorm(C), nn.LayerNorm(C)
+            self.first, self.second, self.third = (nn.LayerNorm(C) for _ in range(3))
 
         def forward(self, x):
             x = x + self.mha(self.first(x))
-            return x + self.mlp(self.second(x))
+            return self.third(x + self.mlp(self.second(x)))
 
     report = diagnose(Named(), C=C)
     assert report.status == "incomplete"

@@ -181,7 +181,116 @@ def zeros_last(C, n_head):
     return block
 
 
+class Stacked(Attention):
+    """Parameters in the place of layers, each head's beside the others."""
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        del self.query, self.key, self.value, self.out
+        self.w = nn.Parameter(torch.randn(3, C, C) / C**0.5)
+        self.o = nn.Parameter(torch.randn(n_head, C // n_head, C) / C**0.5)
+
+    def heads(self, x):
+        return [self.split(x @ w) for w in self.w]
+
+    def out_of(self, z):
+        return torch.einsum("bhtd,hdc->btc", z, self.o)
+
+    def forward(self, x):
+        q, k, v = self.heads(x)
+        return self.out_of(self.weights(q, k) @ v)
+
+
+class OfEinsum(Stacked):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        del self.w
+        self.wq, self.wk, self.wv = (
+            nn.Parameter(torch.randn(C, n_head, C // n_head) / C**0.5) for _ in range(3)
+        )
+
+    def heads(self, x):
+        return [torch.einsum("btc,chd->bhtd", x, w) for w in (self.wq, self.wk, self.wv)]
+
+
+def part_by_part(self, x):
+    q, k, v = self.heads(x)
+    columns = self.out.weight.split(q.shape[-1], dim=1)
+    heads = (self.weights(q, k) @ v).unbind(1)
+    return sum(z @ w.T for z, w in zip(heads, columns, strict=True)) + self.out.bias
+
+
+class OddNames(nn.Module):
+    """A block whose parts have names that nobody knows; one step is a part of its own."""
+
+    def __init__(self, C, n_head, of=Attention, projected=False):
+        super().__init__()
+        self.calm, self.still = nn.LayerNorm(C), nn.LayerNorm(C)
+        self.listen = of(C, n_head)
+        self.blend = nn.Linear(C, C) if projected else nn.Identity()
+        self.wide, self.narrow = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
+
+    def add(self, x, branch):
+        return x + branch
+
+    def forward(self, x):
+        y = self.add(x, self.blend(self.listen(self.calm(x))))
+        return self.add(y, self.think(self.still(y)))
+
+    def think(self, z):
+        return self.narrow(self.wide(z).relu())
+
+
+def projected(C, n_head):
+    block = OddNames(C, n_head, projected=True)
+    block.listen.out = nn.Identity()
+    return block
+
+
+class Step(nn.Module):
+    def __init__(self, C, f):
+        super().__init__()
+        self.norm, self.f = nn.LayerNorm(C), f
+
+    def forward(self, x):
+        return x + self.f(self.norm(x))
+
+
+def steps(C, n_head):
+    feed_forward = nn.Sequential(nn.Linear(C, 4 * C), nn.ReLU(), nn.Linear(4 * C, C))
+    return nn.Sequential(Step(C, Attention(C, n_head)), Step(C, feed_forward))
+
+
+class InOne(OddNames):
+    """All in one class, with a norm that is no module, and layers in a dictionary."""
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        del self.listen, self.blend, self.calm, self.still
+        self.n_head = n_head
+        self.of = nn.ModuleDict({name: nn.Linear(C, C) for name in ("a", "b", "c", "d")})
+
+    def calm(self, x):
+        return (x - x.mean(-1, keepdim=True)) / (
+            x.var(-1, keepdim=True, unbiased=False) + 1e-5
+        ).sqrt()
+
+    still, blend = calm, nn.Identity()
+
+    def listen(self, z):
+        q, k, v = (Attention.split(self, self.of[name](z)) for name in ("a", "b", "c"))
+        weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
+        return self.of["d"]((weights @ v).transpose(1, 2).flatten(2))
+
+
 RIGHT = {
+    "matrices in one parameter": Stacked,
+    "matrices (C, n_head, d)": OfEinsum,
+    "the projection taken in parts": changed(Attention, forward=part_by_part),
+    "a block without the usual names": OddNames,
+    "a projection outside of the attention": projected,
+    "a list of steps": steps,
+    "a block in one class": InOne,
     "queries kept, and a number returned": Stores,
     "a feed-forward that ends in zeros": zeros_last,
     "positions before, in bfloat16": lambda C, n_head: before(
@@ -191,7 +300,6 @@ RIGHT = {
     "plain": Attention,
     "projections that split": OfItself,
     "projections that split and transpose": changed(OfItself, transposed=True),
-    "one matrix for all heads": EachHeadAlike,
     "lazy layers": changed(Attention, layer=lambda self, C: nn.LazyLinear(C)),
     "q, k and v to be given": OfThree,
     "weights (B · n_head, T, T)": Shows,
@@ -301,6 +409,43 @@ class Interleaved(Attention):
         return self.qkv(x).unflatten(-1, (self.n_head, -1, 3)).permute(4, 0, 2, 1, 3)
 
 
+class Reshaped(Interleaved):
+    def heads(self, x):
+        return [self.split(z) for z in self.qkv(x).reshape(3, *x.shape)]
+
+
+class SixChannels(Causal):
+    """Values with fewer channels than queries, whose root is the scale."""
+
+    fill = -1e9
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        self.value, self.out = nn.Linear(C, 6 * n_head), nn.Linear(6 * n_head, C)
+
+    def scores(self, q, k):
+        return q @ k.mT / 6**0.5
+
+
+class Unnamed(Attention):
+    """Layers without the usual names, and heads that were not transposed."""
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        self.a, self.b, self.c = self.query, self.key, self.value
+        del self.query, self.key, self.value
+
+    def heads(self, x):
+        return [layer(x).unflatten(-1, (self.n_head, -1)) for layer in (self.a, self.b, self.c)]
+
+    def merge(self, z):
+        return z.flatten(2)
+
+
+def over_the_batch(self, q, k):
+    return self.scores(q, k).softmax(0)
+
+
 WRONG = {  # what -> a class, whether it should be causal, and the name
     "rolled before": (before(lambda x: x.roll(1, 1)), False, "tokens moved before the attention"),
     "reversed before": (before(lambda x: x.flip(1)), False, "tokens moved before the attention"),
@@ -336,6 +481,43 @@ WRONG = {  # what -> a class, whether it should be causal, and the name
         False,
         "scaled after the softmax, by √C",
     ),
+    "a fused layer reshaped": (Reshaped, False, "fused layer reshaped"),
+    "heads not transposed": (Unnamed, False, "tokens and heads not transposed"),
+    "over the batch": (
+        changed(Attention, weights=over_the_batch), False, "softmax over the batch"
+    ),
+    "over the batch, with a mask": (
+        changed(
+            Causal,
+            weights=lambda self, q, k: self.scores(q, k)
+            .masked_fill(torch.ones(q.shape[-2], q.shape[-2]).triu(1) == 1, -1e9)
+            .softmax(0),
+        ),
+        True,
+        "softmax over the batch, masked with -1e9",
+    ),
+    "** 1/2": (
+        changed(Causal, scores=lambda self, q, k: q @ k.mT / q.shape[-1] ** 1 / 2),
+        True,
+        "divided by 2 · head_size",
+    ),
+    "the values' channels": (SixChannels, True, "divided by the root of the values' channels"),
+    "odd names, x + x": (
+        changed(OddNames, add=lambda self, x, branch: branch + branch),
+        False,
+        "x + x in place of the residual connection",
+    ),
+    "odd names, no residual": (
+        changed(OddNames, add=lambda self, x, branch: branch), False, "no residual connections"
+    ),
+    "in one class, no residual": (
+        changed(InOne, add=lambda self, x, branch: branch), False, "no residual connections"
+    ),
+    "odd names, ReLU last": (
+        changed(OddNames, think=lambda self, z: OddNames.think(self, z).relu()),
+        False,
+        "ReLU after the feed-forward",
+    ),
     "x + x": (
         changed(Block, add=lambda self, x, branch: branch + branch),
         False,
@@ -357,6 +539,17 @@ DIFFERENT = {
         before(lambda x: 4 * x + positions(x.shape[1])), "x scaled before the attention"
     ),
     "squared before": (before(lambda x: x * x), "something else than x is read"),
+    "one matrix for all heads": (EachHeadAlike, "one projection for all heads"),
+    "cosines, times 5": (
+        changed(Attention, scores=lambda self, q, k: F.cosine_similarity(
+            q[..., :, None, :], k[..., None, :, :], dim=-1) * 5),
+        "scores times another factor",
+    ),
+    "normed queries and keys, no scale": (
+        changed(Attention, scores=lambda self, q, k: F.layer_norm(q, q.shape[-1:])
+                @ F.layer_norm(k, k.shape[-1:]).mT),
+        "another scale of normed queries and keys",
+    ),
     "no projections": (
         changed(Attention, heads=lambda self, x: 3 * [self.split(x)]), "no projections"
     ),
@@ -388,8 +581,27 @@ def relu_last(C, n_head):
     return block
 
 
+class InADictionary(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.w = {name: torch.randn(C, C, requires_grad=True) for name in "abc"}
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(*(x @ w for w in self.w.values()))
+
+
+class Pair(Block):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head, lambda C, n: nn.MultiheadAttention(C, n, batch_first=True))
+
+    def attend(self, z):
+        return self.attn(z, z, z)
+
+
 LEARNERS = {
     "plain tensors": Plain,
+    "plain tensors, in a dictionary": InADictionary,
+    "weights not taken apart from the output": Pair,
     "layers made in forward": changed(
         Attention, heads=lambda self, x: [self.split(nn.Linear(C, C)(x)) for _ in range(3)]
     ),
@@ -399,7 +611,71 @@ LEARNERS = {
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_what_learners_write_is_named(name):
-    assert name in diagnose(LEARNERS[name](C, N_HEAD), C=C, causal=False).bugs
+    bug = name.partition(", ")[0]
+    assert bug in diagnose(LEARNERS[name](C, N_HEAD), C=C, causal=False).bugs
+
+
+class TenTokens(Causal):
+    def forward(self, x):
+        return super().forward(x + torch.zeros(10, x.shape[-1])[: x.shape[1]])
+
+
+def test_a_fixed_length_is_told():
+    report = diagnose(TenTokens(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert report.status == "healthy" and "With 64 tokens it raises an error" in str(report)
+
+
+class Small(nn.Module):
+    """One head, whose size is called h."""
+
+    def __init__(self):
+        super().__init__()
+        self.f, self.h = nn.Linear(C, 24), 8
+
+    def forward(self, x):
+        q, k, v = self.f(x).split(self.h, -1)
+        return F.scaled_dot_product_attention(v, k, q, is_causal=True)
+
+
+def test_h_may_be_the_size_of_a_head():
+    assert diagnose(Small(), C=C, n_head=1).status == "healthy"
+
+
+class TimeFirst(Causal):
+    """All is (T, B, C)."""
+
+    def split(self, z):
+        return super().split(z.transpose(0, 1))
+
+    def merge(self, z):
+        return super().merge(z).transpose(0, 1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        TimeFirst,
+        lambda C, n_head: Block(C, n_head, TimeFirst),
+        lambda C, n_head: nn.Sequential(TimeFirst(C, n_head), TimeFirst(C, n_head)),
+    ],
+)
+def test_time_first_is_asked_about_and_can_be_said(make):
+    module = make(C, N_HEAD)
+    report = diagnose(module, C=C, n_head=N_HEAD)
+    assert report.status == "broken" and "--layout tbc" in str(report)
+    assert diagnose(module, C=C, n_head=N_HEAD, layout="tbc").status == "healthy"
+    for at in (TimeFirst, Block):
+        scale = changed(TimeFirst, scores=lambda self, q, k: q @ k.mT)
+        wrong = scale(C, N_HEAD) if at is TimeFirst else Block(C, N_HEAD, scale)
+        assert diagnose(wrong, C=C, n_head=N_HEAD, layout="tbc").bugs == ("no scale",)
+    with pytest.raises(ValueError, match="layout must be"):
+        diagnose(module, C=C, layout="bct")
+
+
+@pytest.mark.parametrize("kind", [nn.TransformerEncoderLayer, nn.MultiheadAttention])
+def test_pytorchs_own_say_it_themselves(kind):
+    report = diagnose(kind(C, N_HEAD), C=C)
+    assert report.status == "healthy" and "Called with x as (T, B, C)" in str(report)
 
 
 class Cross(Attention):
@@ -451,5 +727,9 @@ def test_a_variant_that_is_expected_is_healthy_and_missing_it_is_not():
     assert diagnose(longer(C, N_HEAD), **sizes, expect=("rotary",)).status != "healthy"
     broken = changed(Rotary, fill=0.0)(C, N_HEAD)
     assert diagnose(broken, **sizes, expect=("rotary",)).status == "broken"
+    plain = changed(Causal, scores=lambda self, q, k: q @ k.mT)  # as T5 and GPT-Neo have it
+    assert diagnose(plain(C, N_HEAD), **sizes, expect=("no scale",)).status == "healthy"
+    leaks = changed(plain, fill=0.0)(C, N_HEAD)
+    assert diagnose(leaks, **sizes, expect=("no scale",)).status == "broken"
     with pytest.raises(TypeError, match="expect must be a tuple"):
         diagnose(module, **sizes, expect="rotary")
