@@ -12,12 +12,12 @@ from attention_base.numbers import small
 from attention_base.same import same, tolerance
 from attention_clinic.bugs import of_parts
 from attention_clinic.calls import Call
-from attention_clinic.told import Told, recognised
+from attention_clinic.results import Results, named
 
 Seen = tuple[Tensor, list[Tensor]]  # what a part read, and what the parts before it had made
 
 
-def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known: bool) -> Told:
+def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known: bool) -> Results:
     """Compare what attentions or blocks read with x, unless other layers made it.
 
     Parameters
@@ -37,19 +37,19 @@ def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known
         or x is None
         or any(call.input.shape != x.shape for call in parts.values())
     ):
-        return Told()
+        return Results()
     first = next((name for name, call in parts.items() if same(call.input, x, 0)), None)
     if first is not None:  # what the others read is made of its output
-        return Told()
+        return Results()
     name, call = next(iter(parts.items()))
     other = x + torch.linspace(-1, 1, x.numel()).reshape(x.shape).flip(-1).to(x)
     one, two = (_seen(whole.with_input(z), call.module) for z in (x, other))
     for before, after in zip((x, *one[1]), (other, *two[1]), strict=True):
-        if (told := _explained(name, one[0], two[0], before, after)) is not None:
-            return told
+        if (results := _explained(name, one[0], two[0], before, after)) is not None:
+            return results
     if known:
-        return recognised(*of_parts("something else than x is read", names=name)[:2], name, True)
-    return Told()
+        return named(of_parts("something else than x is read", names=name), name)
+    return Results()
 
 
 def _seen(whole: Call, part: nn.Module) -> Seen:
@@ -74,28 +74,28 @@ def _seen(whole: Call, part: nn.Module) -> Seen:
     return read[0], made
 
 
-def _explained(name: str, z: Tensor, z_2: Tensor, x: Tensor, x_2: Tensor) -> Told | None:
+def _explained(name: str, z: Tensor, z_2: Tensor, x: Tensor, x_2: Tensor) -> Results | None:
     """What was made of x, where that is plain: z, and z_2 of another x_2. None where it is not."""
     half, T = z.dtype.itemsize < 4, x.shape[1]
     z, z_2, x, x_2 = (one.float() for one in (z, z_2, x, x_2))
     atol = 0.02 * z.abs().max().item() if half else tolerance(z)
     norms = (F.layer_norm(x, x.shape[-1:]), F.rms_norm(x, x.shape[-1:]))
     if any(same(z, norm, 1e-4) for norm in norms):
-        return Told()
+        return Results()
     moved = [d for d in range(1, T) if same(z, x.roll(d, 1), atol)]
     if moved or same(z, x.flip(1), atol):
         how = f"token t reads token t - {moved[0]}" if moved else "the last token comes first"
-        return recognised(*of_parts("tokens moved before the attention", names=how)[:2], name)
+        return named(of_parts("tokens moved before the attention", names=how), name)
     by = ((z_2 - z) * (x_2 - x)).sum() / (x_2 - x).square().sum()
     added = z - by * x
     if not same(z_2 - by * x_2, added, 10 * atol) or by.abs() < 1e-6:
         return None
-    told = Told()
+    results = Results()
     if not same(added, added[:1].expand_as(added), atol):
-        told += recognised(*of_parts("positions along the batch")[:2], name)
+        results += named(of_parts("positions along the batch"), name)
     elif T > 1 and added.abs().max() > atol and same(added, added[:, :1].expand_as(added), atol):
-        told += recognised(*of_parts("one position for all tokens")[:2], name)
+        results += named(of_parts("one position for all tokens"), name)
     if abs(by - 1) > (0.02 if half else 1e-4):
         scaled = of_parts("x scaled before the attention", names=small(by.item()))
-        told += recognised(*scaled[:2], name, True)
-    return told
+        results += named(scaled, name)
+    return results

@@ -132,7 +132,7 @@ def _in_order(whole: Call, names: list[str]) -> list[str]:
 def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[BlockInternals | str]:
     """Find the output of a block and its parts, or say why that cannot be done.
 
-    Inside of the context, norms and projections of zeros hold random numbers.
+    Parts of the context, norms and projections of zeros hold random numbers.
     """
     block, x = call.module, call.input
     attention = calls_of(call, names[:1])[names[0]]

@@ -30,7 +30,7 @@ from attention_clinic.bugs import (
 )
 from attention_clinic.fitted import explain, with_learned_keys
 from attention_clinic.inspection import MORE_KEYS, AttentionInternals, Ending
-from attention_clinic.probes import Finding, matches_reference
+from attention_clinic.probes import REFERENCE, RESIDUALS, Finding, matches_reference
 from attention_clinic.readings import Reading
 from attention_clinic.variants import QK_NORM, changed_readings
 from attention_clinic.wiring import block_output, wiring_bugs_and_pairs
@@ -152,7 +152,7 @@ def _explained(
         atol = weights_tolerance(seen.dtype)
         evidence += f" Weights: all {seen.weights.numel()} numbers within {atol:.0e}."
     bugs, variants = _told((*reading.bugs, *ending.bugs), "with this the numbers are the same.")
-    finding = Finding("equals the reference", True, evidence)
+    finding = Finding(REFERENCE, True, evidence)
     return Comparison(finding, right, bugs, variants, right, n_head)
 
 
@@ -180,7 +180,7 @@ def _computed(
 
 
 def _difference_from_right(seen: AttentionInternals, ending: Ending, out: Tensor) -> Finding:
-    name = "equals the reference"
+    name = REFERENCE
     out = ending.project(out)
     if ending.out.shape != out.shape:
         evidence = f"out {tuple(ending.out.shape)}; the formula makes {tuple(out.shape)} of its "
@@ -381,7 +381,7 @@ def wrong_weights(weights: Tensor, right: Tensor | None, causal: bool) -> Tensor
 
 def compare_with_block(block: BlockInternals) -> tuple[Finding, tuple[Known | Named, ...]]:
     """Compare with blocks of the same parts: pre-norm, post-norm, and with every known bug."""
-    name, out = "residuals and norms", block.out
+    name, out = RESIDUALS, block.out
     right = _right_blocks(block, block.parts)
     for norm_place, expected in right.items():
         if same_but_for_rounding(out, expected, out.dtype):

@@ -37,11 +37,12 @@ from attention_clinic.crashes import (
     resized,
     runs,
 )
-from attention_clinic.examination import PROBES, Examination, examine, with_crash
+from attention_clinic.examination import PROBES, Examination
 from attention_clinic.lists import InList, registered
 from attention_clinic.names import own_head_count
 from attention_clinic.probes import Finding
 from attention_clinic.report import Report
+from attention_clinic.steps import examine, with_crash
 from attention_clinic.subject import Subject
 
 CALLED_WITH_MASK = (
@@ -181,14 +182,14 @@ def _diagnose(subject: Subject, in_lists: tuple[InList, ...]) -> Report:
         notes = (*notes, CALLED_WITH_CONTEXT.format(context_name(function)))
     if kept := cache_names(function):
         notes = (*notes, CALLED_WITHOUT.format(joined(kept)))
-    told, recognised = exam.told, exam.recognised
-    named = told.wrong if told.failed else tuple(recognised)
+    results, recognised = exam.results, exam.recognised
+    named = results.wrong if results.failed else tuple(recognised)
     meant = {name: one.evidence for name, one in recognised.items() if name not in named}
     return Report(
         status=_status(exam),
         findings=(*(recognised[name] for name in named), *exam.findings.values()),
-        not_checked=_in_order(told.not_checked),
-        different=meant | _in_order(told.different),
+        not_checked=_in_order(results.not_checked),
+        different=meant | _in_order(results.different),
         difference=exam.difference(),
         bugs=named,
         remark="" if named else exam.remark(),
@@ -199,12 +200,12 @@ def _diagnose(subject: Subject, in_lists: tuple[InList, ...]) -> Report:
 
 
 def _status(exam: Examination) -> str:
-    told = exam.told
-    if told.failed:
+    results = exam.results
+    if results.failed:
         return "broken"
-    if told.different or any(bug.meant for bug in told.bugs):
+    if results.different or any(bug.meant for bug in results.bugs):
         return "different"
-    return "incomplete" if told.not_checked else "healthy"
+    return "incomplete" if results.not_checked else "healthy"
 
 
 def _in_order(by_probe: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import torch
@@ -27,14 +27,13 @@ from attention_clinic.blocks import (
 from attention_clinic.bugs import Named, of_parts
 from attention_clinic.calls import Call, part_of
 from attention_clinic.comparison import (
-    Comparison,
     cannot_be_judged,
     compare_attention,
     compare_with_block,
 )
-from attention_clinic.from_outside import NOT_FINITE, ZERO_PROJECTION, mixes_no_tokens
+from attention_clinic.examination import Examination
+from attention_clinic.from_outside import NOT_FINITE, ZERO_PROJECTION
 from attention_clinic.heads import OF_A_SLICE, compare_heads, names_of_all, slices_read
-from attention_clinic.heads import PROBE as HEADS
 from attention_clinic.inline import NOT_REBUILT
 from attention_clinic.inspection import (
     MORE_BEHIND,
@@ -45,31 +44,35 @@ from attention_clinic.inspection import (
     within,
 )
 from attention_clinic.names import ROLE_NAMES, PartNames, own_head_count
-from attention_clinic.probes import Finding
-from attention_clinic.subject import Inside, Subject, look_inside
-from attention_clinic.told import Told, found, not_checked, recognised, together
+from attention_clinic.probes import HEADS, REFERENCE, RESIDUALS, Finding
+from attention_clinic.results import Results, found, named, not_checked, recognised, together
+from attention_clinic.subject import Subject, find_parts
 from attention_clinic.variants import rotated_in_vain
 
 NO_WEIGHTS = "it shows no weights; return (out, weights) to show them"
 TWO_RUNS_DIFFER = "two runs on the same input differ"
-REFERENCE, RESIDUALS = "equals the reference", "residuals and norms"
 FEW = (4, 16)  # sequences and tokens, on which what may explain a large example is tried first
 
 # ---------------------------------------------------------------- the attentions
 
 
-def compare_attentions(
-    subject: Subject, inside: Inside, before: Told
-) -> tuple[Told, dict[str, Comparison]]:
+def look_inside(exam: Examination) -> Results:
+    """Find the attentions and blocks, and what the attentions compute."""
+    exam.parts = find_parts(exam.subject)
+    return exam.parts.results
+
+
+def compare_attentions(exam: Examination) -> Results:
     """Compare each attention with the right formula, and with every known bug."""
-    told, compared = Told(), {}
+    subject, parts = exam.subject, exam.parts
+    results, compared = Results(), exam.compared
     few = functools.cache(lambda: _of_few_tokens(subject))
-    for name, seen in inside.internals.items():
+    for name, seen in parts.internals.items():
         why = cannot_be_judged(seen, subject.causal)
-        if not why and not before.passed("same twice"):
+        if not why and not exam.results.passed("same twice"):
             why = TWO_RUNS_DIFFER
         if why:
-            told += not_checked(why, REFERENCE)
+            results += not_checked(why, REFERENCE)
             continue
         try:
             one = compare_attention(
@@ -80,30 +83,30 @@ def compare_attentions(
                 try_pairs=not any(other.unexplained for other in compared.values()),
             )
         except Exception as error:  # of an experiment of ours: the module itself has run
-            told += not_checked(f"comparing it raised {type(error).__name__}", REFERENCE)
+            results += not_checked(f"comparing it raised {type(error).__name__}", REFERENCE)
             continue
         compared[name] = one
-        told_of_rotation = any(bug.startswith("rotary") for bug in one.bugs | one.variants)
+        rotates = any(bug.startswith("rotary") for bug in one.bugs | one.variants)
         if (
             one.finding.ok
-            and not told_of_rotation
-            and rotated_in_vain(inside.attentions[name], seen.readings[0].q, one.n_head)
+            and not rotates
+            and rotated_in_vain(parts.attentions[name], seen.readings[0].q, one.n_head)
         ):
-            told += recognised(*of_parts("rotary positions that cancel")[:2], name)
-        told += _told_of_inputs(inside.attentions[name], seen, subject.causal, name)
-        twice = RESIDUAL_INSIDE if within(name, inside.blocks) else ()  # is x added
+            results += named(of_parts("rotary positions that cancel"), name)
+        results += _check_what_is_read(parts.attentions[name], seen, subject.causal, name)
+        twice = RESIDUAL_INSIDE if within(name, parts.blocks) else ()  # is x added
         for bug, evidence in (one.bugs | one.variants).items():
             meant = bug in one.variants and bug not in twice
             if bug == MORE_BEHIND.name:
-                told += Told(different={HEADS: MORE_BEHIND.message})
+                results += Results(different={HEADS: MORE_BEHIND.message})
             else:
-                told += recognised(bug, evidence, name, meant)
+                results += recognised(bug, evidence, name, meant)
         if one.finding.ok or one.bugs:
-            told += found(one.finding, where=name)
+            results += found(one.finding, where=name)
         elif one.unexplained:
             where = f" (In {name}.)" if name else ""
-            told += Told(different={REFERENCE: f"{one.finding.evidence}{where}"})
-    return told, compared
+            results += Results(different={REFERENCE: f"{one.finding.evidence}{where}"})
+    return results
 
 
 def _of_few_tokens(subject: Subject) -> dict[str, AttentionInternals]:
@@ -112,16 +115,16 @@ def _of_few_tokens(subject: Subject) -> dict[str, AttentionInternals]:
     if part.shape == subject.x.shape:
         return {}
     try:
-        return look_inside(replace(subject, x=part)).internals
+        return find_parts(replace(subject, x=part)).internals
     except Exception:  # it may take no shorter text
         return {}
 
 
-def _told_of_inputs(call: Call, seen: AttentionInternals, causal: bool, name: str) -> Told:
+def _check_what_is_read(call: Call, seen: AttentionInternals, causal: bool, name: str) -> Results:
     """Whether what its layers read mixes later tokens, or sequences."""
     layer, kept = seen.another_input, []
     if layer is None:
-        return Told()
+        return Results()
 
     def read(z: Tensor) -> Tensor:
         hook = layer.register_forward_pre_hook(lambda _, args: kept.append(args[0]))
@@ -131,7 +134,7 @@ def _told_of_inputs(call: Call, seen: AttentionInternals, causal: bool, name: st
             hook.remove()
         return kept.pop()
 
-    told = Told()
+    results = Results()
     formulas = {
         "x minus its mean over the tokens": seen.x - seen.x.mean(1, keepdim=True),
         "x minus its mean over the batch": seen.x - seen.x.mean(0, keepdim=True),
@@ -141,13 +144,15 @@ def _told_of_inputs(call: Call, seen: AttentionInternals, causal: bool, name: st
         what = [words for words, z in formulas.items() if same(read(seen.x), z, ATOL)]
         names = f" It is {what[0]}." if what else ""
         if causal and not probes.no_leak(read, seen.x).ok:
-            told = recognised(*of_parts("tokens mixed before the attention", names=names)[:2], name)
+            results = recognised(
+                *of_parts("tokens mixed before the attention", names=names)[:2], name
+            )
         elif len(seen.x) > 1 and not probes.sequences_stay_apart(read, seen.x).ok:
             bug = of_parts("sequences mixed before the attention", names=names)
-            told = recognised(*bug[:2], name)
-        elif mixes_no_tokens(probes.output_changes(read, seen.x, name)):
-            told = together(recognised(*bug[:2], name) for bug in seen.different_inputs)
-    return told
+            results = named(bug, name)
+        elif probes.mixes_no_tokens(probes.output_changes(read, seen.x, name)):
+            results = together(named(bug, name) for bug in seen.different_inputs)
+    return results
 
 
 def _may_try_heads(subject: Subject, seen: AttentionInternals, name: str) -> bool:
@@ -155,57 +160,37 @@ def _may_try_heads(subject: Subject, seen: AttentionInternals, name: str) -> boo
     return subject.try_heads and own_head_count(part) is None and seen.n_head == 1
 
 
-def known_weights(
-    inside: Inside, compared: Mapping[str, Comparison], shown: Tensor | None
-) -> dict[str, Tensor]:
-    """The weights of each attention where they are known: shown, or found by comparing."""
-    if not inside.internals:
-        return {} if shown is None else {"": shown}
-    known = {}
-    for name, one in compared.items():
-        seen = inside.internals[name]
-        weights = seen.weights
-        if weights is None:  # where the numbers are right, the right weights are its weights
-            weights = one.right if one.finding.ok else one.weights
-        if weights is not None and weights.shape[-1] == seen.x.shape[1]:  # not across the batch
-            known[name] = weights
-    return known
-
-
-def check_weights(
-    subject: Subject,
-    inside: Inside,
-    compared: Mapping[str, Comparison],
-    weights: Mapping[str, Tensor],
-) -> Told:
+def check_weights(exam: Examination) -> Results:
     """Check that rows sum to 1, and that no weight is on the future."""
-    told, sums, future = Told(), "rows sum to 1", "no weight on the future"
-    if not weights or len(weights) < len(inside.internals):
+    subject, weights, internals = exam.subject, exam.weights, exam.parts.internals
+    results, sums, future = Results(), "rows sum to 1", "no weight on the future"
+    if not weights or len(weights) < len(internals):
         why = NO_WEIGHTS
-        if inside.internals:
+        if internals:
             why = "it shows no weights, and they cannot be told from its output"
-        told += not_checked(why, sums, *([future] if subject.causal else []))
+        results += not_checked(why, sums, *([future] if subject.causal else []))
     for name, own in weights.items():
-        computed_in = inside.internals[name].dtype if name in inside.internals else own.dtype
+        computed_in = internals[name].dtype if name in internals else own.dtype
         full = own.dtype.itemsize >= 4 and computed_in.itemsize >= 4
         finding = probes.rows_sum_to_one(own, ATOL if full else 0.03)
-        if not finding.ok and name in compared and compared[name].variants:
-            told += Told(different={sums: finding.evidence})  # as of softmax1: no mistake
+        if not finding.ok and name in exam.compared and exam.compared[name].variants:
+            results += Results(different={sums: finding.evidence})  # as of softmax1: no mistake
         else:
-            told += found(finding, where=name)
+            results += found(finding, where=name)
         if subject.causal and own.isfinite().all():
-            told += found(probes.no_weight_on_future(own), where=name)
+            results += found(probes.no_weight_on_future(own), where=name)
         elif subject.causal:
-            told += not_checked("there are weights that are nan", future)
-    return told
+            results += not_checked("there are weights that are nan", future)
+    return results
 
 
-def check_plain_tensors(subject: Subject) -> Told:
+def check_plain_tensors(exam: Examination) -> Results:
     """Told only where it fails: matrices that are no parameters.
 
     Those of the usual names; others where they require a gradient, and are not kept from a call.
     """
-    for name, part in subject.function.named_modules() if subject.is_module else ():
+    module = exam.subject.function
+    for name, part in module.named_modules() if exam.subject.is_module else ():
         own = [(key, z) for key, one in vars(part).items() for z in tree_leaves(one)]
         own = [(key, z) for key, z in own if type(z) is Tensor and z.dim() > 1]
         found = {key for key, z in own if z.requires_grad and z.is_leaf}
@@ -213,63 +198,60 @@ def check_plain_tensors(subject: Subject) -> Told:
         found |= {key for names in ROLE_NAMES if flat.issuperset(names) for key in names}
         if found:
             names = joined([key for key in vars(part) if key in found])
-            return recognised(*of_parts("plain tensors", names=names)[:2], name)
-    return Told()
+            return named(of_parts("plain tensors", names=names), name)
+    return Results()
 
 
-def check_inputs(subject: Subject, inside: Inside) -> Told:
+def check_inputs(exam: Examination) -> Results:
     """Told only where it fails: an attention or a block that reads something else than x."""
+    subject, parts = exam.subject, exam.parts
     if not subject.is_module:
-        return Told()
-    alone = {n: one for n, one in inside.attentions.items() if not within(n, inside.blocks)}
-    others = parts_beside(subject.function, inside.attentions, inside.blocks)
+        return Results()
+    alone = {n: one for n, one in parts.attentions.items() if not within(n, parts.blocks)}
+    others = parts_beside(subject.function, parts.attentions, parts.blocks)
     matrices = [
         p for part in others.values() for p in part.parameters(recurse=False) if p.dim() > 1
     ]
     seed_all(0)
     try:
         with torch.no_grad():
-            return check_what_comes_before(subject.call(), alone | inside.blocks, not matrices)
+            return check_what_comes_before(subject.call(), alone | parts.blocks, not matrices)
     except Exception:  # of an experiment of ours: the module itself has run
-        return Told()
+        return Results()
 
 
 # ---------------------------------------------------------------- several heads
 
 
-def check_what_heads_read(subject: Subject, inside: Inside) -> Told:
+def check_what_heads_read(exam: Examination) -> Results:
     """Told only where it fails: a head of a list that reads some of the channels."""
+    subject = exam.subject
     lists: dict[str, list[str]] = {}
-    for name in inside.attentions:
+    for name in exam.parts.attentions:
         lists.setdefault(name.rpartition(".")[0], []).append(name)
-    told = Told()
+    results = Results()
     for where, names in lists.items():
         seed_all(0)
         with torch.no_grad():
             evidence = slices_read(subject.call(), names)
-        told += recognised(OF_A_SLICE, evidence, where) if evidence else Told()
+        results += recognised(OF_A_SLICE, evidence, where) if evidence else Results()
         n = len(names_of_all(subject.function, names))
         if n > len(names):
-            told += recognised(*of_parts("one head several times", n=n)[:2], where)
-    return told
+            results += named(of_parts("one head several times", n=n), where)
+    return results
 
 
-def check_heads(
-    subject: Subject,
-    inside: Inside,
-    compared: Mapping[str, Comparison],
-    out: Tensor,
-    before: Told,
-) -> Told:
+def check_heads(exam: Examination) -> Results:
     """Compare what the module makes of the attentions in it, where there is no block."""
-    names = list(inside.attentions)
+    subject, parts, before = exam.subject, exam.parts, exam.results
+    names = list(parts.attentions)
     names = names_of_all(subject.function, names) if subject.is_module else names
-    if not names or "" in names or inside.blocks or RESIDUALS in before.not_checked:
-        return Told()
+    if not names or "" in names or parts.blocks or RESIDUALS in before.not_checked:
+        return Results()
     for why, holds in (
-        (NOT_FINITE, not out.isfinite().all()),
+        (NOT_FINITE, not exam.out.isfinite().all()),
         (TWO_RUNS_DIFFER, not before.passed("same twice")),
-        (ZERO_PROJECTION, inside.zero_projection),
+        (ZERO_PROJECTION, parts.zero_projection),
     ):
         if holds:
             return not_checked(why, HEADS)
@@ -281,42 +263,41 @@ def check_heads(
     except Exception as error:  # parts that are called in other ways than ours
         return not_checked(f"its parts cannot be called one by one: {error}", HEADS)
     if rebuilt is None:
-        return Told()
-    told = together(
+        return Results()
+    results = together(
         recognised(bug, evidence, meant=rebuilt.meant) for bug, evidence in rebuilt.bugs.items()
     )
     if rebuilt.finding.ok or (rebuilt.bugs and not rebuilt.meant):
-        return told + found(rebuilt.finding)
+        return results + found(rebuilt.finding)
     if rebuilt.bugs:
-        return told
-    right = [one.finding.ok for one in compared.values()]
+        return results
+    right = [one.finding.ok for one in exam.compared.values()]
     heads = "each head is right, but " if len(right) > 1 else "the attention is right, but "
     heads = heads if right and all(right) else ""
-    return told + Told(different={HEADS: heads + rebuilt.finding.evidence})
+    return results + Results(different={HEADS: heads + rebuilt.finding.evidence})
 
 
 # ---------------------------------------------------------------- blocks
 
 
-def check_residuals_and_norms(
-    subject: Subject, inside: Inside, compared: Mapping[str, Comparison], before: Told
-) -> Told:
+def check_residuals_and_norms(exam: Examination) -> Results:
     """Compare each block with one of the same parts, put together rightly and wrongly."""
-    told = Told()
-    for name, call in inside.blocks.items():
-        if not before.passed("same twice"):
-            told += not_checked(TWO_RUNS_DIFFER, RESIDUALS)
+    subject, parts = exam.subject, exam.parts
+    results = Results()
+    for name, call in parts.blocks.items():
+        if not exam.results.passed("same twice"):
+            results += not_checked(TWO_RUNS_DIFFER, RESIDUALS)
         elif call is None:
-            told += not_checked(f"{name or 'the block'} was not called", RESIDUALS)
+            results += not_checked(f"{name or 'the block'} was not called", RESIDUALS)
         else:
-            names = inside.block_parts[name]
+            names = parts.block_parts[name]
             ended = _compare(call, names, subject.causal)
-            told += _block_told(name, names, ended, several=len(inside.blocks) > 1)
-    for name, seen in inside.internals.items():
+            results += _of_block(name, names, ended, several=len(parts.blocks) > 1)
+    for name, seen in parts.internals.items():
         if seen.block:
-            ended = _compare_inline(subject, name, inside, compared)
-            told += _block_told(name, ("", "", *_names_of(seen.block.norms)), ended, several=False)
-    return told
+            ended = _compare_inline(exam, name)
+            results += _of_block(name, ("", "", *_names_of(seen.block.norms)), ended, several=False)
+    return results
 
 
 Compared = tuple[Finding, tuple[Known | Named, ...]] | str  # or why that cannot be done
@@ -331,11 +312,10 @@ def _compare(call: Call, names: PartNames, causal: bool) -> Compared:
         return f"its parts cannot be called one by one: {error}"
 
 
-def _compare_inline(
-    subject: Subject, name: str, inside: Inside, compared: Mapping[str, Comparison]
-) -> Compared:
+def _compare_inline(exam: Examination, name: str) -> Compared:
     """The same for a block that is written in one class, if its attention is right."""
-    seen, call, one = inside.internals[name], inside.attentions[name], compared.get(name)
+    seen, call = exam.parts.internals[name], exam.parts.attentions[name]
+    one = exam.compared.get(name)
     if not one or not one.finding.ok or one.bugs:
         return "they are compared only where the attention is right"
     if not seen.block.feed_forward:
@@ -347,7 +327,7 @@ def _compare_inline(
                 part_of(call.module, one) if isinstance(one, str) else one
                 for one in seen.block.norms
             ]
-            attention = attention_of(call.module, seen, one.right, subject.causal)
+            attention = attention_of(call.module, seen, one.right, exam.subject.causal)
             parts = (attention, seen.block.feed_forward, *norms)
             return compare_with_block(BlockInternals(call.input, call.run()[0], parts))
     except Exception as error:  # layers that are called in other ways than ours
@@ -359,7 +339,7 @@ def _names_of(norms: Iterable) -> Iterator[str]:
     return (one if isinstance(one, str) else "" for one in norms)
 
 
-def _block_told(name: str, names: tuple[str, ...], ended: Compared, several: bool) -> Told:
+def _of_block(name: str, names: tuple[str, ...], ended: Compared, several: bool) -> Results:
     if isinstance(ended, str):
         return not_checked(ended.rstrip("."), RESIDUALS)
     finding, bugs = ended
@@ -367,32 +347,32 @@ def _block_told(name: str, names: tuple[str, ...], ended: Compared, several: boo
     evidence = "a block of the same parts with this bug gives the same numbers."
     if meant:
         evidence = "a block of the same parts put together like this gives the same numbers."
-    told = together(
+    results = together(
         recognised(bug.name, f"{evidence} {with_own_names(bug.message, names)}", name, bug.meant)
         for bug in bugs
     )
     if finding.ok or (bugs and not meant):
-        return told + found(finding, where=name)
+        return results + found(finding, where=name)
     if bugs:
-        return told
+        return results
     where = f" (In {name}.)" if name and several else ""
-    return told + Told(different={RESIDUALS: finding.evidence + where})
+    return results + Results(different={RESIDUALS: finding.evidence + where})
 
 
-def check_parts_of_blocks(inside: Inside, before: Told) -> Told:
+def check_parts_of_blocks(exam: Examination) -> Results:
     """Told only where it fails: what is wrong inside of a feed-forward or a norm."""
-    told = Told()
-    parallel = [bug.where for bug in before.bugs if bug.meant and bug.name.startswith("parallel")]
-    for name, call in inside.blocks.items():
+    results, meant = Results(), [bug for bug in exam.results.bugs if bug.meant]
+    parallel = [bug.where for bug in meant if bug.name.startswith("parallel")]
+    for name, call in exam.parts.blocks.items():
         if call is None or call.input is None:
             continue
         try:
             with torch.no_grad():
-                bugs = check_parts(call, inside.block_parts[name])
+                bugs = check_parts(call, exam.parts.block_parts[name])
         except Exception:  # told by the comparison with a block
             continue
         if name in parallel:  # two branches that read the same need no norm each
             bugs.pop("one norm for both", None)
         for bug, (evidence, part) in bugs.items():
-            told += recognised(bug, evidence, f"{name}.{part}" if name else part)
-    return told
+            results += recognised(bug, evidence, f"{name}.{part}" if name else part)
+    return results

@@ -13,11 +13,12 @@ from attention_base.same import same, seed_all, tolerance
 from attention_clinic import probes
 from attention_clinic.bugs import BY_NAME, of_parts
 from attention_clinic.calls import Call, context_name, training_mode
+from attention_clinic.examination import Examination
 from attention_clinic.inspection import NOT_BATCH_FIRST
 from attention_clinic.names import projection_name
 from attention_clinic.probes import PREFIX, Finding
-from attention_clinic.subject import Inside, Subject
-from attention_clinic.told import Told, found, not_checked, recognised
+from attention_clinic.results import Results, found, named, not_checked, recognised
+from attention_clinic.subject import Subject
 
 MOST_TOKENS = 16  # that are replaced in a long example
 ZERO_PROJECTION = "the output projection is zero throughout and hides what lies before it"
@@ -46,8 +47,9 @@ TWO_PATHS_DIFFER = (
 )
 
 
-def check_shape(subject: Subject, out: Tensor, weights: Tensor | None) -> Told:
+def check_shape(exam: Examination) -> Results:
     """Compare the shapes of the output, and of the weights if they are shown, with (B, T, C)."""
+    subject, out, weights = exam.subject, exam.out, exam.shown
     if not isinstance(out, Tensor):
         raise TypeError(f"Expected out or (out, weights), got {type(out).__name__}.")
     B, T, C = subject.x.shape
@@ -80,16 +82,17 @@ def _widths(subject: Subject) -> set[int]:
     return {getattr(getattr(part, name), "out_features", 0) for part, name in named if name}
 
 
-def check_finite(out: Tensor, weights: Tensor | None) -> Told:
+def check_finite(exam: Examination) -> Results:
     """Look for nan and inf."""
-    finding = probes.finite(out)
-    if finding.ok and weights is not None:
-        finding = probes.finite(weights)
+    finding = probes.finite(exam.out)
+    if finding.ok and exam.shown is not None:
+        finding = probes.finite(exam.shown)
     return found(finding)
 
 
-def check_input_unchanged(subject: Subject) -> Told:
+def check_input_unchanged(exam: Examination) -> Results:
     """Told only where it fails: hardly anybody expects a module to change its input."""
+    subject = exam.subject
     given = subject.x.clone()
     seed_all(0)
     with torch.no_grad():
@@ -100,7 +103,7 @@ def check_input_unchanged(subject: Subject) -> Told:
             subject.function(given)
     largest = (given - subject.x).abs().nan_to_num().max().item()
     if largest == 0:
-        return Told()
+        return Results()
     return recognised(
         "its input changed in place",
         f"after the call x itself is another, by up to {small(largest)}: whoever hands it over "
@@ -108,9 +111,9 @@ def check_input_unchanged(subject: Subject) -> Told:
     )
 
 
-def check_same_twice(subject: Subject, out: Tensor) -> Told:
+def check_same_twice(exam: Examination) -> Results:
     """Run it again, with the same random numbers and with others."""
-    name = "same twice"
+    name, subject, out = "same twice", exam.subject, exam.out
     repeated, again = subject.out(subject.x), subject.run(subject.x, seed=1)[0]
     largest = max((z - out).abs().nan_to_num().max().item() for z in (repeated, again))
     if largest == 0:
@@ -134,13 +137,18 @@ def check_same_twice(subject: Subject, out: Tensor) -> Told:
     return found(Finding(name, False, evidence)) + recognised(bug, f"{evidence} {why}")
 
 
-def check_without_weights(subject: Subject, out: Tensor) -> Told:
+def check_without_weights(exam: Examination) -> Results:
     """Call it without asking for the weights, too. Told only where the outputs differ."""
-    if not subject.is_module or not subject.call().ways_to_ask:
-        return Told()
+    subject, out = exam.subject, exam.out
+    if (
+        not exam.results.passed("same twice")
+        or not subject.is_module
+        or not subject.call().ways_to_ask
+    ):
+        return Results()
     without = subject.out_without_weights(subject.x)
     if without.shape != out.shape or same(without, out, tolerance(out)):
-        return Told()
+        return Results()
     largest = (without - out).abs().nan_to_num().max().item()
     differ = f"with the weights asked for, the outputs are others, by up to {small(largest)}."
     if subject.causal and subject.x.shape[1] > 1:
@@ -161,11 +169,12 @@ def check_without_weights(subject: Subject, out: Tensor) -> Told:
     return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
 
 
-def check_context(subject: Subject) -> Told:
+def check_context(exam: Examination) -> Results:
     """Replace tokens of x, then of the context. Told only where they have changed places."""
+    subject = exam.subject
     name = context_name(subject.function) if subject.is_module else None
     if not name:
-        return Told()
+        return Results()
 
     def out_of(x: Tensor, context: Tensor) -> Tensor:
         call = subject.call(x)
@@ -178,59 +187,59 @@ def check_context(subject: Subject) -> Told:
         probes.output_changes(run, x, "diagnose", most=4)
         for run in (lambda z: out_of(z, x), lambda z: out_of(x, z))
     )
-    if isinstance(of_x, Finding) or isinstance(of_context, Finding) or mixes_no_tokens(of_x):
-        return Told()
-    if not mixes_no_tokens(of_context) or not of_context.nan_to_num().any():
-        return Told()
-    return recognised(*of_parts("queries of the context")[:2])
+    if isinstance(of_x, Finding) or isinstance(of_context, Finding) or probes.mixes_no_tokens(of_x):
+        return Results()
+    if not probes.mixes_no_tokens(of_context) or not of_context.nan_to_num().any():
+        return Results()
+    return named(of_parts("queries of the context"))
 
 
 # ---------------------------------------------------------------- which output depends on what
 
 
-def check_dependence(
-    subject: Subject, inside: Inside, out: Tensor, right: dict[str, Tensor | None], before: Told
-) -> tuple[Told, Tensor | None]:
-    """Replace tokens and sequences, one at a time, and see which outputs change.
-
-    `right` has the right weights of each attention, as far as they are known. The changes are
-    (T, T), [j, t]: how much output t changes when token j is replaced; None where not measured.
-    """
+def check_dependence(exam: Examination) -> Results:
+    """Replace tokens and sequences, one at a time, and see which outputs change."""
+    subject, out = exam.subject, exam.out
     x, causal = subject.x, subject.causal
     asked = ["no leak", PREFIX] * causal + ["reach", "sequences stay apart"]
     if x.shape[1] < 2:
-        return not_checked(ONE_TOKEN, *asked), None
+        return not_checked(ONE_TOKEN, *asked)
     changes = probes.output_changes(subject.out, x, "diagnose", most=MOST_TOKENS)
     if isinstance(changes, Finding):
-        return not_checked(NOT_FINITE, *asked), None
-    if inside.zero_projection:
-        return not_checked(ZERO_PROJECTION, *asked), None
+        return not_checked(NOT_FINITE, *asked)
+    if exam.parts.zero_projection:
+        return not_checked(ZERO_PROJECTION, *asked)
+    exam.changes = changes
     atol = 1e-6 * min(1.0, out.abs().max().item())
-    told = found(probes.judge_leaks(changes, atol)) if causal else Told()
-    told += _judge_reach(probes.judge_reach(changes, 0.0, causal), changes, causal, right)
+    results = found(probes.judge_leaks(changes, atol)) if causal else Results()
+    right = {
+        name: one.right if one.finding.ok or one.variants else None
+        for name, one in exam.compared.items()
+    }
+    results += _judge_reach(probes.judge_reach(changes, 0.0, causal), changes, causal, right)
     apart = probes.sequences_stay_apart(subject.out, x if len(x) > 1 else x.expand(2, -1, -1), atol)
-    if apart.ok and before.passed("same twice") and not subject.stays_with_its_sequence(out):
+    if apart.ok and exam.results.passed("same twice") and not subject.stays_with_its_sequence(out):
         apart = Finding(apart.name, False, OF_THE_PLACE)
     elif not apart.ok:
-        told += _why_mixed(subject, inside, before)
+        results += _why_mixed(exam)
         if _consistent(replace(subject, time_first=not subject.time_first)):
             apart = replace(apart, evidence=apart.evidence + IF_MEANT)
-    told += found(apart)
-    return told, changes
+    return results + found(apart)
 
 
-def _why_mixed(subject: Subject, inside: Inside, before: Told) -> Told:
+def _why_mixed(exam: Examination) -> Results:
     """Why outputs depend on other sequences, where the axes B and T have changed places."""
-    if inside.not_batch_first:
-        evidence = f"{inside.not_batch_first} {NOT_BATCH_FIRST}."
+    if exam.parts.not_batch_first:
+        evidence = f"{exam.parts.not_batch_first} {NOT_BATCH_FIRST}."
         return recognised("batch_first forgotten", evidence)
-    told = Told()
-    for name, call in inside.attentions.items() if not before.wrong else ():
-        if call is not None and _is_turned(call, subject.x):
+    results = Results()
+    x, attentions = exam.subject.x, exam.parts.attentions
+    for name, call in attentions.items() if not exam.results.wrong else ():
+        if call is not None and _is_turned(call, x):
             bug = BY_NAME["attention across the batch"]
-            arrives = f"x {tuple(subject.x.shape)} arrives at it as {tuple(call.input.shape)}."
-            told += recognised(bug.name, f"{arrives} {bug.message}", name)
-    return told
+            arrives = f"x {tuple(x.shape)} arrives at it as {tuple(call.input.shape)}."
+            results += recognised(bug.name, f"{arrives} {bug.message}", name)
+    return results
 
 
 def _consistent(subject: Subject) -> bool:
@@ -251,13 +260,13 @@ def _is_turned(call: Call, x: Tensor) -> bool:
 
 def _judge_reach(
     finding: Finding, changes: Tensor, causal: bool, right: dict[str, Tensor | None]
-) -> Told:
+) -> Results:
     if finding.ok:
         return found(finding)
     if causal and (distances := _distances(changes)):
         evidence = f"each output depends only on the tokens that stand {listed(distances)} "
         evidence += "before it (0 is its own). A sliding window does that; if it is meant, fine."
-        return Told(different={"reach": evidence})
+        return Results(different={"reach": evidence})
     if _right_weights_vanish(changes, causal, right):
         return not_checked(
             f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "
@@ -295,27 +304,20 @@ def _distances(changes: Tensor) -> list[int]:
     return distances if same and distances[0] == 0 and len(distances) > 1 else []
 
 
-def mixes_no_tokens(changes: Tensor | None) -> bool:
-    """Tell whether every output depends on its own token only."""
-    if changes is None:
-        return False
-    changes = changes.where(~changes.isnan(), 0)
-    return not (changes - changes.diag().diag()).any()
-
-
-def check_training_mode(subject: Subject, before: Told) -> Told:
+def check_training_mode(exam: Examination) -> Results:
     """Batch norm treats tokens alone in evaluation, and mixes all sequences in training."""
-    if not subject.is_module or not before.passed("sequences stay apart"):
-        return Told()
+    subject = exam.subject
+    if not subject.is_module or not exam.results.passed("sequences stay apart"):
+        return Results()
     module, x = subject.function, subject.x
     kind = nn.modules.batchnorm._BatchNorm
     culprits = [name for name, part in module.named_modules() if isinstance(part, kind)]
     if not culprits:
-        return Told()
+        return Results()
     with training_mode(module):
         finding = probes.sequences_stay_apart(subject.out, x.expand(max(2, len(x)), -1, -1))
     if finding.ok:
-        return Told()
+        return Results()
     in_training = Finding(finding.name, False, f"in training mode {finding.evidence}")
     return found(in_training) + recognised(
         "batch norm instead of layer norm",
@@ -324,10 +326,11 @@ def check_training_mode(subject: Subject, before: Told) -> Told:
     )
 
 
-def check_prefixes(subject: Subject, before: Told) -> Told:
+def check_prefixes(exam: Examination) -> Results:
     """Compare with shorter texts what should be causal, where no other probe explains it."""
+    subject, before = exam.subject, exam.results
     if not all(map(before.passed, ("same twice", "no leak", "sequences stay apart"))):
-        return Told()
+        return Results()
     finding, by_number = probes.judge_prefixes(
         lambda z: subject.run(z, seed=None)[0],
         subject.x,
@@ -337,5 +340,5 @@ def check_prefixes(subject: Subject, before: Told) -> Told:
     if finding.ok is None:
         return not_checked(finding.evidence.removesuffix("."), PREFIX)
     if by_number and not before.failed:  # as with a scale by log T
-        return Told(different={PREFIX: finding.evidence})
+        return Results(different={PREFIX: finding.evidence})
     return found(finding)

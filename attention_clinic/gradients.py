@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import torch
@@ -14,15 +14,14 @@ from attention_base.same import seed_all
 from attention_clinic.bugs import of_parts
 from attention_clinic.calls import Call, may_take_context, part_of
 from attention_clinic.comparison import Comparison
+from attention_clinic.examination import Examination
 from attention_clinic.from_outside import NOT_FINITE, ONE_TOKEN, ZERO_PROJECTION
 from attention_clinic.inspection import AttentionInternals
-from attention_clinic.lists import InList
 from attention_clinic.names import ROLES, projection_name
-from attention_clinic.probes import Finding
-from attention_clinic.subject import NO_MODULE, Inside, Subject
-from attention_clinic.told import Told, found, not_checked, recognised
+from attention_clinic.probes import GRADIENTS, Finding
+from attention_clinic.results import Results, found, not_checked, recognised
+from attention_clinic.subject import NO_MODULE
 
-PROBE = "gradients reach"
 NO_OPTIMISER = "parameters() does not contain the {}, so no optimiser uses their gradients."
 SHARP = (
     "the scores are so sharp that all weights are 0 or 1, and a softmax like that passes no "
@@ -120,64 +119,62 @@ def in_words(roles: Iterable[str]) -> str:
 # ---------------------------------------------------------------- the steps of an examination
 
 
-def check_gradients(
-    subject: Subject,
-    inside: Inside,
-    compared: Mapping[str, Comparison],
-    out: Tensor,
-    before: Told,
-) -> Told:
+def check_gradients(exam: Examination) -> Results:
     """Look where a gradient from the output arrives."""
-    if why := _why_no_gradients(subject, inside, out):
-        return not_checked(why, PROBE)
+    subject, compared, internals = exam.subject, exam.compared, exam.parts.internals
+    if why := _why_no_gradients(exam):
+        return not_checked(why, GRADIENTS)
     seed_all(0)
     whole = subject.call()
     try:
         gradients = gradients_of(whole)
     except RuntimeError as error:
         if isinstance(error, NotImplementedError):  # as on a CPU, where it only runs forward
-            return not_checked("it has no backward on this machine", PROBE)
+            return not_checked("it has no backward on this machine", GRADIENTS)
         if "inplace" not in str(error):
             raise
-        return found(Finding(PROBE, False, IN_PLACE))
+        return found(Finding(GRADIENTS, False, IN_PLACE))
     names = {id(own): name for name, own in subject.function.named_parameters()}
     without = parts_without(subject.function, gradients)
     detached = [name for name in without if changes_output(whole, name)]
     unused = [name for name in without if name not in detached]
-    told = Told()
-    for name, seen in inside.internals.items():
+    results = Results()
+    for name, seen in internals.items():
         roles = roles_without(seen, names, gradients)
         if roles and _sharp(compared.get(name)):
-            told += not_checked(SHARP, PROBE)
+            results += not_checked(SHARP, GRADIENTS)
         elif roles and not seen.zero_projection:
-            told += _roles_told(name, seen, roles, gradients, names, unused, compared.get(name))
-    if told.findings:
-        return told
-    if more := _without_purpose(subject, unused, before):
-        return told + _unused_told(subject, inside, more)
+            results += _roles_without_gradient(
+                name, seen, roles, gradients, names, unused, compared.get(name)
+            )
+    if results.findings:
+        return results
+    if more := _without_purpose(exam, unused):
+        return results + _never_used(exam, more)
     if detached:
         evidence = f"none arrives at {joined(detached)}, though the output depends on it: "
         evidence += "detach(), torch.no_grad() or .data cut the graph."
-        return told + found(Finding(PROBE, False, evidence))
-    if told.not_checked:
-        return told
-    roles = {role for seen in inside.internals.values() for role in seen.roles}
+        return results + found(Finding(GRADIENTS, False, evidence))
+    if results.not_checked:
+        return results
+    roles = {role for seen in internals.values() for role in seen.roles}
     evidence = "every parameter gets one."
     if roles:
         evidence = f"one arrives at {in_words(roles)}, and at every other parameter."
-    return told + found(Finding(PROBE, True, evidence))
+    return results + found(Finding(GRADIENTS, True, evidence))
 
 
-def _why_no_gradients(subject: Subject, inside: Inside, out: Tensor) -> str:
+def _why_no_gradients(exam: Examination) -> str:
+    subject = exam.subject
     if not subject.is_module:
         return NO_MODULE
     if not any(own.is_floating_point() for own in subject.function.parameters()):
         return "it has no parameters"
-    if not out.isfinite().all():
+    if not exam.out.isfinite().all():
         return NOT_FINITE
     if subject.x.shape[1] < 2:
         return ONE_TOKEN
-    return ZERO_PROJECTION if inside.zero_projection else ""
+    return ZERO_PROJECTION if exam.parts.zero_projection else ""
 
 
 def _sharp(compared: Comparison | None) -> bool:
@@ -186,7 +183,7 @@ def _sharp(compared: Comparison | None) -> bool:
     return right is not None and not (right * (1 - right)).any()
 
 
-def _roles_told(
+def _roles_without_gradient(
     name: str,
     seen: AttentionInternals,
     roles: list[str],
@@ -194,7 +191,7 @@ def _roles_told(
     names: dict[int, str],
     unused: list[str],
     compared: Comparison | None,
-) -> Told:
+) -> Results:
     reached = [role for role in seen.roles if role not in roles]
     words = in_words(roles)
     evidence = f"none arrives at {words}: what gets no gradient does not learn."
@@ -204,54 +201,57 @@ def _roles_told(
     if never:
         evidence += f" The output was made without {joined(list(dict.fromkeys(never)))}: it is "
         evidence += "never used."
-    told = found(Finding(PROBE, False, evidence), where=name)
+    results = found(Finding(GRADIENTS, False, evidence), where=name)
     cut = all(gradients.get(names.get(id(seen.roles[role][0]))) is None for role in roles)
     fused = len({id(weight) for weight, _ in seen.roles.values()}) == 1 and bool(reached)
     if (cut or fused) and not never and compared and compared.finding.ok and not compared.bugs:
-        told += recognised(f"no gradient to {words}", of_parts("no gradient", names=words)[1], name)
-    return told
+        results += recognised(
+            f"no gradient to {words}", of_parts("no gradient", names=words)[1], name
+        )
+    return results
 
 
-def _without_purpose(subject: Subject, unused: list[str], before: Told) -> list[str]:
+def _without_purpose(exam: Examination, unused: list[str]) -> list[str]:
     """What is not used, without what has no use here on purpose.
 
     These are the norm that a block with parallel branches does not need, and a cross-attention,
     which nothing was given for.
     """
-    if any(bug.meant and bug.name.startswith("parallel block") for bug in before.bugs):
+    if any(bug.meant and bug.name.startswith("parallel block") for bug in exam.results.bugs):
         unused = [name for name in unused if not any(n in name for n in ("norm", "ln"))]
-    if may_take_context(subject.function):
+    if may_take_context(exam.subject.function):
         unused = [name for name in unused if not any(n in name for n in ("cross", "encoder"))]
     return unused
 
 
-def _unused_told(subject: Subject, inside: Inside, unused: list[str]) -> Told:
+def _never_used(exam: Examination, unused: list[str]) -> Results:
     words = joined(unused[:4]) + (f" and {len(unused) - 4} more" if len(unused) > 4 else "")
     verb = "it is" if len(unused) == 1 else "they are"
     evidence = f"none arrives at {words}: {verb} never used."
-    told = found(Finding(PROBE, False, evidence))
-    for name, seen in inside.internals.items():
-        projection = projection_name(part_of(subject.function, name))
+    results = found(Finding(GRADIENTS, False, evidence))
+    for name, seen in exam.parts.internals.items():
+        projection = projection_name(part_of(exam.subject.function, name))
         own = f"{name}.{projection}" if name else projection
         if projection and own in unused and seen.endings[0].bugs == ():
-            told += recognised("output projection never used", evidence, name)
-    return told
+            results += recognised("output projection never used", evidence, name)
+    return results
 
 
-def check_lists(in_lists: Iterable[InList], gradients: Told) -> Told:
-    """What was found of gradients, where layers stand in Python lists.
+def check_lists(exam: Examination) -> Results:
+    """Look where a gradient arrives, and tell of layers in Python lists that none is of use to.
 
     They were examined as if they were registered, so that no optimiser would train them is told
     in the place of what was found.
     """
-    for one in in_lists:
+    gradients = check_gradients(exam)
+    for one in exam.in_lists:
         evidence = NO_OPTIMISER.format(one)
-        if (before := gradients.finding(PROBE)) is not None and not before:
+        if (before := gradients.finding(GRADIENTS)) is not None and not before:
             evidence += f" {before.evidence}"
-        told = of_parts("in a Python list", names=one, kind=one.kind, instead=one.instead)[1]
+        message = of_parts("in a Python list", names=one, kind=one.kind, instead=one.instead)[1]
         gradients = replace(
-            gradients + recognised(f"{one.noun} in a Python {one.kind}", told),
-            findings=((Finding(PROBE, False, evidence), ""),),
+            gradients + recognised(f"{one.noun} in a Python {one.kind}", message),
+            findings=((Finding(GRADIENTS, False, evidence), ""),),
             not_checked={},
         )
     return gradients

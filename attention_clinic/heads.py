@@ -17,9 +17,8 @@ from attention_base.numbers import joined
 from attention_base.same import same_but_for_rounding, tolerance
 from attention_clinic.bugs import Named, of_parts
 from attention_clinic.calls import Call, calls_of, may_take_context, out_and_weights, part_of
-from attention_clinic.probes import Finding, matches_reference
+from attention_clinic.probes import HEADS, Finding, matches_reference
 
-PROBE = "heads and projection"
 OF_A_SLICE = "heads read only a part of x"
 
 Bugs = tuple[Named, ...]
@@ -241,8 +240,8 @@ def _compare(heads: Heads, out: Tensor, in_list: bool) -> Rebuilt:
     right = heads.right()
     if right is not None and same_but_for_rounding(out, right, out.dtype):
         evidence = f"the output is {heads}: all {out.numel()} numbers within "
-        return Rebuilt(Finding(PROBE, True, f"{evidence}{tolerance(right):.0e}."), {})
-    finding = Finding(PROBE, False, f"the output is not {heads}: {_difference(heads, out)}")
+        return Rebuilt(Finding(HEADS, True, f"{evidence}{tolerance(right):.0e}."), {})
+    finding = Finding(HEADS, False, f"the output is not {heads}: {_difference(heads, out)}")
     for bugs, result in heads.wrong():
         if same_but_for_rounding(out, result, out.dtype):
             told = {bug.name: f"with this the numbers are the same. {bug.message}" for bug in bugs}

@@ -20,10 +20,11 @@ from torch.overrides import TorchFunctionMode
 from attention_base.numbers import small
 from attention_clinic.bugs import of_parts, split_heads
 from attention_clinic.comparison import Comparison
+from attention_clinic.examination import Examination
 from attention_clinic.inspection import AttentionInternals
 from attention_clinic.probes import Finding
-from attention_clinic.subject import Inside, Subject, look_inside
-from attention_clinic.told import Told, found, recognised
+from attention_clinic.results import Results, found, named
+from attention_clinic.subject import Subject, find_parts
 
 PROBE = "no leak"
 LARGE = 30_000.0  # a score was seen at -16,940 in training, in karpathy/minGPT#75
@@ -37,29 +38,28 @@ PLAIN = ("rotary positions (", "grouped-query", "multi-query", "ALiBi (", "slidi
 Weight = tuple[nn.Parameter, Callable[[Tensor], Tensor]]  # as in `AttentionInternals.roles`
 
 
-def check_large_scores(
-    subject: Subject, inside: Inside, compared: Mapping[str, Comparison], before: Told
-) -> Told:
+def check_large_scores(exam: Examination) -> Results:
     """Look whether output 0 depends on later tokens once its score is large, if all else is right.
 
-    What is told takes the place of `before`. Where scores of this size cannot be made, or give
-    outputs that are nan or inf, nothing more is told.
+    Returns what takes the place of the results so far. Where scores of this size cannot be made,
+    or give outputs that are nan or inf, nothing more is told.
     """
+    subject, parts, before = exam.subject, exam.parts, exam.results
     if not subject.causal or before.failed or not before.passed(PROBE):
         return before
-    largest = {name: _score_of_row_0(seen) for name, seen in inside.internals.items()}
+    largest = {name: _score_of_row_0(seen) for name, seen in parts.internals.items()}
     queries = {
-        name: (inside.internals[name].roles["query"], score)
+        name: (parts.internals[name].roles["query"], score)
         for name, score in largest.items()
-        if score and "query" in inside.internals[name].roles
+        if score and "query" in parts.internals[name].roles
     }
-    if not queries or len(queries) < len(inside.attentions):
+    if not queries or len(queries) < len(parts.attentions):
         return before
     changed = _change_of_output_0(subject, queries.values(), LARGE)
     if changed is None:
         return before
     if not changed:
-        plain = all(_is_plain(compared.get(name)) for name in queries)
+        plain = all(_is_plain(exam.compared.get(name)) for name in queries)
         factors = [LARGE / abs(score) for score in largest.values()]
         reached = plain and _reached(subject, queries)
         return _passed(before, SCORES if reached else WEIGHTS.format(min(factors)))
@@ -69,13 +69,13 @@ def check_large_scores(
         return before
     evidence = "with the weights of the queries multiplied until the score of row 0 is "
     evidence += f"-{LARGE:,.0f}, changing later tokens changed output 0, by up to {small(changed)}."
-    told = before + found(Finding(PROBE, False, evidence))
+    results = before + found(Finding(PROBE, False, evidence))
     for name, one in queries.items():
         at = {size: _change_of_output_0(subject, [one], size) for size in (9e3, 1.1e4, LARGE)}
         if at[LARGE] or len(queries) == 1:
             bug = AT_TEN_THOUSAND if at[1.1e4] and at[9e3] == 0 else OUTBID
-            told += recognised(*of_parts(bug)[:2], name)
-    return told
+            results += named(of_parts(bug), name)
+    return results
 
 
 def _score_of_row_0(seen: AttentionInternals) -> float:
@@ -100,14 +100,14 @@ def _reached(subject: Subject, queries: Mapping[str, tuple[Weight, float]]) -> b
     """Tell whether the scores became as large as they should; not where more adds to a layer."""
     try:
         with _larger(subject, queries.values(), LARGE):
-            seen = look_inside(subject).internals
+            seen = find_parts(subject).internals
         scores = [-_score_of_row_0(seen[name]) for name in queries]
     except Exception:  # it may refuse scores of this size where it is asked for its weights
         return False
     return all(math.isclose(score, LARGE, rel_tol=0.02) for score in scores)
 
 
-def _passed(before: Told, more: str) -> Told:
+def _passed(before: Results, more: str) -> Results:
     """The same, and what else the probe has tried."""
     findings = tuple(
         (replace(one, evidence=one.evidence.removesuffix(".") + more), where)

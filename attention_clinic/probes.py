@@ -21,7 +21,9 @@ from attention_base.numbers import as_array, as_real, described, joined, listed,
 from attention_base.same import close, seed_all, tolerance
 from attention_clinic.calls import evaluation_mode, training_mode
 
-PREFIX = "same for a prefix"
+PREFIX, GRADIENTS = "same for a prefix", "gradients reach"
+REFERENCE, HEADS = "equals the reference", "heads and projection"
+RESIDUALS = "residuals and norms"
 MARKS = {True: "✓", False: "✗", None: "○"}
 
 
@@ -202,6 +204,14 @@ def no_leak(function: Callable, x: torch.Tensor, atol: float = 1e-6) -> Finding:
     atol = _as_tolerance(atol)
     changes = output_changes(function, x, "no leak")
     return changes if isinstance(changes, Finding) else judge_leaks(changes, atol)
+
+
+def mixes_no_tokens(changes: torch.Tensor | None) -> bool:
+    """Tell whether every output depends on its own token only."""
+    if changes is None:
+        return False
+    changes = changes.where(~changes.isnan(), 0)
+    return not (changes - changes.diag().diag()).any()
 
 
 def judge_leaks(changes: torch.Tensor, atol: float) -> Finding:

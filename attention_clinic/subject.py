@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +29,7 @@ from attention_clinic.inspection import (
     weights_shown,
 )
 from attention_clinic.names import PartNames, missing_block_parts, role_names
-from attention_clinic.told import Told, not_checked
+from attention_clinic.results import Results, not_checked
 
 NO_MODULE = "no queries, keys and values in sight; hand over the module that makes them"
 NO_ATTENTION = (
@@ -112,25 +112,27 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Inside:
+class Parts:
     """The attentions and blocks in a module."""
 
     # Name in the module ("" for itself) -> how it is called; None for one that is not.
-    attentions: dict[str, Call | None]
-    blocks: dict[str, Call | None]  # in the same way
-    block_parts: dict[str, PartNames]  # name of a block -> those of its parts
-    internals: dict[str, AttentionInternals]  # name of an attention -> what it computed
+    attentions: dict[str, Call | None] = field(default_factory=dict)
+    blocks: dict[str, Call | None] = field(default_factory=dict)  # in the same way
+    # Name of a block -> those of its parts.
+    block_parts: dict[str, PartNames] = field(default_factory=dict)
+    # Name of an attention -> what it computed.
+    internals: dict[str, AttentionInternals] = field(default_factory=dict)
     # The name of an ``nn.MultiheadAttention`` that takes sequences for tokens, or "".
-    not_batch_first: str
+    not_batch_first: str = ""
     # Whether all weights of an output projection are 0, in an attention or beside it.
-    zero_projection: bool
-    told: Told  # what could not be found
+    zero_projection: bool = False
+    results: Results = field(default_factory=Results)  # what could not be found
 
 
-def look_inside(subject: Subject) -> Inside:
+def find_parts(subject: Subject) -> Parts:
     """Find the attentions and blocks of a module, and what the attentions compute."""
     if not subject.is_module:
-        return Inside({}, {}, {}, {}, "", False, not_checked(NO_MODULE, "equals the reference"))
+        return Parts(results=not_checked(NO_MODULE, "equals the reference"))
     module, why, not_batch_first = subject.function, NO_ATTENTION, ""
     internals: dict[str, AttentionInternals] = {}
     seed_all(0)
@@ -156,13 +158,13 @@ def look_inside(subject: Subject) -> Inside:
             else:
                 why = f"{name or 'the module'} cannot be inspected: {found}"
                 not_batch_first = name if NOT_BATCH_FIRST in found else not_batch_first
-    told = Told()
+    results = Results()
     if has_unknown_parts(module, attentions, blocks):
-        told += not_checked(_why_no_block(module, attentions, blocks), "residuals and norms")
+        results += not_checked(_why_no_block(module, attentions, blocks), "residuals and norms")
     if not internals or len(internals) < len(attentions):
-        told += not_checked(why, "equals the reference")
+        results += not_checked(why, "equals the reference")
     zero = _zero_projection(module, attentions, blocks, internals)
-    return Inside(attentions, blocks, block_parts, internals, not_batch_first, zero, told)
+    return Parts(attentions, blocks, block_parts, internals, not_batch_first, zero, results)
 
 
 def _heads_of(subject: Subject, name: str, call: Call, attentions: dict[str, Call | None]) -> int:

@@ -9,7 +9,7 @@ from torch import nn
 
 from attention_clinic import comparison
 from attention_clinic.diagnosis import diagnose
-from attention_clinic.examination import examine
+from attention_clinic.steps import examine
 from attention_clinic.subject import Subject
 from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
 from helpers.ward import broken

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from attention_clinic.bugs import Named
 from attention_clinic.probes import Finding
 
 
@@ -22,7 +23,7 @@ class Recognised:
 
 
 @dataclass(frozen=True)
-class Told:
+class Results:
     """What one step found, or several together."""
 
     # Pairs of what a probe found and in which part; "" for the whole module.
@@ -33,8 +34,8 @@ class Told:
     # Name of a probe -> in what the module differs from the textbook; a bug or on purpose.
     different: Mapping[str, str] = field(default_factory=dict)
 
-    def __add__(self, other: Told) -> Told:
-        return Told(
+    def __add__(self, other: Results) -> Results:
+        return Results(
             self.findings + other.findings,
             self.bugs + other.bugs,
             {**self.not_checked, **other.not_checked},
@@ -70,21 +71,26 @@ class Told:
         return {where: evidence for where, evidence in pairs if where}
 
 
-def found(*findings: Finding, where: str = "") -> Told:
+def found(*findings: Finding, where: str = "") -> Results:
     """What probes found in one part."""
-    return Told(tuple((finding, where) for finding in findings))
+    return Results(tuple((finding, where) for finding in findings))
 
 
-def recognised(name: str, evidence: str, where: str = "", meant: bool = False) -> Told:
+def recognised(name: str, evidence: str, where: str = "", meant: bool = False) -> Results:
     """A bug that was recognised."""
-    return Told(bugs=(Recognised(name, evidence, where, meant),))
+    return Results(bugs=(Recognised(name, evidence, where, meant),))
 
 
-def not_checked(why: str, *probes: str) -> Told:
+def named(bug: Named, where: str = "") -> Results:
+    """A bug, or a variant, that was recognised, as its page tells it."""
+    return recognised(bug.name, bug.message, where, bug.meant)
+
+
+def not_checked(why: str, *probes: str) -> Results:
     """Probes that could not run, and why."""
-    return Told(not_checked=dict.fromkeys(probes, why))
+    return Results(not_checked=dict.fromkeys(probes, why))
 
 
-def together(parts: Iterable[Told]) -> Told:
+def together(parts: Iterable[Results]) -> Results:
     """All that several steps have found."""
-    return sum(parts, Told())
+    return sum(parts, Results())
