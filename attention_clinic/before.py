@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_base.numbers import small
 from attention_base.same import same, tolerance
 from attention_clinic.bugs import of_parts
-from attention_clinic.calls import Call
+from attention_clinic.calls import Call, recorded
 from attention_clinic.results import Results, named
 
 Seen = tuple[Tensor, list[Tensor]]  # what a part read, and what the parts before it had made
@@ -41,9 +41,9 @@ def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known
     first = next((name for name, call in parts.items() if same(call.input, x, 0)), None)
     if first is not None:  # what the others read is made of its output
         return Results()
-    name, call = next(iter(parts.items()))
+    name = next(iter(parts))
     other = x + torch.linspace(-1, 1, x.numel()).reshape(x.shape).flip(-1).to(x)
-    one, two = (_seen(whole.with_input(z), call.module) for z in (x, other))
+    one, two = (_seen(whole.with_input(z), name) for z in (x, other))
     for before, after in zip((x, *one[1]), (other, *two[1]), strict=True):
         if (results := _explained(name, one[0], two[0], before, after)) is not None:
             return results
@@ -52,26 +52,13 @@ def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known
     return Results()
 
 
-def _seen(whole: Call, part: nn.Module) -> Seen:
+def _seen(whole: Call, name: str) -> Seen:
     """What a part reads, and what other modules had made by then, in the same shape."""
-    read: list[Tensor] = []
-    made: list[Tensor] = []
-
-    def remember(_: nn.Module, args: tuple, kwargs: dict) -> None:
-        read.extend(z.clone() for z in (*args, *kwargs.values()) if isinstance(z, Tensor))
-
-    def made_by(_: nn.Module, args: tuple, out: object) -> None:
-        if not read and isinstance(out, Tensor) and out.shape == whole.input.shape:
-            made.append(out.clone())
-
-    hooks = [part.register_forward_pre_hook(remember, with_kwargs=True)]
-    hooks += [one.register_forward_hook(made_by) for one in whole.module.modules()]
-    try:
-        whole.run()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return read[0], made
+    _, calls = recorded(whole.run, dict(whole.module.named_modules()))
+    first = next(i for i, one in enumerate(calls) if one.name == name)
+    others = [one.out for one in calls[:first] if not one.name.startswith(f"{name}.")]
+    shape = whole.input.shape
+    return calls[first].call.input, [z for z in others if z is not None and z.shape == shape]
 
 
 def _explained(name: str, z: Tensor, z_2: Tensor, x: Tensor, x_2: Tensor) -> Results | None:

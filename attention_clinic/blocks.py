@@ -17,14 +17,19 @@ from torch import Tensor, nn
 from attention_base.numbers import small
 from attention_base.same import same, same_but_for_rounding
 from attention_clinic.bugs import Named, of_parts
-from attention_clinic.calls import Call, calls_of, out_and_weights, part_of, self_attention_call
+from attention_clinic.calls import (
+    Call,
+    calls_of,
+    out_and_weights,
+    part_of,
+    recorded,
+    self_attention_call,
+)
 from attention_clinic.inline import feed_forward_of_layers
 from attention_clinic.names import (
     PartNames,
     block_part_names,
-    block_parts_by_kind,
     layers_beside,
-    within_any,
 )
 from attention_clinic.probes import Finding, output_changes, sequences_stay_apart
 
@@ -92,11 +97,9 @@ class Remembering:
 def blocks_in(whole: Call, attentions: Iterable[str]) -> dict[str, PartNames]:
     """The names of the parts of each block in a module, by the name of the block.
 
-    Those of the usual names, then, around the other attentions, the smallest parts that have the
-    parts of a block.
+    These are the smallest parts around attentions that have the parts of a block.
     """
-    named = dict(whole.module.named_modules())
-    found = {name: names for name, part in named.items() if (names := block_part_names(part))}
+    named, found = dict(whole.module.named_modules()), {}
     for name in sorted(named, key=len, reverse=True):
         within = f"{name}." if name else ""
         inside = [one.removeprefix(within) for one in attentions if one.startswith(within)]
@@ -104,35 +107,23 @@ def blocks_in(whole: Call, attentions: Iterable[str]) -> dict[str, PartNames]:
         taken = any(f"{one}.".startswith(within) or within.startswith(f"{one}.") for one in found)
         if not inside or "" in inside or is_list or taken or name in attentions:
             continue
-        if names := block_parts_by_kind(named[name], inside):
-            order = _in_order(whole, [f"{within}{norm}" for norm in names[2:]])
-            found[name] = (*names[:2], *(norm.removeprefix(within) for norm in order))
+        if names := block_part_names(named[name], inside):
+            norms = [re.sub(r"\d+", "", norm) for norm in names[2:]]
+            if norms[0] == norms[1]:  # as norm_1 and norm_2
+                found[name] = names
+                continue
+            parts = {norm: part_of(named[name], norm) for norm in names[2:]}
+            order = [one.name for one in recorded(whole.run, parts)[1]]
+            order = [*dict.fromkeys([*order, *names[2:]])]  # those that are not called at the end
+            found[name] = (*names[:2], order[0], order[-1])
     return found
-
-
-def _in_order(whole: Call, names: list[str]) -> list[str]:
-    """These parts in the order in which they are called; those that are not, at the end."""
-    order: list[str] = []
-    hooks = [
-        part_of(whole.module, name).register_forward_pre_hook(
-            lambda *_, name=name: order.append(name)
-        )
-        for name in dict.fromkeys(names)
-    ]
-    try:
-        whole.run()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    order = [*dict.fromkeys(order + names)]
-    return [order[0], order[-1]]
 
 
 @contextlib.contextmanager
 def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[BlockInternals | str]:
     """Find the output of a block and its parts, or say why that cannot be done.
 
-    Parts of the context, norms and projections of zeros hold random numbers.
+    Inside of the context, norms and projections of zeros hold random numbers.
     """
     block, x = call.module, call.input
     attention = calls_of(call, names[:1])[names[0]]
@@ -165,7 +156,7 @@ def more_parts(
         part
         for name, part in block.named_children()
         if name not in {one.split(".")[0] for one in names}
-        and not within_any(names, name)
+        and not any(one.startswith(f"{name}.") for one in names)
         and list(part.parameters())
         and all(own.dim() == 1 for own in part.parameters())
     ]

@@ -351,20 +351,43 @@ def part_of(module: nn.Module, name: str) -> nn.Module:
     return dict(module.named_modules(remove_duplicate=False))[name]
 
 
-def calls_of(whole: Call, names: Iterable[str]) -> dict[str, Call | None]:
-    """How some parts of a module are called, by name; None for one that is not called."""
-    calls: dict[str, Call | None] = dict.fromkeys(names)
+@dataclass
+class PartCall:
+    """A call of a part of a module, by its name in it, and what it returned, if a tensor."""
+
+    name: str
+    call: Call
+    out: Tensor | None = None
+
+
+def recorded(run: Callable[[], Any], parts: Mapping[str, nn.Module]) -> tuple[Any, list[PartCall]]:
+    """What a function returns, and the calls of parts meanwhile, in the order they ended in."""
+    running: list[PartCall] = []
+    ended: list[PartCall] = []
     hooks = []
-    for name in calls:
+    for name, part in parts.items():
 
-        def remember(part: nn.Module, args: tuple, kwargs: dict, name: str = name) -> None:
-            calls[name] = calls[name] or Call(part, args, kwargs).copied()
+        def begin(part: nn.Module, args: tuple, kwargs: dict, name: str = name) -> None:
+            running.append(PartCall(name, Call(part, args, kwargs).copied()))
 
-        part = part_of(whole.module, name)
-        hooks.append(part.register_forward_pre_hook(remember, with_kwargs=True))
+        def end(part: nn.Module, args: tuple, result: Any) -> None:
+            out, _ = out_and_weights(result)
+            while running[-1].call.module is not part:  # one that raised an error
+                running.pop()
+            ended.append(running.pop())
+            ended[-1].out = out.detach().clone() if isinstance(out, Tensor) else None
+
+        hooks += [part.register_forward_pre_hook(begin, with_kwargs=True)]
+        hooks += [part.register_forward_hook(end)]
     try:
-        whole.run()
+        return run(), ended
     finally:
         for hook in hooks:
             hook.remove()
-    return calls
+
+
+def calls_of(whole: Call, names: Iterable[str]) -> dict[str, Call | None]:
+    """How some parts of a module are called, by name; None for one that is not called."""
+    parts = {name: part_of(whole.module, name) for name in names}
+    calls = {one.name: one.call for one in reversed(recorded(whole.run, parts)[1])}
+    return {name: calls.get(name) for name in parts}

@@ -25,7 +25,7 @@ from attention_clinic.blocks import (
     with_own_names,
 )
 from attention_clinic.bugs import Named, of_parts
-from attention_clinic.calls import Call, part_of
+from attention_clinic.calls import Call, part_of, recorded
 from attention_clinic.comparison import (
     cannot_be_judged,
     compare_attention,
@@ -122,17 +122,12 @@ def _of_few_tokens(subject: Subject) -> dict[str, AttentionInternals]:
 
 def _check_what_is_read(call: Call, seen: AttentionInternals, causal: bool, name: str) -> Results:
     """Whether what its layers read mixes later tokens, or sequences."""
-    layer, kept = seen.another_input, []
+    layer = seen.another_input
     if layer is None:
         return Results()
 
     def read(z: Tensor) -> Tensor:
-        hook = layer.register_forward_pre_hook(lambda _, args: kept.append(args[0]))
-        try:
-            call.with_input(z).run()
-        finally:
-            hook.remove()
-        return kept.pop()
+        return recorded(call.with_input(z).run, {"": layer})[1][-1].call.input
 
     results = Results()
     formulas = {
@@ -144,9 +139,7 @@ def _check_what_is_read(call: Call, seen: AttentionInternals, causal: bool, name
         what = [words for words, z in formulas.items() if same(read(seen.x), z, ATOL)]
         names = f" It is {what[0]}." if what else ""
         if causal and not probes.no_leak(read, seen.x).ok:
-            results = recognised(
-                *of_parts("tokens mixed before the attention", names=names)[:2], name
-            )
+            results = named(of_parts("tokens mixed before the attention", names=names), name)
         elif len(seen.x) > 1 and not probes.sequences_stay_apart(read, seen.x).ok:
             bug = of_parts("sequences mixed before the attention", names=names)
             results = named(bug, name)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from attention_base.numbers import joined
 from attention_base.same import same_but_for_rounding, tolerance
 from attention_clinic.bugs import Named, of_parts
-from attention_clinic.calls import Call, calls_of, may_take_context, out_and_weights, part_of
+from attention_clinic.calls import Call, PartCall, calls_of, may_take_context, part_of, recorded
 from attention_clinic.probes import HEADS, Finding, matches_reference
 
 OF_A_SLICE = "heads read only a part of x"
@@ -31,16 +31,6 @@ class Rebuilt:
     finding: Finding  # whether the numbers are the same
     bugs: dict[str, str]  # name -> evidence, of the bugs with which they are
     meant: bool = False  # whether some modules are like this on purpose
-
-
-@dataclass(frozen=True)
-class PartCall:
-    """A call of a part of a module: its input and its output, both (B, T, …)."""
-
-    name: str
-    call: Call
-    z: Tensor
-    out: Tensor
 
 
 def compare_heads(whole: Call, names: list[str], projection: str) -> Rebuilt | None:
@@ -60,7 +50,7 @@ def compare_heads(whole: Call, names: list[str], projection: str) -> Rebuilt | N
     Rebuilt or None
         None where their outputs are not (B, T, …) or none was seen.
     """
-    out, calls = _recorded(whole, [*names, *([projection] if projection else [])])
+    out, calls = _calls(whole, [*names, *([projection] if projection else [])])
     called = [one for one in calls if one.name != projection]
     if not called or any(one.out.shape[:2] != out.shape[:2] for one in called):
         return None
@@ -68,13 +58,13 @@ def compare_heads(whole: Call, names: list[str], projection: str) -> Rebuilt | N
         projection = ""  # it makes what the attentions read
     if may_take_context(whole.module) or not in_one_list(names):
         names = [name for name in names if any(one.name == name for one in called)]
-    same = all(torch.equal(one.z, called[0].z) for one in called)
+    same = all(torch.equal(one.call.input, called[0].call.input) for one in called)
     if not same and not slices_read(whole, names):  # one after the other
         outputs = {called[-1].name: called[-1].out}
     else:
         outputs = _outputs_of_all(whole.module, names, called)
     layer = part_of(whole.module, projection) if projection else None
-    inputs = [called[-1].z, whole.input]
+    inputs = [called[-1].call.input, whole.input]
     return _compare(Heads(outputs, inputs, projection, layer), out, in_one_list(names))
 
 
@@ -115,29 +105,16 @@ def slices_read(whole: Call, names: list[str]) -> str:
     )
 
 
-def _recorded(whole: Call, names: list[str]) -> tuple[Tensor, list[PartCall]]:
+def _calls(whole: Call, names: list[str]) -> tuple[Tensor, list[PartCall]]:
     """The output of a module, and the calls of some of its parts, one after another."""
-    x, calls, hooks = whole.input, [], []
-    for name in names:
-
-        def record(
-            part: nn.Module, args: tuple, kwargs: dict, result: object, name: str = name
-        ) -> None:
-            call, out = Call(part, args, kwargs).copied(), out_and_weights(result)[0]
-            if call.input is None or not isinstance(out, Tensor):
-                return
-            z = call.input
-            if _is_turned(part, z, x):
-                z, out = z.transpose(0, 1), out.transpose(0, 1)
-            calls.append(PartCall(name, call, z, out.clone()))
-
-        part = part_of(whole.module, name)
-        hooks.append(part.register_forward_hook(record, with_kwargs=True))
-    try:
-        return whole.run()[0], calls
-    finally:
-        for hook in hooks:
-            hook.remove()
+    parts = {name: part_of(whole.module, name) for name in names}
+    (out, _), calls = recorded(whole.run, parts)
+    calls = [one for one in calls if one.call.input is not None and one.out is not None]
+    for one in calls:
+        if _is_turned(one.call.module, one.call.input, whole.input):
+            one.call = one.call.with_input(one.call.input.transpose(0, 1))
+            one.out = one.out.transpose(0, 1)
+    return out, calls
 
 
 def _is_turned(part: nn.Module, z: Tensor, x: Tensor) -> bool:

@@ -28,7 +28,7 @@ from attention_clinic.bugs import (
     split_heads,
     with_bugs,
 )
-from attention_clinic.calls import Call, calls_of, may_take_context
+from attention_clinic.calls import Call, calls_of, may_take_context, recorded
 from attention_clinic.inline import InlineBlock, inline_block
 from attention_clinic.names import (
     ROLES,
@@ -290,25 +290,16 @@ def weights_shown(second: Tensor | None, x: Tensor) -> Tensor | None:
 
 def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]:
     """The output, the weights if shown, and what every layer inside was called with."""
-    recorded: list[LayerCall] = []
-
-    def record(layer: nn.Module, args: tuple, result: Tensor) -> None:
-        if args and isinstance(args[0], Tensor) and isinstance(result, Tensor):
-            recorded.append(LayerCall(layer, args[0].detach().clone(), result.detach().clone()))
-
     names = [*(role_names(call.module) or ()), projection_name(call.module)]
     makers = [getattr(call.module, name) for name in names if name]
-    hooks = [
-        part.register_forward_hook(record)
-        for part in call.module.modules()
+    layers = {
+        name: part
+        for name, part in call.module.named_modules()
         if is_layer(part) or any(part is one for one in makers)
-    ]
-    try:
-        out, weights = call.run_with_weights()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return out, weights, recorded
+    }
+    (out, weights), calls = recorded(call.run_with_weights, layers)
+    seen = [(one.call.module, one.call.input, one.out) for one in calls]
+    return out, weights, [LayerCall(*one) for one in seen if all(z is not None for z in one)]
 
 
 # ---------------------------------------------------------------- from the heads to the output

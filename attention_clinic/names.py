@@ -4,7 +4,6 @@
 weight is stored as (in, out), or an `nn.Parameter`.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 from torch import Tensor, nn
 
 from attention_base.known import read
-from attention_base.numbers import joined
 
 _PAGE = [
     [tuple(item.text.split()) for item in section.items]
@@ -21,13 +19,11 @@ _PAGE = [
 # Of a block's attention, feed-forward and two norms; "" for layers of the block itself.
 PartNames = tuple[str, str, str, str]
 ROLES = ("query", "key", "value")
-ROLE_NAMES, NORM_NAMES = _PAGE[0], _PAGE[-1]  # of layers that belong together
+ROLE_NAMES = _PAGE[0]  # of layers that belong together
 FUSED_NAMES, KEY_VALUE_NAMES, PROJECTION_NAMES, HEAD_COUNT_NAMES, CHANNEL_NAMES = (
     [name for (name,) in items] for items in _PAGE[1:6]
 )
-HEAD_SIZE_NAMES, LENGTH_NAMES, ATTENTION_NAMES, FEED_FORWARD_NAMES = (
-    [name for (name,) in items] for items in _PAGE[6:10]
-)
+HEAD_SIZE_NAMES, LENGTH_NAMES = ([name for (name,) in items] for items in _PAGE[6:])
 FUSED_BY_HEAD = ("query_key_value",)  # queries, keys and values of head 0, then of head 1, …
 FUSED_BY_ROLE = ("c_attn", "in_proj_weight")  # all queries, all keys, all values
 
@@ -66,113 +62,66 @@ def projection_name(module: nn.Module) -> str | None:
     )
 
 
-def block_part_names(module: nn.Module) -> PartNames | None:
-    """The usual names of a block's parts, where it has them all."""
-    parts = _block_parts(module)
-    if None in parts:
-        return None
-    attention, feed_forward, norms = parts
-    return (attention, feed_forward, *norms)
+def block_part_names(module: nn.Module, attentions: list[str]) -> PartNames | None:
+    """The parts of a block around these attentions, by what they are; None where it is no block.
 
-
-def block_parts_by_kind(module: nn.Module, attentions: list[str]) -> PartNames | None:
-    """The parts of a block without the usual names: the attentions in it, two norms, the layers."""
+    Beside the attention it has one to four norms, and layers.
+    """
     named = dict(module.named_modules())
     kept = [name for name, own in module.named_parameters(recurse=False) if own.dim() > 1]
-    norms = [name for name, part in named.items() if _is_norm(part)]
-    attention = _common(attentions)
-    while (outer := attention.rpartition(".")[0]) and not within_any(norms, outer, but=attention):
-        attention = outer
-    norms = [name for name in norms if not f"{name}.".startswith(f"{attention}.")]
+    inside = [name for name, part in named.items() if is_norm(part)]
+    attention = _widest(named, _common(attentions), inside)
+    norms = [name for name in inside if not _within(name, attention)]
     layers = layers_beside(module, attention)
-    if kept or not attention or not 1 <= len(norms) <= 2 or len(layers) < 2:
-        return None
-    if isinstance(named[attention], nn.ModuleList | nn.ModuleDict):
-        return None
-    feed_forward = _common(layers)
-    if within_any([*norms, attention], feed_forward) or named[feed_forward] is module:
+    norms = [_widest(named, name, [*layers, attention, *norms]) for name in norms]
+    feed_forward = _widest(named, _common(layers), [*norms, attention]) if layers else ""
+    if any(_within(name, feed_forward) for name in (*norms, attention)):
         feed_forward = ""
+    is_list = isinstance(named[attention], nn.ModuleList | nn.ModuleDict)
+    if kept or not attention or is_list or not 1 <= len(norms) <= 4:
+        return None
+    if len(layers) < 2 and (len(norms) == 1 or feed_forward in ("", *layers)):  # a projection
+        return None
     if not feed_forward and len(layers) > 4:
         return None
-    return attention, feed_forward, norms[0], norms[-1]
-
-
-def within_any(names: Iterable[str], outer: str, but: str = "") -> bool:
-    """Whether one of these parts stands in another part, and not in a part of that."""
-    names = [name for name in names if not but or not f"{name}.".startswith(f"{but}.")]
-    return any(not outer or f"{name}.".startswith(f"{outer}.") for name in names)
+    return attention, feed_forward, norms[0], norms[min(1, len(norms) - 1)]
 
 
 def _common(names: list[str]) -> str:
-    """The part that several stand in; of one, the one in which it stands last."""
+    """The part that several stand in; of one, this one."""
     common = names[0].split(".")
     for name in names[1:]:
         common = [a for a, b in zip(common, name.split("."), strict=False) if a == b]
     return ".".join(common)
 
 
-def _is_norm(part: nn.Module) -> bool:
+def _widest(named: dict[str, nn.Module], name: str, others: Iterable[str]) -> str:
+    """The widest part around a part that can be called, and that none of the others stands in."""
+    others = [other for other in others if not _within(other, name)]
+    outer = widest = name
+    while (outer := outer.rpartition(".")[0]) and not any(_within(one, outer) for one in others):
+        if not isinstance(named[outer], nn.ModuleList | nn.ModuleDict):
+            widest = outer
+    return widest
+
+
+def _within(name: str, outer: str) -> bool:
+    return not outer or f"{name}.".startswith(f"{outer}.")
+
+
+def layers_beside(module: nn.Module, attention: str) -> list[str]:
+    """The names of the layers of a block beside its attention."""
+    named = module.named_modules()
+    return [n for n, part in named if is_layer(part) and not _within(n, attention)]
+
+
+def is_norm(part: nn.Module) -> bool:
     """Tell whether a part without parts has vectors only, or the name of a norm."""
     if list(part.children()):
         return False
     own = list(part.parameters())
     named = "norm" in type(part).__name__.lower()
     return all(one.dim() == 1 for one in own) if own else named
-
-
-def missing_block_parts(module: nn.Module) -> str:
-    """Which parts of a block were found, and which usual names the missing ones may have."""
-    attention, feed_forward, norms = _block_parts(module)
-    found = [
-        f"{what} ({name})"
-        for what, name in (("the attention", attention), ("the feed-forward", feed_forward))
-        if name
-    ]
-    found += [f"the norms ({' and '.join(dict.fromkeys(norms))})"] if norms else []
-    missing = []
-    if attention is None:
-        missing.append(f"attention ({', '.join(ATTENTION_NAMES[:4])}, …)")
-    if feed_forward is None:
-        missing.append(f"feed-forward ({', '.join(FEED_FORWARD_NAMES[:4])}, …)")
-    if norms is None:
-        pairs = ", ".join(" and ".join(names) for names in NORM_NAMES[:3])
-        missing.append(f"two norms ({pairs}, …)")
-    return f"found: {joined(found) if found else 'none'}; missing: {joined(missing)}"
-
-
-def _block_parts(module: nn.Module) -> tuple[str | None, str | None, tuple[str, str] | None]:
-    def has(name: str) -> bool:
-        return isinstance(getattr(module, name, None), nn.Module)
-
-    attention = next(filter(has, ATTENTION_NAMES), None)
-    feed_forward = next(filter(has, FEED_FORWARD_NAMES), None)
-    if feed_forward is None and len(layers_beside(module)) in (2, 3):
-        feed_forward = ""
-    norms = next((names for names in NORM_NAMES if all(map(has, names))), None)
-    if norms is None and attention and feed_forward is not None:
-        norms = _norms_inside(module, (attention, feed_forward or attention))
-    return attention, feed_forward, norms
-
-
-def layers_beside(module: nn.Module, attention: str = "") -> list[str]:
-    """The names of the layers of a block beside its attention; of itself, where that is ""."""
-    if not attention:
-        return [name for name, part in module.named_children() if is_layer(part)]
-    named = module.named_modules()
-    return [n for n, part in named if is_layer(part) and not f"{n}.".startswith(f"{attention}.")]
-
-
-def _norms_inside(module: nn.Module, others: tuple[str, str]) -> tuple[str, str] | None:
-    """The names of two norms whose places differ in a number, as in sublayer.0.norm."""
-    found = [
-        name
-        for name, part in module.named_modules()
-        if not name.startswith(tuple(f"{one}." for one in others))
-        and (own := list(part.parameters(recurse=False)))
-        and all(one.dim() == 1 for one in own)
-    ]
-    places = {re.sub(r"\d+", "", name) for name in found}
-    return (found[0], found[1]) if len(found) == 2 and len(places) == 1 else None
 
 
 def own_head_count(module: Any) -> int | None:

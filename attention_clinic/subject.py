@@ -27,8 +27,9 @@ from attention_clinic.inspection import (
     inspect_attention,
     parts_beside,
     weights_shown,
+    within,
 )
-from attention_clinic.names import PartNames, missing_block_parts, role_names
+from attention_clinic.names import PartNames, is_layer, is_norm, role_names
 from attention_clinic.results import Results, not_checked
 
 NO_MODULE = "no queries, keys and values in sight; hand over the module that makes them"
@@ -36,7 +37,10 @@ NO_ATTENTION = (
     "I find no layers of queries, keys and values, neither by the usual names (query, key and "
     "value, q_proj, W_query, c_attn and the like) nor by what they do"
 )
-NO_PARTS = "there is more than an attention; of the parts of a block {}; rename yours"
+NO_BLOCK = (
+    "there is more than an attention, and I see no block in it: beside an attention {} norms and "
+    "{} layers, where a block has two of each"
+)
 
 
 @dataclass(frozen=True)
@@ -184,8 +188,10 @@ def _why_no_block(module: nn.Module, attentions: dict, blocks: dict) -> str:
     """Which parts of a block were found beside an attention that stands in none, and not."""
     inside = tuple(f"{block}." for block in blocks)
     name = next(name for name in attentions if not name.startswith(inside))
-    owner = part_of(module, name.rpartition(".")[0])
-    return NO_PARTS.format(missing_block_parts(owner))
+    where = name[: name.rfind(".") + 1]
+    owner = part_of(module, where.removesuffix("."))
+    beside = [part for n, part in owner.named_modules() if not within(n, [name[len(where) :]])]
+    return NO_BLOCK.format(sum(map(is_norm, beside)), sum(map(is_layer, beside)))
 
 
 def _zero_projection(module: nn.Module, attentions: dict, blocks: dict, internals: dict) -> bool:

@@ -121,22 +121,3 @@ def test_the_wrong_one_of_several_blocks_is_named_by_its_place():
     report = diagnose(stack, C=C)
     assert report.bugs == ("no residual connections",)
     assert report.findings[0].evidence.endswith("(In 1.)")
-
-
-def test_of_a_block_it_is_said_which_parts_were_found_and_which_not():
-    class Named(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.mha, self.mlp = MultiHeadAttention(C, N_HEAD), FeedForward(C)
-            self.first, self.second, self.third = (nn.LayerNorm(C) for _ in range(3))
-
-        def forward(self, x):
-            x = x + self.mha(self.first(x))
-            return self.third(x + self.mlp(self.second(x)))
-
-    report = diagnose(Named(), C=C)
-    assert report.status == "incomplete"
-    told = report.not_checked["residuals and norms"]
-    assert (
-        "found: the attention (mha) and the feed-forward (mlp); missing: two norms (norm_1" in told
-    )
