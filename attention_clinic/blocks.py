@@ -38,6 +38,7 @@ ONLY_ADDS = (
     "So the block can only add to x. The activation belongs between the two layers; none follows "
     "the last one."
 )
+SECOND = re.compile("post|after|final|output|second|ff|feed|mlp")  # in names of norms
 OF_CHANNELS = "Mean and variance are those of the channels of one token, dim=-1."
 
 
@@ -108,15 +109,22 @@ def blocks_in(whole: Call, attentions: Iterable[str]) -> dict[str, PartNames]:
         if not inside or "" in inside or is_list or taken or name in attentions:
             continue
         if names := block_part_names(named[name], inside):
-            norms = [re.sub(r"\d+", "", norm) for norm in names[2:]]
-            if norms[0] == norms[1]:  # as norm_1 and norm_2
-                found[name] = names
-                continue
-            parts = {norm: part_of(named[name], norm) for norm in names[2:]}
-            order = [one.name for one in recorded(whole.run, parts)[1]]
-            order = [*dict.fromkeys([*order, *names[2:]])]  # those that are not called at the end
-            found[name] = (*names[:2], order[0], order[-1])
+            found[name] = (*names[:2], *_in_order(whole, named[name], names[2:]))
     return found
+
+
+def _in_order(whole: Call, block: nn.Module, norms: tuple[str, str]) -> tuple[str, str]:
+    """That of the attention first: as their names say or, if they do not, as they are called."""
+    without_numbers = {re.sub(r"\d+", "", norm) for norm in norms}
+    second = [norm for norm in norms if SECOND.search(norm)]
+    if len(without_numbers) == 1:  # as norm_1 and norm_2
+        return norms
+    if len(second) == 1:
+        return (*(norm for norm in norms if norm not in second), *second)
+    parts = {norm: part_of(block, norm) for norm in norms}
+    called = [one.name for one in recorded(whole.run, parts)[1]]
+    first, *_, last = [*dict.fromkeys([*called, *norms])]  # those that are not called at the end
+    return first, last
 
 
 @contextlib.contextmanager

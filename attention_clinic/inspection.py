@@ -309,35 +309,25 @@ def _find_endings(
     call: Call, x: Tensor, out: Tensor, recorded: list[LayerCall], used: list, n_head: int
 ) -> tuple[list[Ending], Tensor | None]:
     """The ways in which the outputs of the heads may have become `out`; the projection's weight."""
-    module = call.module
+    module, name = call.module, projection_name(call.module)
+    projection = getattr(module, name) if name else None
+    unused = Ending(out, bugs=(of_parts("output projection never used", names=name),))
+    if isinstance(projection, nn.Parameter):
+        return [*_through_matrix(projection, bias_beside(module, name), out), unused], projection
     others = [
         _turned_back(one, out) for one in recorded if not any(one.layer is layer for layer in used)
     ]
     last = next((one for one in reversed(others) if _same_but_for_shape(one.out, out)), None)
-    name = projection_name(module)
-    projection = getattr(module, name) if name else None
-    unused = Ending(out, bugs=(of_parts("output projection never used", names=name),))
-    if isinstance(projection, nn.Parameter):
-        bias = bias_beside(module, name)
-        endings = [Ending(out, partial(times, weight=projection, bias=bias))]
-        if projection.dim() == 2 and projection.shape[0] == projection.shape[1]:
-            endings.append(Ending(out, partial(times, weight=projection.mT, bias=bias)))
-        return [*endings, unused], projection
     if last is not None:
-        endings = [Ending(last.z.reshape(*out.shape[:2], -1))]
-        before = [one for one in others if one.layer is last.layer and one is not last]
-        if before and _same_but_for_shape(before[-1].out, last.z):
-            twice = of_parts("output projection applied twice")
-            endings.append(Ending(before[-1].z, bugs=(twice,)))
-        return endings, getattr(last.layer, "weight", None)
+        return _before_last(last, others, out), getattr(last.layer, "weight", None)
     layers = [] if projection is None else [one for one in projection.modules() if is_layer(one)]
-    endings = [Ending(out)]
-    if not recorded:  # it has matrices without names, and one may be the projection
-        own = [w for w in module.parameters(recurse=False) if w.shape == (out.shape[-1],) * 2]
-        endings += [Ending(out, partial(times, weight=z)) for w in own for z in (w, w.mT)]
     called = [one for one in others if any(one.layer is layer for layer in layers)]
     if layers and not called and not any(layers[0] is layer for layer in used):
         return [unused, Ending(out, projection)], None  # its matrix may be used in parts
+    endings = [Ending(out)]
+    if not recorded:  # it has matrices without names, and one may be the projection
+        own = [w for w in module.parameters(recurse=False) if w.shape == (out.shape[-1],) * 2]
+        endings += [one for w in own for one in _through_matrix(w, None, out)]
     for one in called[:1]:
         if one.z.shape[-1] != out.shape[-1] or one.z.dim() != 3:
             each = partial(_in_each_head, one.layer, n_head)
@@ -346,14 +336,34 @@ def _find_endings(
     for one in (called or others)[-1:]:
         if one.z.dim() == 3:
             endings.append(Ending(one.z, bugs=(_behind(module, x, one.out, out),)))
-    for one, other in itertools.permutations(others, 2):  # two branches, side by side
-        if (
-            x.shape == one.out.shape == other.out.shape == out.shape
-            and same_but_for_rounding(out, x + one.out + other.out, out.dtype)
-            and same_but_for_rounding(_run_without(call, one.layer), x + other.out, out.dtype)
-        ):
-            endings.append(Ending(one.z, bugs=(of_parts(PARALLEL),)))
-    return endings, None
+    return endings + _side_by_side(call, x, out, others), None
+
+
+def _through_matrix(weight: nn.Parameter, bias: Tensor | None, out: Tensor) -> list[Ending]:
+    """The projection is a matrix, (in, out) or, where both fit, (out, in)."""
+    square = weight.dim() == 2 and weight.shape[0] == weight.shape[1]
+    ways = [weight, weight.mT] if square else [weight]
+    return [Ending(out, partial(times, weight=w, bias=bias)) for w in ways]
+
+
+def _before_last(last: LayerCall, others: list[LayerCall], out: Tensor) -> list[Ending]:
+    """The last layer is the projection, which may have been called twice."""
+    endings = [Ending(last.z.reshape(*out.shape[:2], -1))]
+    before = [one for one in others if one.layer is last.layer and one is not last]
+    if before and _same_but_for_shape(before[-1].out, last.z):
+        endings.append(Ending(before[-1].z, bugs=(of_parts("output projection applied twice"),)))
+    return endings
+
+
+def _side_by_side(call: Call, x: Tensor, out: Tensor, others: list[LayerCall]) -> list[Ending]:
+    """Two branches, the projection and another layer, are added to x."""
+    return [
+        Ending(one.z, bugs=(of_parts(PARALLEL),))
+        for one, other in itertools.permutations(others, 2)
+        if x.shape == one.out.shape == other.out.shape == out.shape
+        and same_but_for_rounding(out, x + one.out + other.out, out.dtype)
+        and same_but_for_rounding(_run_without(call, one.layer), x + other.out, out.dtype)
+    ]
 
 
 def _run_without(call: Call, layer: nn.Module) -> Tensor:

@@ -255,9 +255,26 @@ def _part_of_gradient(split: Callable, out_first: bool, gradient: Tensor) -> Ten
 
 def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple[list, tuple]]:
     """Functions that take queries, keys and values out of the last axis, and (name, message)s."""
+    rest = width - C
+    if rest > 2 * C and C % n_head == 0:  # the feed-forward reads the rest
+        for count in sorted({1, n_head}):
+            yield _cuts(C, count * C // n_head), ()
+    if width % 3 == 0:
+        yield from _in_thirds(name, width, n_head)
+    if rest > 0 and rest % 2 == 0 and width != 3 * C and (rest // 2) % max(1, C // n_head) == 0:
+        yield _cuts(C, rest // 2), ()
+    if width % 2 == 0 and width % 3:
+        yield [partial(_part, 2, i) for i in range(2)], ()
 
-    def part(of: int, i: int, z: Tensor) -> Tensor:
-        return z.chunk(of, dim=-1)[i]
+
+def _cuts(C: int, kv: int) -> list[Callable[[Tensor], Tensor]]:
+    """Queries of C channels, then keys and values of other widths."""
+    edges = (0, C, C + kv, C + 2 * kv)
+    return [lambda z, a=a, b=b: z[..., a:b] for a, b in itertools.pairwise(edges)]
+
+
+def _in_thirds(name: str, width: int, n_head: int) -> Iterator[tuple[list, tuple]]:
+    """One after the other, in any order, or side by side in each head or channel."""
 
     def part_of_head(i: int, z: Tensor) -> Tensor:
         return z.unflatten(-1, (n_head, 3, -1))[..., i, :].flatten(-2)
@@ -268,43 +285,23 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
     def reshaped(i: int, z: Tensor) -> Tensor:
         return z.reshape(3, *z.shape[:2], -1)[i]
 
-    def cut(start: int, stop: int, z: Tensor) -> Tensor:
-        return z[..., start:stop]
+    first, *others = [
+        ([partial(_part, 3, i) for i in order], (_another_order(order),) if name else ())
+        for order in itertools.permutations(range(3))
+    ]
+    by_role, by_head = [(first[0], ())], []
+    if width % (3 * n_head) == 0 and n_head > 1:
+        per_head = of_parts("fused layer split per head", names=name)
+        bugs = (per_head,) if name in FUSED_BY_ROLE else ()
+        takes = (part_of_head, part_of_channel)
+        by_head = [([partial(take, i) for i in range(3)], bugs) for take in takes]
+    yield from by_head + by_role if name in FUSED_BY_HEAD else by_role + by_head
+    yield from others
+    yield [partial(reshaped, i) for i in range(3)], (of_parts("fused layer reshaped", names=name),)
 
-    if width > 3 * C and C % n_head == 0:  # the feed-forward reads the rest
-        for count in sorted({1, n_head}):
-            kv = count * C // n_head
-            edges = (0, C, C + kv, C + 2 * kv)
-            yield [partial(cut, *edge) for edge in itertools.pairwise(edges)], ()
-    if width % 3 == 0:
-        by_role = [
-            (
-                [partial(part, 3, i) for i in order],
-                () if order == (0, 1, 2) or not name else (_another_order(order),),
-            )
-            for order in itertools.permutations(range(3))
-        ]
-        by_head = []
-        if width % (3 * n_head) == 0 and n_head > 1:
-            per_head = of_parts("fused layer split per head", names=name)
-            bugs = (per_head,) if name in FUSED_BY_ROLE else ()
-            by_head = [
-                ([partial(take, i) for i in range(3)], bugs)
-                for take in (part_of_head, part_of_channel)
-            ]
-        first, others = by_role[:1], by_role[1:]
-        yield from by_head + first if name in FUSED_BY_HEAD else first + by_head
-        yield from others
-        yield (
-            [partial(reshaped, i) for i in range(3)],
-            (of_parts("fused layer reshaped", names=name),),
-        )
-    rest = width - C
-    if rest > 0 and rest % 2 == 0 and width != 3 * C and (rest // 2) % max(1, C // n_head) == 0:
-        edges = (0, C, C + rest // 2, width)
-        yield [partial(cut, *edge) for edge in itertools.pairwise(edges)], ()
-    if width % 2 == 0 and width % 3:
-        yield [partial(part, 2, i) for i in range(2)], ()
+
+def _part(of: int, i: int, z: Tensor) -> Tensor:
+    return z.chunk(of, dim=-1)[i]
 
 
 def _another_order(order: tuple[int, ...]) -> Named:

@@ -6,6 +6,7 @@ call with other arguments.
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +97,22 @@ def block_output(
     return made
 
 
-_BUGS = [
-    [as_told(known) for known in section.entries]
-    for section in read(Path(__file__).with_name("block.md"))
-]
-EXERCISE_BUGS = [told for _, told in _BUGS[0]]
-WIRING_BUGS = [bug for bug, _ in itertools.chain(*_BUGS)]
+def _at_both_branches(known: Known) -> Iterator[Known]:
+    """A bug of one of the branches: at the attention, then at the feed-forward."""
+    place = known.settings["norm_place"]
+    for branch, part, norm, places in (
+        ("attention", "attention", "norm_1", (place, "pre")),
+        ("feed-forward", "feed_forward", "norm_2", ("pre", place)),
+    ):
+        words = {"branch": branch, "part": part, "norm": norm, "call": f"{part}({norm}(x))"}
+        name, message = (text.format(**words) for text in (known.name, known.message))
+        yield replace(known, name=name, message=message, settings={"norm_place": places})
+
+
+*_WHOLE, _AT_A_BRANCH = read(Path(__file__).with_name("block.md"))
+EXERCISE_BUGS = [as_told(known)[1] for known in _WHOLE[0].entries]
+WIRING_BUGS = [as_told(known)[0] for section in _WHOLE for known in section.entries]
+WIRING_BUGS += itertools.chain.from_iterable(map(_at_both_branches, _AT_A_BRANCH.entries))
 for _bug in WIRING_BUGS:
     if _unknown := _bug.settings.keys() - block_output.__kwdefaults__.keys():
         raise PageError(
