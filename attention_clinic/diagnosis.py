@@ -49,7 +49,7 @@ CALLED_WITH_MASK = (
 )
 CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
 CALLED_WITH_THREE = "Called with x as {}."
-CALLED_WITH_NEUTRAL = "Called with {} that change nothing (cos 1 and sin 0, or 0), no others."
+CALLED_WITH_NEUTRAL = "Called with {} of no effect (cos 1, sin 0; or 0): others were not checked."
 CALLED_WITH_ITS_MASK = "Called with {}={}; without it, tokens would attend to later ones."
 CALLED_WITHOUT = "Called without {}: how it reads a text in pieces was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
