@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from attention_base.masks import causal_mask
 from attention_base.same import ATOL, same, same_but_for_rounding
+from attention_clinic.names import HEAD_SIZE_NAMES
 
 CACHE_WORDS = ("cache", "past", "kept")
 CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "xa", "y")
@@ -24,6 +25,7 @@ PYTORCHS = (
     nn.TransformerDecoderLayer,
     nn.TransformerDecoder,
 )
+NEUTRAL_NAMES = ("residual", "alibi", "position_bias", "position_embeddings")
 THREE_INPUTS = ("query key value", "queries keys values", "q k v", "query keys values")
 
 
@@ -155,6 +157,7 @@ def self_attention_call(
         for name in MASK_NAMES
         if name in names and (not causal or names[name].default is inspect.Parameter.empty)
     }
+    kwargs |= neutral(module, x)
     if mask:
         may = causal_mask(T).to(x.device) | (not causal)
         kwargs[mask.name] = mask.made(may, B)
@@ -169,6 +172,28 @@ def reads_time_first(module: Any) -> bool:
     parts = module.modules() if isinstance(module, PYTORCHS) else ()
     own = next((part for part in parts if isinstance(part, nn.MultiheadAttention)), None)
     return own is not None and not own.batch_first
+
+
+def neutral(module: nn.Module, x: Tensor) -> dict[str, Any]:
+    """What a module wants besides x and masks, so that it changes nothing; by name."""
+    found: dict[str, Any] = {}
+    for name, one in parameters_of(module).items():
+        told = str(one).lower()
+        optional = any(word in told for word in ("| none", "optional", "=none"))
+        if name == "position_embeddings" and ("tuple" in told or not optional):
+            turn = x.new_ones(1, x.shape[1], _rotated_size(module, x.shape[2]))
+            found[name] = turn, 0 * turn  # cos and sin
+        elif name in NEUTRAL_NAMES and one.default is one.empty:
+            zeros = torch.zeros_like(x) if name == "residual" else x.new_zeros(1, 1, x.shape[1])
+            found[name] = None if optional else zeros
+    return found
+
+
+def _rotated_size(module: nn.Module, C: int) -> int:
+    """How many channels of a head are rotated, as far as the module knows it."""
+    own = [one for part in module.modules() for one in vars(part).items() if type(one[1]) is int]
+    rotated = [size for name, size in own if "rope" in name or "rotary" in name]
+    return [*rotated, *(size for name, size in own if name in HEAD_SIZE_NAMES), C][0]
 
 
 def three_inputs(module: nn.Module) -> list[str]:

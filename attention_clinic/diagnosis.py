@@ -25,6 +25,7 @@ from attention_clinic.calls import (
     evaluation_mode,
     forward_seen,
     mask_wanted,
+    neutral,
     reads_time_first,
     self_attention_call,
     three_inputs,
@@ -51,6 +52,7 @@ CALLED_WITH_MASK = (
 CALLED_WITH_TBC = "Called with x as (T, B, C)."
 CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
 CALLED_WITH_THREE = "Called with x as {}."
+CALLED_WITH_NEUTRAL = "Called with {} of no effect (cos 1, sin 0; or 0): others were not checked."
 CALLED_WITH_ITS_MASK = "Called with {}={}; without it, tokens would attend to later ones."
 CALLED_WITHOUT = "Called without {}: how it reads a text in pieces was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
@@ -176,6 +178,8 @@ def _diagnose(subject: Subject, in_lists: tuple[InList, ...]) -> Report:
         notes = (*notes, CALLED_WITH_ITS_MASK.format(mask.name, mask.told))
     if isinstance(function, nn.Module) and (three := three_inputs(function)):
         notes = (*notes, CALLED_WITH_THREE.format(joined(three)))
+    if isinstance(function, nn.Module) and (given := neutral(function, x)):
+        notes = (*notes, CALLED_WITH_NEUTRAL.format(joined(list(given))))
     if causal and isinstance(function, nn.MultiheadAttention):
         notes = (*notes, CALLED_WITH_MASK)
     if _asks_for_context(function):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
@@ -14,6 +15,7 @@ from attention_clinic.names import (
     HEAD_COUNT_NAMES,
     HEAD_SIZE_NAMES,
     LENGTH_NAMES,
+    USUAL,
 )
 from attention_clinic.targets import CannotRun, their_errors
 
@@ -70,13 +72,14 @@ def make(
     arguments = _sizes(parameters, C, n_head, arguments) | arguments
     texts = {key: repr(value) for key, value in arguments.items()}
     missing = [key for key in _required(parameters) if key not in arguments]
-    if missing and missing[0] in CONFIG_NAMES:
-        config_class = _config_class(parameters[missing[0]], among)
-        name = missing.pop(0)
-        if config_class:
+    for name in [key for key in missing if key in CONFIG_NAMES]:
+        missing.remove(name)
+        if config_class := _config_class(parameters[name], among):
             arguments[name], texts[name], n_head = make(config_class, C, n_head, others, {})
+            if hasattr(arguments[name], "_attn_implementation"):  # of transformers
+                arguments[name]._attn_implementation = "eager"  # takes masks of any form
         else:
-            arguments[name] = config = Config(C, n_head, others)
+            arguments[name] = config = Config(C, n_head, others, among)
             texts[name] = "the usual names"
             n_head = config.n_head or n_head
         others = {}
@@ -99,16 +102,23 @@ def make(
 
 def _parameters(made_class: type) -> dict[str, inspect.Parameter]:
     try:
-        return dict(inspect.signature(made_class).parameters)
+        found = dict(inspect.signature(made_class).parameters)
     except ValueError:  # of a class written in C
         return {}
+    init = made_class.__init__
+    if found and inspect.isfunction(init) and all(str(one)[0] == "*" for one in found.values()):
+        fixed = f"'self', {init.__code__.co_consts}"  # 'dim' in super().__init__(dim=8, **more)
+        handed_on = inspect.signature(super(made_class, made_class).__init__).parameters
+        found |= {key: one for key, one in handed_on.items() if repr(key) not in fixed}
+    return found
 
 
 def _required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    """The arguments without a default, and those annotated as a configuration."""
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [
-        key for key, one in parameters.items() if one.default is one.empty and one.kind in named
-    ]
+    config = {key for key in CONFIG_NAMES if "Config" in str(parameters.get(key))}
+    wanted = {key for key, one in parameters.items() if one.default is one.empty} | config
+    return [key for key, one in parameters.items() if key in wanted and one.kind in named]
 
 
 def _takes(parameters: Mapping[str, inspect.Parameter], name: str) -> bool:
@@ -121,22 +131,28 @@ def _sizes(
     C: int,
     n_head: int | None,
     given: Mapping[str, Any],
-) -> dict[str, int]:
-    """C and n_head, each for the first usual name, and C for all others that have no default."""
+) -> dict[str, Any]:
+    """C and n_head for the first usual names, and usual sizes where no default is; no list's."""
     sizes, required = {}, _required(parameters)
+    defaults = {key: one.default for key, one in parameters.items() if key not in given}
+    nones = (key for key in (*HEAD_SIZE_NAMES, *USUAL) if defaults.get(key, 0) is None)
+    required += [key for key in nones if isinstance(USUAL.get(key, 0), int)]
     for names, size in ((CHANNEL_NAMES, C), (HEAD_COUNT_NAMES, n_head)):
-        found = [name for name in names if name in parameters and name not in given]
-        if size is None and found and type(parameters[found[0]].default) is int:
-            size = parameters[found[0]].default  # told, for the module may not keep it
+        found = [key for key in names if not isinstance(defaults.get(key, []), list | tuple)]
+        if size is None and found and type(defaults[found[0]]) is int:
+            size = defaults[found[0]]  # told, for the module may not keep it
         if size is not None:
-            sizes |= {name: size for name in found if name == found[0] or name in required}
+            sizes |= {n: size for n in found if n in (found[0], *required) or "coder_" in n}
+    for name, size in defaults.items():  # so many heads of keys and values would not fit
+        if n_head and USUAL.get(name) == "n_head" and type(size) is int and n_head % (size or 1):
+            sizes[name] = n_head
     for name in required:
         if name not in sizes and (size := _usual_size(name, C, n_head)) is not None:
             sizes[name] = size
     return {key: sizes[key] for key in parameters if key in sizes}
 
 
-def _usual_size(name: str, C: int, n_head: int | None) -> float | None:
+def _usual_size(name: str, C: int, n_head: int | None) -> Any:
     """What goes to an argument of a usual name that has no default; None for another name."""
     if name in CHANNEL_NAMES:
         return C
@@ -146,22 +162,25 @@ def _usual_size(name: str, C: int, n_head: int | None) -> float | None:
         return C // (n_head or 1)
     if name in LENGTH_NAMES:
         return MOST_TOKENS
-    if name in ("layer_idx", "layer_id"):
-        return 0
-    return 0.0 if "drop" in name else None
+    if name in USUAL:
+        return {"4C": 4 * C, "n_head": n_head}.get(USUAL[name], USUAL[name])
+    parts = {"bias": False, "drop": 0.0, "_eps": 1e-5}
+    return next((value for part, value in parts.items() if part in name), None)
 
 
 class Config(dict):
     """A configuration whose class is not known: config.n_embd and config["n_embd"] are C."""
 
-    def __init__(self, C: int, n_head: int | None, given: Mapping[str, Any]) -> None:
+    def __init__(self, C: int, n_head: int | None, given: Mapping, among: Mapping) -> None:
         super().__init__(given)
-        self.__dict__.update(_C=C, n_head=given.get("n_head", n_head))
+        # What has no usual name is as in another configuration of the file.
+        others = dict(ChainMap(*map(_parameters, filter(_is_config, among.values()))))
+        self.__dict__.update(_C=C, n_head=given.get("n_head", n_head), _others=others)
 
     def __missing__(self, name: str) -> Any:
-        if "bias" in name:
-            return False
         size = _usual_size(name, self._C, self.n_head)
+        if size is None and name in {*self._others} - {*_required(self._others)}:
+            return self._others[name].default
         if size is None:
             raise KeyError(f"it reads {name} of its configuration: add --arg {name}=16")
         return size
@@ -174,17 +193,18 @@ class Config(dict):
 
 
 def _config_class(parameter: inspect.Parameter, among: Mapping[str, Any]) -> type | None:
-    annotation = parameter.annotation
-    annotation = among.get(annotation) if isinstance(annotation, str) else annotation
+    name = str(parameter.annotation).partition("|")[0].strip()
+    annotation = among.get(name, parameter.annotation)
     annotation = next(iter(get_args(annotation)), annotation)  # of A | B the first
+    found = set(filter(_is_config, among.values()))
     if isinstance(annotation, type) and annotation not in (parameter.empty, dict, object):
-        return annotation
-    found = {value for key, value in among.items() if _is_config(key, value)}
+        sized = len(found) < 2 or _sizes(_parameters(annotation), 1, 1, {})
+        return annotation if sized else None  # made of the others
     return found.pop() if len(found) == 1 else None
 
 
-def _is_config(name: str, value: Any) -> bool:
-    return isinstance(value, type) and name.endswith(CONFIG_ENDINGS)
+def _is_config(value: Any) -> bool:
+    return isinstance(value, type) and value.__name__.endswith(CONFIG_ENDINGS)
 
 
 def _wants(
@@ -205,7 +225,9 @@ def _wants(
 def _an_example(parameter: inspect.Parameter) -> Any:
     if parameter.annotation in (bool, "bool"):
         return True
-    return 0.1 if parameter.annotation in (float, "float") or "drop" in parameter.name else 16
+    if parameter.annotation in (str, "str") or parameter.name.endswith(("type", "mode", "kind")):
+        return "TEXT"
+    return 0.1 if parameter.annotation in (float, "float") else 16
 
 
 def _names(parameters: Mapping[str, inspect.Parameter]) -> str:

@@ -23,7 +23,8 @@ ROLE_NAMES = _PAGE[0]  # of layers that belong together
 FUSED_NAMES, KEY_VALUE_NAMES, PROJECTION_NAMES, HEAD_COUNT_NAMES, CHANNEL_NAMES = (
     [name for (name,) in items] for items in _PAGE[1:6]
 )
-HEAD_SIZE_NAMES, LENGTH_NAMES = ([name for (name,) in items] for items in _PAGE[6:])
+HEAD_SIZE_NAMES, LENGTH_NAMES = ([name for (name,) in items] for items in _PAGE[6:8])
+USUAL = {key: int(told) if told.isdecimal() else getattr(nn, told, told) for key, told in _PAGE[8]}
 FUSED_BY_HEAD = ("query_key_value",)  # queries, keys and values of head 0, then of head 1, …
 FUSED_BY_ROLE = ("c_attn", "in_proj_weight")  # all queries, all keys, all values
 

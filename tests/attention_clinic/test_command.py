@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -144,6 +145,65 @@ def test_a_class_is_made_with_the_config_of_its_annotation(run):
     assert out.startswith(made)
     told = "SizesConfig wants num_heads as well. Add, for example, --n-head 4."
     assert told in run("script.py:Attention")[2]
+
+
+LIKE_PACKAGES = f"""
+from dataclasses import dataclass
+{OURS}
+@dataclass
+class TextConfig:
+    d_model: int = 768
+    encoder_attention_heads: int = 12
+    decoder_attention_heads: int = 12
+    num_key_value_heads: int = 8
+    decay: float = 0.5
+    _attn_implementation: str = "sdpa"
+class TrainConfig: lr = 0.1
+@dataclass
+class StagesConfig(TrainConfig):
+    hidden_size: int = 768
+    num_heads: tuple = (3, 6)
+    head_dim: int | None = None
+
+class Encoder(MultiHeadAttention):
+    def __init__(self, C, n_head, config: TextConfig | None = None):
+        assert (config.d_model, config._attn_implementation) == (C, "eager")
+        super().__init__(C, config.encoder_attention_heads)
+
+class Decoder(MultiHeadAttention):
+    def __init__(self, config: "TextConfig | None", layer_idx=None):
+        assert (config.num_key_value_heads, layer_idx) == (4, 0)
+        super().__init__(config.d_model, config.decoder_attention_heads)
+
+class Stages(MultiHeadAttention):
+    def __init__(self, config: StagesConfig, num_heads):
+        assert (config.num_heads, config.head_dim) == ((3, 6), 8)
+        super().__init__(config.hidden_size, num_heads)
+
+class Unsaid(MultiHeadAttention):
+    def __init__(self, config):
+        assert (config.decay, config.layer_norm_eps, config.qkv_bias) == (0.5, 1e-5, False)
+        super().__init__(config.hidden_size, config.num_attention_heads)
+class OfTheWhole(Unsaid):
+    def __init__(self, config: TrainConfig): super().__init__(config)
+
+class Layers(nn.Sequential):
+    def __init__(self, dim, heads, mlp_dim, depth, norm_layer, act_layer, drop):
+        assert (mlp_dim, depth, norm_layer, act_layer, drop) == (128, 2, nn.LayerNorm, nn.GELU, 0)
+        super().__init__(MultiHeadAttention(dim, heads))
+class HandsOn(Layers):
+    def __init__(self, **more): super().__init__(**more)
+class Fixed(Layers):
+    def __init__(self, *rest, **more): super().__init__(dim=32, heads=4, **more)
+class Text(Layers):
+    def __init__(self, attention_type, how: str): pass
+"""
+
+
+@pytest.mark.parametrize("name", re.findall(r"class (\w+)\((?:Mult|nn|U|L)", LIKE_PACKAGES))
+def test_classes_as_in_packages_are_made(run, name):
+    code, out, err = run(f"like.py:{name}", "--n-head=4", files={"like.py": LIKE_PACKAGES})
+    assert code == 0 or (name == "Text" and "attention_type=TEXT --arg how=TEXT" in err), err + out
 
 
 def test_of_a_function_not_all_is_checked_which_is_no_green_light(run):

@@ -350,6 +350,34 @@ def test_a_mask_that_has_to_be_given_is_given_in_its_form(name):
     assert report.status == "healthy" and told in " ".join(str(report).split())
 
 
+def turned(self, x, position_embeddings: "tuple | None" = None, alibi=None):
+    cos, sin = (z.unsqueeze(1) for z in position_embeddings)
+    q, k, v = self.heads(x)
+    q, k = (z * cos + z.flip(-1) * sin for z in (q, k))
+    return self.out(self.merge(self.weights(q, k) @ v))
+
+
+def biased(self, x, alibi, residual, position_embeddings: torch.Tensor | None = None):
+    assert position_embeddings is None  # it may be something to be added
+    q, k, v = self.heads(x)
+    return self.out(self.merge((self.scores(q, k) + alibi).softmax(-1) @ v)) + residual
+
+
+def either(self, x, alibi: torch.Tensor | None, position_embeddings: torch.Tensor = None):
+    return turned(self, x, position_embeddings if alibi is None else None)
+
+
+NEUTRAL = {"position_": turned, "alibi and residual": biased, "alibi and position_": either}
+
+
+@pytest.mark.parametrize("names", NEUTRAL)
+def test_what_changes_nothing_is_given_where_it_has_to_be(names):
+    module = changed(Attention, forward=NEUTRAL[names])(C, N_HEAD)
+    module.head_dim = C // N_HEAD
+    report = diagnose(module, C=C, n_head=N_HEAD, causal=False)
+    assert report.status == "healthy" and f"Called with {names}" in " ".join(report.notes)
+
+
 class OwnMask(Attention):
     """A mask for padding may be given, beside one of its own, which is wrong."""
 
