@@ -20,14 +20,8 @@ Seen = tuple[Tensor, list[Tensor]]  # what a part read, and what the parts befor
 def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known: bool) -> Results:
     """Compare what attentions or blocks read with x, unless other layers made it.
 
-    Parameters
-    ----------
-    whole
-        The module, and how it is called.
-    parts
-        The attentions and blocks in it, none of which stands in another one.
-    known
-        Whether there is no other part with parameters, which may do anything.
+    None of these parts stands in another one. `known` says whether there is no other part with
+    parameters, which may do anything.
     """
     x = whole.input
     parts = {name: call for name, call in parts.items() if name and call and call.input is not None}

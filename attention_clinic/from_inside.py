@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import torch
@@ -289,7 +288,7 @@ def check_residuals_and_norms(exam: Examination) -> Results:
     for name, seen in parts.internals.items():
         if seen.block:
             ended = _compare_inline(exam, name)
-            results += _of_block(name, ("", "", *_names_of(seen.block.norms)), ended, several=False)
+            results += _of_block(name, ("", "", *seen.block.norms), ended, several=False)
     return results
 
 
@@ -315,21 +314,14 @@ def _compare_inline(exam: Examination, name: str) -> Compared:
         return f"the attention is right; {NOT_REBUILT}"
     seed_all(0)
     try:
-        with torch.no_grad(), random_norms(call.module, ("", "", *_names_of(seen.block.norms))):
-            norms = [
-                part_of(call.module, one) if isinstance(one, str) else one
-                for one in seen.block.norms
-            ]
+        with torch.no_grad(), random_norms(call.module, ("", "", *seen.block.norms)):
+            names, plain = seen.block.norms, seen.block.plain_norm
+            norms = [part_of(call.module, name) if name else plain for name in names]
             attention = attention_of(call.module, seen, one.right, exam.subject.causal)
             parts = (attention, seen.block.feed_forward, *norms)
             return compare_with_block(BlockInternals(call.input, call.run()[0], parts))
     except Exception as error:  # layers that are called in other ways than ours
         return f"the attention is right; {NOT_REBUILT} ({error})"
-
-
-def _names_of(norms: Iterable) -> Iterator[str]:
-    """Names of norms; "" for those written in a forward."""
-    return (one if isinstance(one, str) else "" for one in norms)
 
 
 def _of_block(name: str, names: tuple[str, ...], ended: Compared, several: bool) -> Results:

@@ -36,19 +36,8 @@ class Rebuilt:
 def compare_heads(whole: Call, names: list[str], projection: str) -> Rebuilt | None:
     """Compare the output of a module with what is right to make of the attentions in it.
 
-    Parameters
-    ----------
-    whole
-        The module, and how it is called.
-    names
-        Those of the attentions in it, in the order of their list.
-    projection
-        The name of the one layer beside them, or "".
-
-    Returns
-    -------
-    Rebuilt or None
-        None where their outputs are not (B, T, …) or none was seen.
+    Their names stand in the order of their list; the projection is the one layer beside them, or
+    "". None where their outputs are not (B, T, …) or none was seen.
     """
     out, calls = _calls(whole, [*names, *([projection] if projection else [])])
     called = [one for one in calls if one.name != projection]

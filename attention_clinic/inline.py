@@ -51,7 +51,8 @@ class InlineBlock:
     projection: LayerCall  # the call of the output projection
     # As a function; None where its activation is not known.
     feed_forward: Function | None
-    norms: tuple[str | Function, str | Function]  # names in the module, or as functions
+    norms: tuple[str, str]  # their names in the module; "" for one that is written in its forward
+    plain_norm: Function | None = None  # which is this one
 
 
 def inline_block(
@@ -59,16 +60,8 @@ def inline_block(
 ) -> InlineBlock | None:
     """Find the parts of a block beside the layers of its attention; None where it is no block.
 
-    Parameters
-    ----------
-    module
-        What may be a block.
-    recorded
-        The calls of the layers in it, in their order.
-    used
-        The layers that make queries, keys and values.
-    x
-        Its input, (B, T, C).
+    Recorded are the calls of all layers in it, in their order; used are the layers that make
+    queries, keys and values; x is its input, (B, T, C).
     """
     C = x.shape[-1]
     last = max((i for i, one in enumerate(recorded) if _is_one_of(one.layer, used)), default=None)
@@ -88,17 +81,19 @@ def inline_block(
     own = list(module.parameters(recurse=False))
     plain = next((f for f in PLAIN_NORMS if same(f(x), recorded[0].z, 1e-4)), None)
     if not norms and plain and all(one.dim() == 1 for one in own):
-        norms = ["", ""]  # written in its forward
+        norms = ["", ""]
     elif len(norms) != 2 or own:
         return None
-    norms = [_path(module, others[name]) if name else plain for name in norms]
+    names = {id(part): name for name, part in module.named_modules()}
+    norms = [names[id(others[norm])] if norm else "" for norm in norms]
     if len(rest) == 1 and sum(map(is_layer, rest[0].modules())) > 1 and not is_layer(rest[0]):
-        return InlineBlock(used, projection, lambda z: rest[0](z.clone()), (norms[0], norms[1]))
+        feed_forward = rest[0]
+        return InlineBlock(used, projection, lambda z: feed_forward(z.clone()), (*norms,), plain)
     read = [(one.layer, one.z) for one in recorded if _is_one_of(one.layer, rest)]
     if len(rest) not in {2, 3} or len(read) != len(rest) or not all(map(is_layer, rest)):
         return None
     feed_forward = feed_forward_of_layers(module, read)
-    return InlineBlock(used, projection, feed_forward, (norms[0], norms[1]))
+    return InlineBlock(used, projection, feed_forward, (*norms,), plain)
 
 
 def feed_forward_of_layers(
@@ -119,10 +114,6 @@ def _hidden(activation: Function, layers: list[Function], z: Tensor) -> Tensor:
     """What the last layer reads: the activation of another one, perhaps times a third one."""
     first, *gated = (layer(z) for layer in layers)
     return activation(first) * gated[0] if gated else activation(first)
-
-
-def _path(module: nn.Module, part: nn.Module) -> str:
-    return next(name for name, one in module.named_modules() if one is part)
 
 
 def _is_one_of(part: object, parts: list) -> bool:

@@ -181,16 +181,9 @@ def _mixes(call: Call) -> bool:
 
 
 def inspect_attention(whole: Call, call: Call, n_head: int) -> AttentionInternals | str:
-    """Find out what an attention computed from its input, or say why that cannot be known.
+    """Find out what an attention in a module computed, or say why that cannot be known.
 
-    Parameters
-    ----------
-    whole
-        The module under examination, and how it is called.
-    call
-        How an attention in it is called.
-    n_head
-        Its number of heads, unless it knows its own.
+    n_head is its number of heads, unless it knows its own.
     """
     if isinstance(call.module, nn.MultiheadAttention):
         return _inspect_pytorch_attention(whole, call)

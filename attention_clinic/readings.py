@@ -295,6 +295,9 @@ def _in_thirds(name: str, width: int, n_head: int) -> Iterator[tuple[list, tuple
         bugs = (per_head,) if name in FUSED_BY_ROLE else ()
         takes = (part_of_head, part_of_channel)
         by_head = [([partial(take, i) for i in range(3)], bugs) for take in takes]
+        if not name:
+            orders = itertools.permutations(range(3))
+            others += [([partial(part_of_head, i) for i in order], ()) for order in orders]
     yield from by_head + by_role if name in FUSED_BY_HEAD else by_role + by_head
     yield from others
     yield [partial(reshaped, i) for i in range(3)], (of_parts("fused layer reshaped", names=name),)
@@ -339,10 +342,28 @@ def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -
             layers.append(one.layer)
     if len(layers) == 1:
         return _readings_of_fused("", layers[0], recorded, x, n_head)
+    outputs = [_output_of(one, recorded, x) for one in layers]
+    if len(layers) == 2:
+        return _checked(_readings_of_two(outputs, n_head), {}, layers)
     if not 3 <= len(layers) <= 4:
         return NO_LAYERS
-    outputs = [_output_of(one, recorded, x) for one in layers]
     return _readings_of_any(itertools.permutations(outputs, 3), layers, n_head)
+
+
+def _readings_of_two(outputs: list[Tensor], n_head: int) -> list[Reading] | str:
+    """Two layers, one of which makes two of the three."""
+    readings: list[Reading] = []
+    for a, b in (outputs, outputs[::-1]):
+        if b.shape[-1] == 2 * a.shape[-1]:
+            k, v = b.chunk(2, dim=-1)
+            readings += [Reading(a, k, v), Reading(a, v, k)]
+        elif a.shape == b.shape and a.shape[-1] % n_head == 0:
+            for names, three in (("keys and values", (a, b, b)), ("queries and values", (a, b, a))):
+                readings.append(
+                    Reading(*three, (of_parts("one layer for two roles", names=names),))
+                )
+            readings.append(Reading(a, a, b, (SHARED_LAYER,)))
+    return readings or NO_LAYERS
 
 
 def _readings_of_any(threes: Iterable[Sequence[Tensor]], layers: list, n_head: int) -> Found:

@@ -41,15 +41,7 @@ STEPS: tuple[Step, ...] = (  # in this order, since each may use what those befo
 
 
 def examine(subject: Subject, in_lists: tuple[InList, ...] = ()) -> Examination:
-    """Take all steps.
-
-    Parameters
-    ----------
-    subject
-        A module or a function, its input, and what it should be.
-    in_lists
-        Layers that stand in Python lists, and are registered for a while.
-    """
+    """Take all steps; layers that stand in Python lists are registered for a while."""
     exam = Examination(subject, in_lists, *subject.run(subject.x))
     exam.results = from_outside.check_shape(exam)
     if exam.results.failed:

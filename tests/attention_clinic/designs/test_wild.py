@@ -283,7 +283,32 @@ class InOne(OddNames):
         return self.of["d"]((weights @ v).transpose(1, 2).flatten(2))
 
 
+class TwoLayers(Attention):
+    """One layer for queries, one for keys and values, without the usual names."""
+
+    def __init__(self, C, n_head, width=2):
+        super().__init__(C, n_head)
+        del self.query, self.key, self.value
+        self.asks, self.tells = nn.Linear(C, C), nn.Linear(C, width * C)
+
+    def heads(self, x):
+        return [self.split(z) for z in (self.asks(x), *self.tells(x).chunk(2, dim=-1))]
+
+
+class ValuesFirst(TwoLayers):
+    """One layer for all three: the values, keys and queries of a head beside each other."""
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head, width=3)
+        del self.asks
+
+    def heads(self, x):
+        return self.tells(x).unflatten(-1, (self.n_head, 3, -1)).permute(3, 0, 2, 1, 4).flip(0)
+
+
 RIGHT = {
+    "a layer for keys and values": TwoLayers,
+    "values first, in each head": ValuesFirst,
     "matrices in one parameter": Stacked,
     "matrices (C, n_head, d)": OfEinsum,
     "the projection taken in parts": changed(Attention, forward=part_by_part),
@@ -474,6 +499,26 @@ def over_the_batch(self, q, k):
     return self.scores(q, k).softmax(0)
 
 
+class SameLayer(TwoLayers):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head, width=1)
+
+    def heads(self, x):
+        return [self.split(z) for z in (self.asks(x), self.tells(x), self.tells(x))]
+
+
+class StrictlyPast(Causal):
+    """keys[:t] in the place of keys[: t + 1]; the first token attends to itself, or to nothing."""
+
+    first = True
+
+    def weights(self, q, k):
+        scores = self.scores(q, k)
+        hidden = torch.ones_like(scores).triu() == 1
+        hidden[..., 0, 0] = not self.first
+        return scores.masked_fill(hidden, -torch.inf).softmax(-1).nan_to_num()
+
+
 WRONG = {  # what -> a class, whether it should be causal, and the name
     "rolled before": (before(lambda x: x.roll(1, 1)), False, "tokens moved before the attention"),
     "reversed before": (before(lambda x: x.flip(1)), False, "tokens moved before the attention"),
@@ -509,6 +554,11 @@ WRONG = {  # what -> a class, whether it should be causal, and the name
         False,
         "scaled after the softmax, by √C",
     ),
+    "the past alone": (StrictlyPast, True, "diagonal masked, but for token 0"),
+    "the past alone, nothing for token 0": (
+        changed(StrictlyPast, first=False), True, "diagonal masked, token 0 attends to nothing"
+    ),
+    "values of the keys' layer": (SameLayer, False, "one layer for two roles"),
     "a fused layer reshaped": (Reshaped, False, "fused layer reshaped"),
     "heads not transposed": (Unnamed, False, "tokens and heads not transposed"),
     "over the batch": (
