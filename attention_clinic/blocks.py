@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -46,12 +46,21 @@ OF_CHANNELS = "Mean and variance are those of the channels of one token, dim=-1.
 class BlockInternals:
     """The input (B, T, C) and the output of a block, and its four parts as functions."""
 
+    call: Call
     x: Tensor
     out: Tensor
     parts: tuple[Function, ...]
     # Other norms of the block, and what its branches may be multiplied by.
     more_norms: tuple[Function, ...] = ()
     factors: tuple[Tensor, ...] = ()
+
+    def of_few(self) -> "BlockInternals":
+        """The same of a few tokens, or of a sequence where its parts take no shorter one."""
+        x = self.x[:1, :16]
+        with contextlib.suppress(Exception):
+            self.parts[0](x)
+            return replace(self, x=x, out=self.call.with_input(x).run()[0])
+        return replace(self, x=self.x[:1], out=self.out[:1])
 
     def variants(self) -> Iterator[tuple[Named, tuple[Function, ...]]]:
         """The parts with a norm or a factor of their own behind each branch: name, parts."""
@@ -134,13 +143,13 @@ def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[Bloc
     Inside of the context, norms and projections of zeros hold random numbers.
     """
     block, x = call.module, call.input
-    attention = calls_of(call, names[:1])[names[0]]
-    attention = attention or self_attention_call(part_of(block, names[0]), x, causal)
-    if x is None or attention.input is None or attention.input.shape != x.shape:
+    found = attention_of(call, names, causal)
+    if not found:
         yield "its attention does not read one input (B, T, C)"
         return
 
-    projection, feed_forward = layers_of(call, names, attention.run()[0])
+    attention, attended = found
+    projection, feed_forward = layers_of(call, names, attended)
     with random_norms(block, names):
         out = call.run()[0]
         if not out.isfinite().all():
@@ -149,11 +158,11 @@ def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[Bloc
         norm_1, norm_2 = (_function(part_of(block, name)) for name in names[2:])
 
         def attend(z: Tensor) -> Tensor:
-            return projection(attention.with_input(z).run()[0])
+            return projection(attention(z))
 
         parts = (attend, feed_forward, norm_1, norm_2)
         more, factors = more_parts(block, names)
-        yield BlockInternals(x, out, parts, tuple(map(_function, more)), tuple(factors))
+        yield BlockInternals(call, x, out, parts, tuple(map(_function, more)), tuple(factors))
 
 
 def more_parts(
@@ -179,7 +188,25 @@ def with_own_names(message: str, names: tuple[str, ...]) -> str:
     return message
 
 
-def layers_of(call: Call, names: PartNames, attended: Tensor | None) -> tuple[Function, Function]:
+def attention_of(call: Call, names: PartNames, causal: bool) -> tuple[Function, Tensor] | None:
+    """The attention of a block as a function, and what it returned; a list of heads as well."""
+    part, x, names = part_of(call.module, names[0]), call.input, list(names[:1])
+    if isinstance(part, nn.ModuleList):
+        names = [f"{names[0]}.{name}" for name, _ in part.named_children()]
+    calls = [
+        one or self_attention_call(part_of(call.module, name), x, causal)
+        for name, one in calls_of(call, names).items()
+    ]
+    if x is None or any(one.input is None or one.input.shape != x.shape for one in calls):
+        return None
+
+    def attention(z: Tensor) -> Tensor:
+        return torch.cat([one.with_input(z).run()[0] for one in calls], dim=-1)
+
+    return attention, attention(calls[0].input)
+
+
+def layers_of(call: Call, names: PartNames, attended: Tensor) -> tuple[Function, Function]:
     """The output projection and the feed-forward of a block, as functions.
 
     Also where they are layers of the block itself: the projection is the one that reads what the
@@ -194,7 +221,7 @@ def layers_of(call: Call, names: PartNames, attended: Tensor | None) -> tuple[Fu
     if None in calls:  # PyTorch has a faster way, which does not call them
         first, second = (part_of(block, name) for name in layers)
         return projection, lambda z: second(given(first(z)))
-    after = [one for one in calls if attended is not None and same(one.input, attended, 0)]
+    after = [one for one in calls if same(one.input, attended, 0)]
     read = [(one.module, one.input) for one in calls if not after or one is not after[0]]
     if found := feed_forward_of_layers(block, read, given, nn.Identity()):
         return after[0].module if after else projection, found
@@ -233,7 +260,7 @@ def random_norms(block: nn.Module, names: tuple[str, ...]) -> Iterator[None]:
 # ---------------------------------------------------------------- the parts by themselves
 
 
-def check_parts(call: Call, names: PartNames) -> dict[str, tuple[str, str]]:
+def check_parts(call: Call, names: PartNames, causal: bool) -> dict[str, tuple[str, str]]:
     """Bugs inside of the feed-forward or the norms of a block: name -> (evidence, part).
 
     Each has to treat every token alone, a norm has to undo a factor, and the feed-forward has to
@@ -241,8 +268,8 @@ def check_parts(call: Call, names: PartNames) -> dict[str, tuple[str, str]]:
     """
     block, x = call.module, call.input
     found: dict[str, tuple[str, str]] = {}
-    attended = calls_of(call, names[:1])[names[0]]
-    feed_forward = layers_of(call, names, attended and attended.run()[0])[1]
+    _, attended = attention_of(call, names, causal)
+    feed_forward = layers_of(call, names, attended)[1]
     where = names[1] or layers_beside(block, names[0])[-1]
     if evidence := _mixing(feed_forward, x):
         found["feed-forward mixes tokens"] = (evidence, where)

@@ -413,11 +413,12 @@ def _variant_of_block(block: BlockInternals) -> tuple[Named, ...]:
 
 
 def _recognise_wiring(block: BlockInternals) -> tuple[Known, ...]:
-    """The bug, or two, with which the parts give the same numbers; most fail on one sequence."""
-    first = Remembering(block.parts)
+    """The bug, or two, with which the parts give the same numbers; most fail on a few tokens."""
+    few = block.of_few()
+    first = Remembering(few.parts)
     for bugs, arguments in wiring_bugs_and_pairs():
-        alone = block_output(block.x[:1], *first.parts, **arguments)
-        if same_but_for_rounding(block.out[:1], alone, block.out.dtype) and same_but_for_rounding(
+        alone = block_output(few.x, *first.parts, **arguments)
+        if same_but_for_rounding(few.out, alone, block.out.dtype) and same_but_for_rounding(
             block.out, block_output(block.x, *block.parts, **arguments), block.out.dtype
         ):
             return bugs

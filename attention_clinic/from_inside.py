@@ -319,7 +319,7 @@ def _compare_inline(exam: Examination, name: str) -> Compared:
             norms = [part_of(call.module, name) if name else plain for name in names]
             attention = attention_of(call.module, seen, one.right, exam.subject.causal)
             parts = (attention, seen.block.feed_forward, *norms)
-            return compare_with_block(BlockInternals(call.input, call.run()[0], parts))
+            return compare_with_block(BlockInternals(call, call.input, call.run()[0], parts))
     except Exception as error:  # layers that are called in other ways than ours
         return f"the attention is right; {NOT_REBUILT} ({error})"
 
@@ -353,7 +353,7 @@ def check_parts_of_blocks(exam: Examination) -> Results:
             continue
         try:
             with torch.no_grad():
-                bugs = check_parts(call, exam.parts.block_parts[name])
+                bugs = check_parts(call, exam.parts.block_parts[name], exam.subject.causal)
         except Exception:  # told by the comparison with a block
             continue
         if name in parallel:  # two branches that read the same need no norm each

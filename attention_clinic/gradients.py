@@ -19,7 +19,7 @@ from attention_clinic.from_outside import NOT_FINITE, ONE_TOKEN, ZERO_PROJECTION
 from attention_clinic.inspection import AttentionInternals
 from attention_clinic.names import ROLES, projection_name
 from attention_clinic.probes import GRADIENTS, Finding
-from attention_clinic.results import Results, found, not_checked, recognised
+from attention_clinic.results import Results, found, named, not_checked, recognised
 from attention_clinic.subject import NO_MODULE
 
 NO_OPTIMISER = "parameters() does not contain the {}, so no optimiser uses their gradients."
@@ -28,6 +28,7 @@ SHARP = (
     "gradient on"
 )
 
+CUT = "x changes the output otherwise than the gradient that arrives at x says."
 IN_PLACE = (
     "none can be computed, since numbers that backpropagation needs were changed in place: write "
     "x = x + …, not x += …."
@@ -157,11 +158,41 @@ def check_gradients(exam: Examination) -> Results:
         return results + found(Finding(GRADIENTS, False, evidence))
     if results.not_checked:
         return results
+    if _cut_on_the_way_to_x(exam):
+        return found(Finding(GRADIENTS, False, CUT)) + named(of_parts("gradient of x cut"))
     roles = {role for seen in internals.values() for role in seen.roles}
     evidence = "every parameter gets one."
     if roles:
         evidence = f"one arrives at {in_words(roles)}, and at every other parameter."
     return results + found(Finding(GRADIENTS, True, evidence))
+
+
+def _cut_on_the_way_to_x(exam: Examination) -> bool:
+    """Whether x changes the output otherwise than its gradient says, as after x.detach().
+
+    The output has to be smooth there: rounded numbers have a gradient of their own on purpose.
+    """
+    subject, x = exam.subject, exam.subject.x
+    if x.dtype.itemsize < 4 or exam.out.dtype.itemsize < 4 or subject.mask or exam.results.failed:
+        return False
+    generator = torch.Generator().manual_seed(0)
+    upstream = torch.randn(exam.out.shape, generator=generator).to(exam.out)
+    way = torch.randn(x.shape, generator=generator).to(x)
+
+    def along(size: float) -> Tensor:
+        ahead, back = (subject.out(x + step * size * way) for step in (1, -1))
+        return ((ahead - back) * upstream).double().sum() / (2 * size)
+
+    seed_all(0)
+    leaf = x.clone().requires_grad_()
+    with torch.enable_grad():
+        out = subject.call(leaf).run()[0]
+        out = out.transpose(0, 1) if subject.time_first else out
+        (gradient,) = torch.autograd.grad((out * upstream).sum(), leaf, allow_unused=True)
+    expected = 0.0 if gradient is None else (gradient * way).double().sum()
+    small, smaller = along(1e-2), along(5e-3)
+    off = (smaller - expected).abs()
+    return bool(off > 0.1 * smaller.abs() and (small - smaller).abs() < 0.05 * off)
 
 
 def _why_no_gradients(exam: Examination) -> str:

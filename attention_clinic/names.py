@@ -38,6 +38,9 @@ def role_names(module: nn.Module) -> tuple[str, ...] | None:
         if all(_is_made_of_layers(getattr(module, name, None)) for name in names):
             return names
     for names in ROLE_NAMES:
+        if all(_is_list_of_layers(getattr(module, name, None)) for name in names):
+            return names
+    for names in ROLE_NAMES:
         if all(isinstance(getattr(module, name, None), nn.Linear) for name in names[:2]):
             return names[:2]
     return None
@@ -76,10 +79,10 @@ def block_part_names(module: nn.Module, attentions: list[str]) -> PartNames | No
     layers = layers_beside(module, attention)
     norms = [_widest(named, name, [*layers, attention, *norms]) for name in norms]
     feed_forward = _widest(named, _common(layers), [*norms, attention]) if layers else ""
-    if any(_within(name, feed_forward) for name in (*norms, attention)):
+    is_list = isinstance(named[feed_forward], nn.ModuleList | nn.ModuleDict)
+    if is_list or any(_within(name, feed_forward) for name in (*norms, attention)):
         feed_forward = ""
-    is_list = isinstance(named[attention], nn.ModuleList | nn.ModuleDict)
-    if kept or not attention or is_list or not 1 <= len(norms) <= 4:
+    if kept or not attention or not 1 <= len(norms) <= 4:
         return None
     if len(layers) < 2 and (len(norms) == 1 or feed_forward in ("", *layers)):  # a projection
         return None
@@ -155,8 +158,13 @@ def is_layer(part: Any) -> bool:
 
 def _is_made_of_layers(part: Any) -> bool:
     """Tell whether a part may stand for a layer, as one with LoRA or a Sequential does."""
-    containers = (nn.ModuleList, nn.ModuleDict, nn.MultiheadAttention)
+    containers = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.MultiheadAttention)
     return isinstance(part, nn.Module) and not isinstance(part, containers)
+
+
+def _is_list_of_layers(part: Any) -> bool:
+    """Tell whether a part has a layer for each head."""
+    return isinstance(part, nn.ModuleList | nn.ParameterList) and all(map(is_layer, part))
 
 
 def _first(module: nn.Module, names: Any) -> str | None:

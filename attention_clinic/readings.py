@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import torch
 from torch import Tensor, nn
 
 from attention_base.same import same
@@ -68,6 +69,8 @@ Found = tuple[list[Reading], dict[str, tuple[nn.Parameter, Callable[[Tensor], Te
 
 def _output_of(layer: nn.Module | nn.Parameter, recorded: list[LayerCall], x: Tensor) -> Tensor:
     """What a layer gave for all tokens; computed from x where that was not seen."""
+    if isinstance(layer, nn.ModuleList | nn.ParameterList):  # one for each head
+        return torch.cat([_output_of(one, recorded, x) for one in layer], dim=-1)
     for one in recorded:
         if one.layer is not layer or one.out.dim() not in (3, 4) or len(one.out) != len(x):
             continue
@@ -98,7 +101,7 @@ def find_readings(module: nn.Module, recorded: list[LayerCall], x: Tensor, n_hea
     names = role_names(module)
     if names and len(names) == 3:
         layers = [getattr(module, name) for name in names]
-        if isinstance(layers[0], nn.Parameter):
+        if isinstance(layers[0], nn.Parameter | nn.ParameterList):
             return _readings_of_matrices(module, names, x, n_head)
         return _readings_of_three(layers, recorded, x, n_head)
     if names:
@@ -166,6 +169,8 @@ def _readings_of_three(layers: list, recorded: list, x: Tensor, n_head: int) -> 
 def _readings_of_matrices(module: nn.Module, names: tuple, x: Tensor, n_head: int) -> Found:
     """Matrices are (in, out), as in x @ W, or else (out, in), as in F.linear."""
     weights = [getattr(module, name) for name in names]
+    if isinstance(weights[0], nn.ParameterList):
+        weights = [torch.stack([*one]) for one in weights]
     if weights[0].dim() == 3:  # (n_head, C, d) or (C, n_head, d)
         n_head = weights[0].shape[0 if weights[0].shape[1] == x.shape[-1] else 1]
     biases = [bias_beside(module, name) for name in names]

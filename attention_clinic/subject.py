@@ -19,6 +19,7 @@ from attention_clinic.calls import (
     part_of,
     self_attention_call,
 )
+from attention_clinic.heads import names_of_all
 from attention_clinic.inspection import (
     NOT_BATCH_FIRST,
     AttentionInternals,
@@ -177,7 +178,7 @@ def _heads_of(subject: Subject, name: str, call: Call, attentions: dict[str, Cal
     layer = getattr(call.module, names[0]) if names else None
     head_size = getattr(layer, "out_features", 0)
     others = [one for one in attentions.values() if one is not None]
-    in_list = len(attentions) == subject.n_head and all(
+    in_list = len(names_of_all(subject.function, [*attentions])) == subject.n_head and all(
         one.input is not None and torch.equal(one.input, call.input) for one in others
     )
     single = name and (head_size * subject.n_head == subject.x.shape[-1] or in_list)

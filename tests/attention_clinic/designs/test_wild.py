@@ -261,6 +261,55 @@ def steps(C, n_head):
     return nn.Sequential(Step(C, Attention(C, n_head)), Step(C, feed_forward))
 
 
+class Single(Attention):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head=1)
+        self.query, self.key, self.value = (nn.Linear(C, C // n_head) for _ in range(3))
+        self.out = nn.Identity()
+
+
+class HeadsInside(OddNames):
+    """The heads stand in the block itself, and their projection, too."""
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head, projected=True)
+        del self.listen
+        self.all = nn.ModuleList(Single(C, n_head) for _ in range(n_head))
+
+    def listen(self, z):
+        return torch.cat([head(z) for head in self.all], -1)
+
+
+class InLists(nn.Module):
+    """Each head has matrices of its own, in lists."""
+
+    def __init__(self, C, n_head, diagonal=1):
+        super().__init__()
+        self.n_head, self.diagonal, d = n_head, diagonal, C // n_head
+        self.wq, self.wk, self.wv = (
+            nn.ParameterList(torch.randn(C, d) / C**0.5 for _ in range(n_head)) for _ in range(3)
+        )
+
+    def forward(self, x):
+        future = torch.ones(x.shape[1], x.shape[1]).triu(self.diagonal) == 1
+        outs = []
+        for wq, wk, wv in zip(self.wq, self.wk, self.wv, strict=True):
+            scores = (x @ wq) @ (x @ wk).mT / wq.shape[1] ** 0.5
+            outs.append(scores.masked_fill(future, -torch.inf).softmax(-1) @ (x @ wv))
+        return torch.cat(outs, -1)
+
+
+class LayersInLists(Attention):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        self.query, self.key, self.value = (
+            nn.ModuleList(nn.Linear(C, C // n_head) for _ in range(n_head)) for _ in range(3)
+        )
+
+    def heads(self, x):
+        return [torch.stack([f(x) for f in fs], 1) for fs in (self.query, self.key, self.value)]
+
+
 class InOne(OddNames):
     """All in one class, with a norm that is no module, and layers in a dictionary."""
 
@@ -315,6 +364,8 @@ RIGHT = {
     "a block without the usual names": OddNames,
     "a projection outside of the attention": projected,
     "a list of steps": steps,
+    "a list of heads in a block": HeadsInside,
+    "layers of each head in lists": LayersInLists,
     "a block in one class": InOne,
     "queries kept, and a number returned": Stores,
     "a feed-forward that ends in zeros": zeros_last,
@@ -554,6 +605,40 @@ WRONG = {  # what -> a class, whether it should be causal, and the name
         False,
         "scaled after the softmax, by √C",
     ),
+    "keys reshaped": (
+        changed(
+            Causal,
+            scores=lambda self, q, k: q
+            @ k.reshape(*k.shape[:2], k.shape[3], k.shape[2])
+            / q.shape[-1] ** 0.5,
+        ),
+        True,
+        "keys reshaped, not transposed",
+    ),
+    **{
+        f"heads without that at {i}": (
+            changed(
+                Causal, weights=lambda self, q, k, i=i: Causal.weights(self, q, k)
+                * (torch.arange(self.n_head) != i)[:, None, None],
+            ),
+            True,
+            name,
+        )
+        for i, name in ((0, "first head left out"), (N_HEAD - 1, "last head left out"))
+    },
+    "a list of heads, x + x": (
+        changed(HeadsInside, add=lambda self, x, branch: branch + branch),
+        False,
+        "x + x in place of the residual connection",
+    ),
+    "odd names, ReLU last and none between": (
+        changed(OddNames, think=lambda self, z: self.narrow(self.wide(z)).relu()),
+        False,
+        "ReLU after the feed-forward",
+    ),
+    "matrices of each head in lists, one too far": (
+        lambda C, n_head: InLists(C, n_head, diagonal=2), True, "mask one too far"
+    ),
     "the past alone": (StrictlyPast, True, "diagonal masked, but for token 0"),
     "the past alone, nothing for token 0": (
         changed(StrictlyPast, first=False), True, "diagonal masked, token 0 attends to nothing"
@@ -677,6 +762,7 @@ class Pair(Block):
 
 
 LEARNERS = {
+    "gradient of x cut": changed(Block, add=lambda self, x, branch: x.detach() + branch),
     "plain tensors": Plain,
     "plain tensors, in a dictionary": InADictionary,
     "weights not taken apart from the output": Pair,
