@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
+from attention_base import files
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "notebooks"
 WORK = ROOT / "work"
@@ -78,24 +80,16 @@ def one_thread_unless_told() -> None:
 def write_whole(
     path: Path, content: str | bytes, make_room: Callable[[], object] = lambda: None
 ) -> None:
-    """Write a file whole or not at all: under another name first, then into its place.
-
-    ``make_room`` is called between the two, when nothing but the move is left to do.
+    """Write a file whole or not at all, as `files.write_whole` does.
 
     Raises
     ------
     SystemExit
         In one sentence, where the file cannot be written.
     """
-    partial = path.with_suffix(".part")
+    data = content.encode() if isinstance(content, str) else content
     with writing(path):
-        try:
-            partial.write_bytes(content.encode() if isinstance(content, str) else content)
-            make_room()
-            partial.replace(path)
-        finally:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
+        files.write_whole(path, data, make_room)
 
 
 def need_room(folder: Path) -> None:

@@ -8,15 +8,14 @@ A file holds a dict that `torch.save` has written, with plain values and tensors
 from __future__ import annotations
 
 import io
-import os
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 
+from attention_base import files
 from helpers.gpt import TinyGPT
 
 FORMAT, VERSION = "attention from a for-loop: model", 1
@@ -184,14 +183,8 @@ def _text(content: dict[str, Any]) -> str:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file under another name first, then put it into its place."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")  # two programs may save at once
     try:
-        with open(partial, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())  # or a power failure could leave the name without the bytes
-        os.replace(partial, path)
+        files.write_whole(path, data)
     except OSError as error:
         kept = "The file that was there is untouched" if path.exists() else "Nothing was written"
         remedy = (
@@ -201,6 +194,3 @@ def _write_whole(path: Path, data: bytes) -> None:
             f"{path} could not be written: {error.strerror}. {kept}. {remedy}, or choose another "
             "folder, then save again."
         ) from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)

@@ -68,7 +68,9 @@ def disk(monkeypatch):
     def fails(number, name):
         def write(method):
             def half(path, data, **settings):
-                if path.name == name:
+                stem, _, kind = name.rpartition(".")
+                partial = kind == "part" and path.name.startswith(f".{stem}.")
+                if path.name == name or (partial and path.suffix == ".part"):
                     method(path, data[: len(data) // 2], **settings)
                     raise OSError(number, os.strerror(number))
                 return method(path, data, **settings)

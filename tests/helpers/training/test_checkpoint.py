@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import nn
 
+from attention_base import files
 from helpers.gpt import TinyGPT
 from helpers.training import Corpus, Trainer, checkpoint, load_model, save_model
 from tests.helpers.training import small
@@ -209,7 +210,7 @@ def test_whatever_fails_nothing_is_left_beside_the_old_file(path, monkeypatch, f
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(checkpoint.os, fails, fail)
+    monkeypatch.setattr(files.os, fails, fail)
     with pytest.raises(type(error)):
         trainer().save(path)
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]

@@ -1,0 +1,56 @@
+"""A file is written whole, or not at all, whoever else writes it at the same time."""
+
+import os
+import threading
+
+import pytest
+
+from attention_base.files import LEFT_OVER, write_whole
+
+
+def test_several_may_write_at_once_and_one_of_them_stays(tmp_path):
+    path, failed = tmp_path / "mine.py", []
+    texts = [str(i).encode() * 50_000 for i in range(8)]
+
+    def write(text):
+        for _ in range(20):
+            try:
+                write_whole(path, text)
+            except OSError as error:
+                failed.append(error)
+
+    writers = [threading.Thread(target=write, args=(text,)) for text in texts]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join()
+    assert not failed and path.read_bytes() in texts
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_there_keeps_its_rights_and_stays_where_writing_fails(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new" and path.stat().st_mode & 0o777 == 0o600
+
+    def no_room():
+        raise OSError("no")
+
+    with pytest.raises(OSError, match="no"):
+        write_whole(path, b"newer", no_room)
+    assert path.read_bytes() == b"new" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_program_has_left_over_goes_an_hour_later(tmp_path):
+    path = tmp_path / "a[1].py"
+    old, young, other = (
+        tmp_path / name for name in (".a[1].py.12-0.part", ".a[1].py.13-0.part", ".b.py.12-0.part")
+    )
+    for one in (old, young, other):
+        one.write_bytes(b"half")
+    for one in (old, other):
+        os.utime(one, (0, one.stat().st_mtime - LEFT_OVER - 1))
+    write_whole(path, b"whole")
+    assert sorted(tmp_path.iterdir()) == sorted([path, young, other])
