@@ -178,9 +178,11 @@ def check_context(exam: Examination) -> Results:
 
     def out_of(x: Tensor, context: Tensor) -> Tensor:
         call = subject.call(x)
+        context = context.transpose(0, 1) if subject.time_first else context
         seed_all(0)
         with torch.no_grad():
-            return Call(call.module, call.args, call.kwargs | {name: context}).run()[0]
+            out, _ = Call(call.module, call.args, call.kwargs | {name: context}).run()
+        return out.transpose(0, 1) if subject.time_first else out
 
     x = subject.x
     of_x, of_context = (

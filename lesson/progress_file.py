@@ -29,8 +29,11 @@ PROJECT = Path(__file__).resolve().parents[1]
 SETTING = "ATTENTION_PROGRESS"
 VERSION = 1  # of the form of a line
 MOST = 200  # characters of a text in a line
+MOST_BYTES = 4_000_000  # that are read, the last of a file: some 28,000 answers
 STATUSES = {"check": ("passed", "failed", "not attempted"), "predict": ("right", "wrong")}
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+NOT_ORDINARY = "it is no ordinary file"
 
 _told = False  # that nothing is kept: once is enough
 
@@ -54,11 +57,12 @@ class Log(NamedTuple):
 
     entries: list[Entry]
     broken: list[int]
+    left_out: int = 0  # bytes at the beginning, of a file that is larger than what is read
 
 
 def place() -> Path | None:
     """Where progress is kept; None where it is switched off."""
-    setting = os.environ.get(SETTING, "")
+    setting = os.environ.get(SETTING, "").strip()
     if setting == "0":
         return None
     return Path(os.path.expanduser(setting) or PROJECT / "work" / "progress.jsonl")
@@ -97,6 +101,8 @@ def _append(path: Path, entry: Entry) -> None:
     binary = getattr(os, "O_BINARY", 0)  # Windows would write \r\n
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | binary, 0o666)
     try:
+        if stat.S_ISFIFO(os.fstat(file).st_mode):  # what is written into a pipe is gone
+            raise OSError(errno.EINVAL, NOT_ORDINARY)
         _wait_for_others(file)
         if os.fstat(file).st_size:
             os.lseek(file, -1, os.SEEK_END)
@@ -126,6 +132,8 @@ def _reason(error: Exception, path: Path) -> str:
     """Why a line could not be written, and what to do."""
     without = f"or set {SETTING}=0 to do without"
     number = getattr(error, "errno", None)
+    if path.is_symlink() and not path.exists():
+        return f"{shown(path)} is a link to {os.readlink(path)}, where nothing is: remove the link"
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return f"there is no folder {shown(path.parent)}: make it, {without}"
     if number in FULL:
@@ -146,11 +154,22 @@ def read(path: Path) -> Log:
         Where it cannot be read, or is no ordinary file.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a device may never end
-            raise OSError(errno.EINVAL, "it is no ordinary file")
-        return log_of(path.read_bytes())
+        content, left_out = _end_of(path)
     except FileNotFoundError:
         return Log([], [])
+    return log_of(content)._replace(left_out=left_out)
+
+
+def _end_of(path: Path) -> tuple[bytes, int]:
+    """The last lines of a file, and how many bytes stand before them."""
+    if not stat.S_ISREG(path.stat().st_mode):  # a device may never end
+        raise OSError(errno.EINVAL, NOT_ORDINARY)
+    with open(path, "rb") as file:
+        left_out = max(0, os.fstat(file.fileno()).st_size - MOST_BYTES)
+        file.seek(left_out)
+        if left_out:
+            left_out += len(file.readline())
+        return file.read(), left_out
 
 
 def log_of(content: bytes) -> Log:
@@ -173,7 +192,7 @@ def earlier(id: str) -> str:
         if path is None or not path.is_file():
             return ""
         wanted = json.dumps(id).encode()
-        for line in reversed(path.read_bytes().split(b"\n")):
+        for line in reversed(_end_of(path)[0].split(b"\n")):
             if wanted in line and (entry := _parsed(line)) and entry.id == id:
                 return entry.answer
         return ""

@@ -106,6 +106,9 @@ def _kept() -> tuple[Log, list[str]]:
     except OSError as error:
         return Log([], []), [f"{name} cannot be read ({error.strerror}). So all cells say “open”."]
     notes = [f"Read from {name}, which stays on this computer."]
+    if log.left_out:
+        size = f"{log.left_out / 1e6:.0f} MB"
+        notes.append(f"The file is very large: its first {size} were left out, the end was read.")
     if log.broken:
         lines = [f"line {number}" for number in log.broken[:5]]
         lines += [f"{len(log.broken) - 5} more"] if len(log.broken) > 5 else []

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from lesson import CheckFailed, cells, progress_file
+from lesson import CheckFailed, cells, progress, progress_file
 from lesson.exercises import EXERCISES, PREDICTIONS
 from lesson.progress_file import earlier, keep, read
 from lesson.question import Question
@@ -108,7 +108,7 @@ def test_what_is_kept_is_read_again(kept):
     name = 'e⁰ = “1” \\ "no"'
     keep("99.1", "check", "failed", mistake=name)
     keep("99.p1", "predict", "right", answer="b")
-    (first, second), broken = read(kept)
+    (first, second), broken, _ = read(kept)
     assert (first.id, first.status, first.mistake) == ("99.1", "failed", name)
     assert (second.kind, second.answer, second.mistake) == ("predict", "b", "")
     assert broken == [] and len(lines(kept)) == 2
@@ -297,14 +297,39 @@ def test_a_file_that_an_editor_on_windows_has_saved_is_read(kept):
 
 
 def test_a_file_that_is_not_there_is_empty_and_a_device_is_refused(tmp_path):
-    assert read(tmp_path / "none") == ([], [])
+    assert read(tmp_path / "none") == ([], [], 0)
     with pytest.raises(OSError, match="no ordinary file"):
         read(type(tmp_path)("/dev/zero"))
     with pytest.raises(OSError, match="ordinary"):
         read(tmp_path)
 
 
+def test_of_a_very_large_file_the_end_is_read(kept, capsys):
+    keep("99.1", "check", "failed")
+    keep("99.p1", "predict", "right", answer="b")
+    line = kept.read_bytes().splitlines(keepends=True)[0]
+    kept.write_bytes(line * (progress_file.MOST_BYTES // len(line) + 10) + kept.read_bytes())
+    log = read(kept)
+    assert not log.broken and log.left_out and earlier("99.p1") == "b"
+    assert len(log.entries) == (kept.stat().st_size - log.left_out) // len(line)
+    assert "its first 0 MB were left out" in str(progress())
+
+
 # ---------------------------------------------------------------- what cannot be written
+
+
+def test_a_pipe_and_a_link_to_nothing_are_told(kept, capsys, monkeypatch):
+    os.mkfifo(kept)
+    assert "cannot be written" in keep("99.1", "check", "failed")
+    kept.unlink()
+    kept.symlink_to(kept.parent / "gone" / "p.jsonl")
+    monkeypatch.setattr(progress_file, "_told", False)
+    assert "is a link to " in keep("99.1", "check", "failed")
+
+
+def test_a_setting_of_spaces_is_none(monkeypatch):
+    monkeypatch.setenv("ATTENTION_PROGRESS", "  ")
+    assert progress_file.place() == notebooks.WORK / "progress.jsonl"
 
 
 def answers(capsys):

@@ -842,6 +842,11 @@ def test_pytorchs_own_say_it_themselves(kind):
     assert report.status == "healthy" and "Called with x as (T, B, C)" in str(report)
 
 
+def test_a_decoder_layer_asks_its_context_along_the_same_axes():
+    report = diagnose(nn.TransformerDecoderLayer(C, N_HEAD), C=C)
+    assert report.status == "incomplete" and not report.error
+
+
 class Cross(Attention):
     def forward(self, x, context):
         q, k, v = self.split(self.query(x)), *map(self.split, self.of(context))
