@@ -25,11 +25,7 @@ from attention_clinic.blocks import (
 )
 from attention_clinic.bugs import Named, of_parts
 from attention_clinic.calls import Call, part_of, recorded
-from attention_clinic.comparison import (
-    cannot_be_judged,
-    compare_attention,
-    compare_with_block,
-)
+from attention_clinic.comparison import cannot_be_judged, compare_attention, compare_with_block
 from attention_clinic.examination import Examination
 from attention_clinic.from_outside import NOT_FINITE, ZERO_PROJECTION
 from attention_clinic.heads import OF_A_SLICE, compare_heads, names_of_all, slices_read
@@ -40,9 +36,8 @@ from attention_clinic.inspection import (
     AttentionInternals,
     attention_of,
     parts_beside,
-    within,
 )
-from attention_clinic.names import ROLE_NAMES, PartNames, own_head_count
+from attention_clinic.names import ROLE_NAMES, PartNames, own_head_count, within
 from attention_clinic.probes import HEADS, REFERENCE, RESIDUALS, Finding
 from attention_clinic.results import Results, found, named, not_checked, recognised, together
 from attention_clinic.subject import Subject, find_parts

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention_base.masks import causal_mask
 from attention_base.numbers import joined, listed, small
-from attention_base.same import same, seed_all, tolerance
+from attention_base.same import same, same_but_for_rounding, seed_all, tolerance
 from attention_clinic import probes
 from attention_clinic.bugs import BY_NAME, of_parts
 from attention_clinic.calls import Call, context_name, training_mode
@@ -94,13 +94,10 @@ def check_input_unchanged(exam: Examination) -> Results:
     """Told only where it fails: hardly anybody expects a module to change its input."""
     subject = exam.subject
     given = subject.x.clone()
+    call = subject.call(given)
     seed_all(0)
     with torch.no_grad():
-        if subject.is_module:
-            call = subject.call(given)
-            subject.function(*call.args, **call.kwargs)
-        else:
-            subject.function(given)
+        call.module(*call.args, **call.kwargs)
     largest = (given - subject.x).abs().nan_to_num().max().item()
     if largest == 0:
         return Results()
@@ -140,11 +137,7 @@ def check_same_twice(exam: Examination) -> Results:
 def check_without_weights(exam: Examination) -> Results:
     """Call it without asking for the weights, too. Told only where the outputs differ."""
     subject, out = exam.subject, exam.out
-    if (
-        not exam.results.passed("same twice")
-        or not subject.is_module
-        or not subject.call().ways_to_ask
-    ):
+    if not exam.results.passed("same twice") or not subject.call().ways_to_ask:
         return Results()
     without = subject.out_without_weights(subject.x)
     if without.shape != out.shape or same(without, out, tolerance(out)):
@@ -152,27 +145,25 @@ def check_without_weights(exam: Examination) -> Results:
     largest = (without - out).abs().nan_to_num().max().item()
     differ = f"with the weights asked for, the outputs are others, by up to {small(largest)}."
     if subject.causal and subject.x.shape[1] > 1:
-        # name of a way to call it -> whether an output changes with a later token
-        leaks, findings = {}, {}
-        for way, run in (("with", subject.out), ("without", subject.out_without_weights)):
+        findings = []  # whether an output changes with a later token
+        for run in (subject.out, subject.out_without_weights):
             changes = probes.output_changes(run, subject.x, "diagnose", most=MOST_TOKENS)
             if isinstance(changes, Finding):
                 return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
-            findings[way] = probes.judge_leaks(changes, tolerance(out))
-            leaks[way] = not findings[way].ok
-        if leaks["with"] and not leaks["without"]:
+            findings.append(probes.judge_leaks(changes, tolerance(out)))
+        with_them, without_them = findings
+        if without_them and not with_them:
             return recognised(DROPPED_WITH_WEIGHTS, f"{differ} {ONLY_WITH}")
-        if leaks["without"] and not leaks["with"]:
-            return found(findings["without"]) + recognised(
-                NO_MASK_WITHOUT, f"{differ} {ONLY_WITHOUT}"
-            )
+        if with_them and not without_them:
+            bug = recognised(NO_MASK_WITHOUT, f"{differ} {ONLY_WITHOUT}")
+            return found(without_them) + bug
     return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
 
 
 def check_context(exam: Examination) -> Results:
     """Replace tokens of x, then of the context. Told only where they have changed places."""
     subject = exam.subject
-    name = context_name(subject.function) if subject.is_module else None
+    name = context_name(subject.function)
     if not name:
         return Results()
 
@@ -218,8 +209,10 @@ def check_dependence(exam: Examination) -> Results:
     }
     results += _judge_reach(probes.judge_reach(changes, 0.0, causal), changes, causal, right)
     apart = probes.sequences_stay_apart(subject.out, x if len(x) > 1 else x.expand(2, -1, -1), atol)
-    if apart.ok and exam.results.passed("same twice") and not subject.stays_with_its_sequence(out):
-        apart = Finding(apart.name, False, OF_THE_PLACE)
+    if apart.ok and exam.results.passed("same twice"):
+        turned = subject.out(x.flip(0)).flip(0)
+        if not same_but_for_rounding(turned, out, out.dtype):
+            apart = Finding(apart.name, False, OF_THE_PLACE)
     elif not apart.ok:
         results += _why_mixed(exam)
         if _consistent(replace(subject, time_first=not subject.time_first)):
