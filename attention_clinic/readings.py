@@ -136,9 +136,7 @@ def _checked(readings: list[Reading] | str, roles: dict, layers: list) -> Found:
 
 def _role_weights(layers: list) -> dict:
     """The weights of layers that have one of their own."""
-    weights = [
-        one if isinstance(one, nn.Parameter) else getattr(one, "weight", None) for one in layers
-    ]
+    weights = [getattr(one, "weight", one) for one in layers]
     return {
         role: (weight, lambda z: z)
         for role, weight in zip(ROLES, weights, strict=False)
@@ -158,11 +156,11 @@ def _roles_of_two(query: nn.Module, fused: nn.Module) -> dict:
 def _readings_of_three(layers: list, recorded: list, x: Tensor, n_head: int) -> Found:
     q, k, v = (_output_of(layer, recorded, x) for layer in layers)
     readings = _with_repeated_heads(q, k, v, n_head)
-    if layers[0] is layers[1] and not isinstance(readings, str):
-        readings = [replace(one, bugs=(*one.bugs, SHARED_LAYER)) for one in readings]
     read = next((one.z for one in recorded if one.layer is layers[0]), x)
-    if read.shape[-1] < x.shape[-1] and not isinstance(readings, str):
-        readings = [replace(one, bugs=(*one.bugs, OF_ITS_CHANNELS)) for one in readings]
+    bugs = [SHARED_LAYER] if layers[0] is layers[1] else []
+    bugs += [OF_ITS_CHANNELS] if read.shape[-1] < x.shape[-1] else []
+    if not isinstance(readings, str):
+        readings = [replace(one, bugs=(*one.bugs, *bugs)) for one in readings]
     return _checked(readings, _role_weights(layers), layers)
 
 
