@@ -84,21 +84,17 @@ def _then(branch: Function, end: Function) -> Function:
     return lambda z: end(branch(z))
 
 
-class Remembering:
+def remembering(parts: tuple[Function, ...]) -> list[Function]:
     """Parts of a block that compute nothing twice."""
+    known: dict[tuple[int, bytes], Tensor] = {}
 
-    def __init__(self, parts: tuple[Function, ...]) -> None:
-        self.known: dict[tuple[int, bytes], Tensor] = {}
-        self.parts = tuple(self._remembering(i, part) for i, part in enumerate(parts))
+    def call(i: int, z: Tensor) -> Tensor:
+        key = (i, z.contiguous().view(torch.uint8).cpu().numpy().tobytes())
+        if key not in known:
+            known[key] = parts[i](z)
+        return known[key]
 
-    def _remembering(self, i: int, part: Function) -> Function:
-        def call(z: Tensor) -> Tensor:
-            key = (i, z.contiguous().view(torch.uint8).cpu().numpy().tobytes())
-            if key not in self.known:
-                self.known[key] = part(z)
-            return self.known[key]
-
-        return call
+    return [partial(call, i) for i in range(len(parts))]
 
 
 def blocks_in(whole: Call, attentions: Iterable[str]) -> dict[str, PartNames]:
@@ -152,12 +148,8 @@ def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[Bloc
         if not out.isfinite().all():
             yield "there are outputs that are nan or inf"
             return
-        norm_1, norm_2 = (_function(part_of(block, name)) for name in names[2:])
-
-        def attend(z: Tensor) -> Tensor:
-            return projection(attention(z))
-
-        parts = (attend, feed_forward, norm_1, norm_2)
+        norms = (_function(part_of(block, name)) for name in names[2:])
+        parts = (_then(attention, projection), feed_forward, *norms)
         more, factors = more_parts(block, names)
         yield BlockInternals(call, x, out, parts, tuple(map(_function, more)), tuple(factors))
 

@@ -17,7 +17,7 @@ from attention_base.known import Known
 from attention_base.masks import causal_mask
 from attention_base.numbers import small
 from attention_base.same import ATOL, close, same, same_but_for_rounding, tolerance
-from attention_clinic.blocks import BlockInternals, Function, Remembering
+from attention_clinic.blocks import BlockInternals, Function, remembering
 from attention_clinic.bugs import (
     MIX_SEQUENCES,
     VARIANTS,
@@ -250,27 +250,22 @@ def _find(
 
 
 def _comparison(
-    seen: AttentionInternals,
-    way: Way,
-    causal: bool,
-    found: tuple[Known, ...],
-    result: OutAndWeights,
+    seen: AttentionInternals, way: Way, causal: bool, bugs: tuple[Known, ...], result: OutAndWeights
 ) -> Comparison:
     """What is told of bugs and variants that were found."""
     reading, ending = way
-    named = [seen.own_words.get(bug.name, bug) for bug in found]
+    named = [seen.own_words.get(bug.name, bug) for bug in bugs]
     named += [*reading.bugs, *ending.bugs]
-    without_bugs = with_bugs(*(one for one in found if one.meant), causal=causal)
+    without_bugs = with_bugs(*(bug for bug in bugs if bug.meant), causal=causal)
     own = reading if reading.is_right else seen.readings[0]
     out, right = _computed(seen, own, without_bugs)
     count = sum(not one.meant for one in named)
     these = "this bug" if count == 1 else "these bugs together"
     same = f"attention with {these} gives the same numbers as your module; "
     same += f"{_difference(result, (out, right))}."
-    bugs, _ = _told(named, same)
-    _, variants = _told(named, "with this the numbers are the same.")
+    told = _told(named, same)[0], _told(named, "with this the numbers are the same.")[1]
     finding = _difference_from_right(seen, ending, out)
-    return Comparison(finding, right, bugs, variants, result[1], seen.n_head)
+    return Comparison(finding, right, *told, result[1], seen.n_head)
 
 
 def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weights: Tensor) -> bool:
@@ -281,9 +276,8 @@ def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weigh
         return False
     if not same_but_for_rounding(ending.out, out, seen.dtype):
         return False
-    return seen.weights is None or same_weights(
-        seen.weights, weights, weights_tolerance(seen.dtype)
-    )
+    atol = weights_tolerance(seen.dtype)
+    return seen.weights is None or same_weights(seen.weights, weights, atol)
 
 
 def _difference(found: OutAndWeights, right: OutAndWeights) -> str:
@@ -392,9 +386,9 @@ def _variant_of_block(block: BlockInternals) -> tuple[Named, ...]:
 def _recognise_wiring(block: BlockInternals) -> tuple[Known, ...]:
     """The bug, or two, with which the parts give the same numbers; most fail on a few tokens."""
     few = block.of_few()
-    first = Remembering(few.parts)
+    first = remembering(few.parts)
     for bugs, arguments in wiring_bugs_and_pairs():
-        alone = block_output(few.x, *first.parts, **arguments)
+        alone = block_output(few.x, *first, **arguments)
         if same_but_for_rounding(few.out, alone, block.out.dtype) and same_but_for_rounding(
             block.out, block_output(block.x, *block.parts, **arguments), block.out.dtype
         ):

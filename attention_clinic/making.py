@@ -19,6 +19,7 @@ from attention_clinic.names import (
 )
 from attention_clinic.targets import CannotRun, their_errors
 
+Parameters = Mapping[str, inspect.Parameter]
 CONFIG_NAMES = ("config", "cfg", "conf", "args", "params", "hparams")
 CONFIG_ENDINGS = ("Config", "Args", "Arguments", "Params", "Settings")
 MOST_TOKENS = 1024  # for a class that has to be told
@@ -107,7 +108,7 @@ def _parameters(made_class: type) -> dict[str, inspect.Parameter]:
     return found
 
 
-def _required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+def _required(parameters: Parameters) -> list[str]:
     """The arguments without a default, and those annotated as a configuration."""
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     config = {key for key in CONFIG_NAMES if "Config" in str(parameters.get(key))}
@@ -115,12 +116,7 @@ def _required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
     return [key for key, one in parameters.items() if key in wanted and one.kind in named]
 
 
-def _sizes(
-    parameters: Mapping[str, inspect.Parameter],
-    C: int,
-    n_head: int | None,
-    given: Mapping[str, Any],
-) -> dict[str, Any]:
+def _sizes(parameters: Parameters, C: int, n_head: int | None, given: Mapping) -> dict[str, Any]:
     """C and n_head for the first usual names, and usual sizes where no default is; no list's."""
     sizes, required = {}, _required(parameters)
     defaults = {key: one.default for key, one in parameters.items() if key not in given}
@@ -196,9 +192,7 @@ def _is_config(value: Any) -> bool:
     return isinstance(value, type) and value.__name__.endswith(CONFIG_ENDINGS)
 
 
-def _wants(
-    made_class: type, parameters: Mapping[str, inspect.Parameter], missing: list[str]
-) -> str:
+def _wants(made_class: type, parameters: Parameters, missing: list[str]) -> str:
     """Which arguments a class wants, and how they are given."""
     name = made_class.__name__
     options = (

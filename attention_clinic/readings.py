@@ -98,15 +98,14 @@ def times(z: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def find_readings(module: nn.Module, recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:
     """All readings, the weights of the roles, and the layers."""
-    names = role_names(module)
-    if names and len(names) == 3:
-        layers = [getattr(module, name) for name in names]
-        if isinstance(layers[0], nn.Parameter | nn.ParameterList):
-            return _readings_of_matrices(module, names, x, n_head)
+    names = role_names(module) or ()
+    layers = [getattr(module, name) for name in names]
+    if layers and isinstance(layers[0], nn.Parameter | nn.ParameterList):
+        return _readings_of_matrices(module, names, x, n_head)
+    if len(layers) == 3:
         return _readings_of_three(layers, recorded, x, n_head)
-    if names:
-        q, k = (_output_of(getattr(module, name), recorded, x) for name in names)
-        layers = [getattr(module, name) for name in names]
+    if layers:
+        q, k = (_output_of(layer, recorded, x) for layer in layers)
         readings = [Reading(q, k, x, (X_AS_VALUES,))] if x.shape[-1] % n_head == 0 else []
         return _checked(readings, _role_weights(layers), layers)
     if query_and_fused_names(module):

@@ -170,8 +170,7 @@ def _heads_of(subject: Subject, name: str, call: Call, attentions: dict[str, Cal
 
 def _why_no_block(module: nn.Module, attentions: dict, blocks: dict) -> str:
     """Which parts of a block were found beside an attention that stands in none, and not."""
-    inside = tuple(f"{block}." for block in blocks)
-    name = next(name for name in attentions if not name.startswith(inside))
+    name = next(name for name in attentions if not within(name, blocks))
     where = name[: name.rfind(".") + 1]
     owner = part_of(module, where.removesuffix("."))
     beside = [part for n, part in owner.named_modules() if not within(n, [name[len(where) :]])]
