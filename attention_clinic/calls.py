@@ -283,7 +283,7 @@ def required_names(module: nn.Module) -> list[str]:
 def evaluation_mode(
     module: Any, training: Callable[[nn.Module], bool] = lambda part: False
 ) -> Iterator[None]:
-    """Set a module to evaluation, but for some parts, and each afterwards to what it was before."""
+    """Set each part of a module to evaluation, or as `training` tells, and back to what it was."""
     parts = list(module.modules()) if isinstance(module, nn.Module) else []
     before = [part.training for part in parts]
     fast_path = torch.backends.mha.get_fastpath_enabled()  # it would not call a block's parts

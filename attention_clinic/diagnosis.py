@@ -278,10 +278,8 @@ def _not_to_be_judged(function: Callable, x: Tensor) -> Report | None:
     why = ""
     if not x.any():
         why = "all its numbers are 0"
-    elif x.abs().max() < 1e-12:
-        why = (
-            f"its largest number is {x.abs().max().item():.0e}, and what it changes is rounded off"
-        )
+    elif (largest := x.abs().max().item()) < 1e-12:
+        why = f"its largest number is {largest:.0e}, and what it changes is rounded off"
     elif x.shape[1] > 1 and (x == x[:, :1]).all():
         why = "all its tokens are equal"
     if not why:

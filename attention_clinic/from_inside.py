@@ -81,13 +81,10 @@ def compare_attentions(exam: Examination) -> Results:
             continue
         compared[name] = one
         rotates = any(bug.startswith("rotary") for bug in one.bugs | one.variants)
-        if (
-            one.finding.ok
-            and not rotates
-            and rotated_in_vain(parts.attentions[name], seen.readings[0].q, one.n_head)
-        ):
+        call, q = parts.attentions[name], seen.readings[0].q
+        if one.finding.ok and not rotates and rotated_in_vain(call, q, one.n_head):
             results += named(of_parts("rotary positions that cancel"), name)
-        results += _check_what_is_read(parts.attentions[name], seen, subject.causal, name)
+        results += _check_what_is_read(call, seen, subject.causal, name)
         twice = RESIDUAL_INSIDE if within(name, parts.blocks) else ()  # is x added
         for bug, evidence in (one.bugs | one.variants).items():
             meant = bug in one.variants and bug not in twice

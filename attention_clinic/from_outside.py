@@ -122,10 +122,8 @@ def check_same_twice(exam: Examination) -> Results:
         why += "the next, such as a cache of keys and values. Begin each call without it."
     elif made := subject.made_while_running():
         bug = "layers made in forward"
-        why = (
-            f"Each call makes new ones ({joined(made)}), which nothing trains: make them once, in "
-        )
-        why += "__init__, and call them in forward."
+        why = f"Each call makes new ones ({joined(made)}), which nothing trains: make them once, "
+        why += "in __init__, and call them in forward."
     else:
         bug = "dropout left on"
         why = "With the same random numbers they agree: something is still dropped at random. In "
@@ -203,11 +201,7 @@ def check_dependence(exam: Examination) -> Results:
     exam.changes = changes
     atol = 1e-6 * min(1.0, out.abs().max().item())
     results = found(probes.judge_leaks(changes, atol)) if causal else Results()
-    right = {
-        name: one.right if one.finding.ok or one.variants else None
-        for name, one in exam.compared.items()
-    }
-    results += _judge_reach(probes.judge_reach(changes, 0.0, causal), changes, causal, right)
+    results += _judge_reach(exam, changes)
     apart = probes.sequences_stay_apart(subject.out, x if len(x) > 1 else x.expand(2, -1, -1), atol)
     if apart.ok and exam.results.passed("same twice"):
         turned = subject.out(x.flip(0)).flip(0)
@@ -251,16 +245,16 @@ def _is_turned(call: Call, x: Tensor) -> bool:
     return turned and not time_first and (B != T or torch.equal(z, x.transpose(0, 1)))
 
 
-def _judge_reach(
-    finding: Finding, changes: Tensor, causal: bool, right: dict[str, Tensor | None]
-) -> Results:
+def _judge_reach(exam: Examination, changes: Tensor) -> Results:
+    causal = exam.subject.causal
+    finding = probes.judge_reach(changes, 0.0, causal)
     if finding.ok:
         return found(finding)
     if causal and (distances := _distances(changes)):
         evidence = f"each output depends only on the tokens that stand {listed(distances)} "
         evidence += "before it (0 is its own). A sliding window does that; if it is meant, fine."
         return Results(different={"reach": evidence})
-    if _right_weights_vanish(changes, causal, right):
+    if _right_weights_vanish(exam, changes):
         return not_checked(
             f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "
             "there: the scores are just that sharp",
@@ -269,13 +263,14 @@ def _judge_reach(
     return found(finding)
 
 
-def _right_weights_vanish(changes: Tensor, causal: bool, right: dict[str, Tensor | None]) -> bool:
+def _right_weights_vanish(exam: Examination, changes: Tensor) -> bool:
     """Tell whether the right weights are nearly 0 wherever an output does not change."""
-    if not right or any(weights is None for weights in right.values()):
+    known = [one for one in exam.compared.values() if one.finding.ok or one.variants]
+    if not known or len(known) < len(exam.compared):
         return False
     unchanged = (changes == 0).mT  # row = output, column = token
-    unchanged &= causal_mask(len(unchanged)) if causal else unchanged
-    largest = [weights.flatten(0, -3).amax(0).cpu() for weights in right.values()]
+    unchanged &= causal_mask(len(unchanged)) if exam.subject.causal else unchanged
+    largest = [one.right.flatten(0, -3).amax(0).cpu() for one in known]
     return all(
         weights.shape == unchanged.shape and bool((weights[unchanged] < 1e-6).all())
         for weights in largest

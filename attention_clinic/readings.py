@@ -361,9 +361,8 @@ def _readings_of_two(outputs: list[Tensor], n_head: int) -> list[Reading] | str:
             readings += [Reading(a, k, v), Reading(a, v, k)]
         elif a.shape == b.shape and a.shape[-1] % n_head == 0:
             for names, three in (("keys and values", (a, b, b)), ("queries and values", (a, b, a))):
-                readings.append(
-                    Reading(*three, (of_parts("one layer for two roles", names=names),))
-                )
+                bug = of_parts("one layer for two roles", names=names)
+                readings.append(Reading(*three, (bug,)))
             readings.append(Reading(a, a, b, (SHARED_LAYER,)))
     return readings or NO_LAYERS
 
