@@ -219,12 +219,13 @@ def _examine(
 
     def run(z: Tensor) -> Any:
         seed_all(0)
+        call = subject.call(z)
         with torch.no_grad():
-            return subject.call(z).run()[0]
+            return call.run() if subject.is_module else call.module(*call.copied().args)
 
     notes: tuple[str, ...] = ()
     try:
-        out = run(x)
+        result = run(x)
     except Exception as error:
         if why := _why_refused(function, x, run):
             raise ValueError(why) from error
@@ -239,7 +240,7 @@ def _examine(
         subject = replace(subject, x=x)
         notes = (f"Examined with {x.shape[1]} tokens: {crash.finding.evidence}",)
     else:
-        if out is None:
+        if result is None or (isinstance(result, tuple) and result[:1] == (None,)):
             return _report_of_crash(Finding("runs", False, RETURNED_NONE), None)
     try:
         exam = examine(subject, in_lists)
