@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from attention_base.numbers import small
 from attention_base.same import same, tolerance
 from attention_clinic.bugs import of_parts
 from attention_clinic.calls import Call, recorded
+from attention_clinic.inline import PLAIN_NORMS
 from attention_clinic.results import Results, named
 
 Seen = tuple[Tensor, list[Tensor]]  # what a part read, and what the parts before it had made
@@ -25,15 +25,10 @@ def check_what_comes_before(whole: Call, parts: Mapping[str, Call | None], known
     """
     x = whole.input
     parts = {name: call for name, call in parts.items() if name and call and call.input is not None}
-    if (
-        whole.time_first
-        or not parts
-        or x is None
-        or any(call.input.shape != x.shape for call in parts.values())
-    ):
+    read = [call.input for call in parts.values()]
+    if whole.time_first or not parts or x is None or any(z.shape != x.shape for z in read):
         return Results()
-    first = next((name for name, call in parts.items() if same(call.input, x, 0)), None)
-    if first is not None:  # what the others read is made of its output
+    if any(same(z, x, 0) for z in read):  # what the others read is made of its output
         return Results()
     name = next(iter(parts))
     other = x + torch.linspace(-1, 1, x.numel()).reshape(x.shape).flip(-1).to(x)
@@ -60,8 +55,7 @@ def _explained(name: str, z: Tensor, z_2: Tensor, x: Tensor, x_2: Tensor) -> Res
     half, T = z.dtype.itemsize < 4, x.shape[1]
     z, z_2, x, x_2 = (one.float() for one in (z, z_2, x, x_2))
     atol = 0.02 * z.abs().max().item() if half else tolerance(z)
-    norms = (F.layer_norm(x, x.shape[-1:]), F.rms_norm(x, x.shape[-1:]))
-    if any(same(z, norm, 1e-4) for norm in norms):
+    if any(same(z, norm(x), 1e-4) for norm in PLAIN_NORMS):
         return Results()
     moved = [d for d in range(1, T) if same(z, x.roll(d, 1), atol)]
     if moved or same(z, x.flip(1), atol):

@@ -4,10 +4,10 @@ A block is found by the names of its parts (`names`). To tell one norm from anot
 projection of zeros hides, the block and its parts are run with random numbers in their place.
 """
 
-import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,17 +20,14 @@ from attention_clinic.bugs import Named, of_parts
 from attention_clinic.calls import (
     Call,
     calls_of,
+    other_numbers,
     out_and_weights,
     part_of,
     recorded,
     self_attention_call,
 )
 from attention_clinic.inline import feed_forward_of_layers
-from attention_clinic.names import (
-    PartNames,
-    block_part_names,
-    layers_beside,
-)
+from attention_clinic.names import PartNames, block_part_names, layers_beside, within
 from attention_clinic.probes import Finding, output_changes, sequences_stay_apart
 
 Function = Callable[[Tensor], Tensor]
@@ -57,7 +54,7 @@ class BlockInternals:
     def of_few(self) -> "BlockInternals":
         """The same of a few tokens, or of a sequence where its parts take no shorter one."""
         x = self.x[:1, :16]
-        with contextlib.suppress(Exception):
+        with suppress(Exception):
             self.parts[0](x)
             return replace(self, x=x, out=self.call.with_input(x).run()[0])
         return replace(self, x=self.x[:1], out=self.out[:1])
@@ -87,21 +84,17 @@ def _then(branch: Function, end: Function) -> Function:
     return lambda z: end(branch(z))
 
 
-class Remembering:
+def remembering(parts: tuple[Function, ...]) -> list[Function]:
     """Parts of a block that compute nothing twice."""
+    known: dict[tuple[int, bytes], Tensor] = {}
 
-    def __init__(self, parts: tuple[Function, ...]) -> None:
-        self.known: dict[tuple[int, bytes], Tensor] = {}
-        self.parts = tuple(self._remembering(i, part) for i, part in enumerate(parts))
+    def call(i: int, z: Tensor) -> Tensor:
+        key = (i, z.contiguous().view(torch.uint8).cpu().numpy().tobytes())
+        if key not in known:
+            known[key] = parts[i](z)
+        return known[key]
 
-    def _remembering(self, i: int, part: Function) -> Function:
-        def call(z: Tensor) -> Tensor:
-            key = (i, z.contiguous().view(torch.uint8).cpu().numpy().tobytes())
-            if key not in self.known:
-                self.known[key] = part(z)
-            return self.known[key]
-
-        return call
+    return [partial(call, i) for i in range(len(parts))]
 
 
 def blocks_in(whole: Call, attentions: Iterable[str]) -> dict[str, PartNames]:
@@ -111,10 +104,10 @@ def blocks_in(whole: Call, attentions: Iterable[str]) -> dict[str, PartNames]:
     """
     named, found = dict(whole.module.named_modules()), {}
     for name in sorted(named, key=len, reverse=True):
-        within = f"{name}." if name else ""
-        inside = [one.removeprefix(within) for one in attentions if one.startswith(within)]
+        start = f"{name}." if name else ""
+        inside = [one.removeprefix(start) for one in attentions if one.startswith(start)]
         is_list = isinstance(named[name], nn.ModuleList | nn.ModuleDict)
-        taken = any(f"{one}.".startswith(within) or within.startswith(f"{one}.") for one in found)
+        taken = within(name, found) or any(within(one, [name]) for one in found)
         if not inside or "" in inside or is_list or taken or name in attentions:
             continue
         if names := block_part_names(named[name], inside):
@@ -136,7 +129,7 @@ def _in_order(whole: Call, block: nn.Module, norms: tuple[str, str]) -> tuple[st
     return first, last
 
 
-@contextlib.contextmanager
+@contextmanager
 def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[BlockInternals | str]:
     """Find the output of a block and its parts, or say why that cannot be done.
 
@@ -155,12 +148,8 @@ def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[Bloc
         if not out.isfinite().all():
             yield "there are outputs that are nan or inf"
             return
-        norm_1, norm_2 = (_function(part_of(block, name)) for name in names[2:])
-
-        def attend(z: Tensor) -> Tensor:
-            return projection(attention(z))
-
-        parts = (attend, feed_forward, norm_1, norm_2)
+        norms = (_function(part_of(block, name)) for name in names[2:])
+        parts = (_then(attention, projection), feed_forward, *norms)
         more, factors = more_parts(block, names)
         yield BlockInternals(call, x, out, parts, tuple(map(_function, more)), tuple(factors))
 
@@ -173,7 +162,6 @@ def more_parts(
         part
         for name, part in block.named_children()
         if name not in {one.split(".")[0] for one in names}
-        and not any(one.startswith(f"{name}.") for one in names)
         and list(part.parameters())
         and all(own.dim() == 1 for own in part.parameters())
     ]
@@ -232,29 +220,21 @@ def _function(part: nn.Module) -> Function:
     return lambda z: out_and_weights(part(z.clone()))[0]
 
 
-@contextlib.contextmanager
-def random_norms(block: nn.Module, names: tuple[str, ...]) -> Iterator[None]:
+def random_norms(block: nn.Module, names: tuple[str, ...]) -> AbstractContextManager[None]:
     """Put random numbers into the norms of a block and its weights that are all 0, for a while."""
     generator = torch.Generator().manual_seed(0)
     norms = [one for name in names[2:] if name for one in part_of(block, name).parameters()]
     if names[0]:
         more, factors = more_parts(block, names)
         norms += [*factors, *(one for part in more for one in part.parameters())]
-    before: list[tuple[nn.Parameter, Tensor]] = []
-    try:
-        for own in block.parameters():
-            if any(own is one for one in norms):
-                values = torch.rand(own.shape, generator=generator) * 1.5 + 0.5
-            elif own.dim() > 1 and not own.any():
-                values = torch.randn(own.shape, generator=generator) / own.shape[-1] ** 0.5
-            else:
-                continue
-            before.append((own, own.data))
-            own.data = values.to(own.data)
-        yield
-    finally:
-        for own, data in before:
-            own.data = data
+    others = []
+    for own in block.parameters():
+        if any(own is one for one in norms):
+            others.append((own, torch.rand(own.shape, generator=generator) * 1.5 + 0.5))
+        elif own.dim() > 1 and not own.any():
+            random = torch.randn(own.shape, generator=generator)
+            others.append((own, random / own.shape[-1] ** 0.5))
+    return other_numbers(others)
 
 
 # ---------------------------------------------------------------- the parts by themselves

@@ -98,11 +98,8 @@ MIX_SEQUENCES = {
 def with_bugs(*bugs: Known, causal: bool = True) -> Callable[..., OutAndWeights] | None:
     """Attention with one or several bugs; None where they exclude each other.
 
-    Returns
-    -------
-    Callable or None
-        Called as `attention` is. Without bugs, and with ``causal=False``, it is right attention
-        of every token to every other.
+    It is called as `attention` is. Without bugs, and with ``causal=False``, it is right attention
+    of every token to every other.
     """
     changed = [bug for bug in bugs if bug is not UNWANTED_MASK]
     right = [] if causal or len(changed) < len(bugs) else [NO_MASK]

@@ -54,9 +54,9 @@ _AXES: list[tuple[str, Callable[[Tensor, int], Tensor]]] = [
 
 @dataclass(frozen=True)
 class Call:
-    """A module and the arguments that it is called with."""
+    """A module or a function, and the arguments that it is called with."""
 
-    module: nn.Module
+    module: nn.Module | Callable
     args: tuple
     kwargs: dict[str, Any]
     time_first: bool = False  # whether its input is (T, B, C)
@@ -120,8 +120,10 @@ def out_and_weights(result: Any) -> tuple[Tensor, Tensor | None]:
     return out, weights
 
 
-def parameters_of(module: nn.Module) -> Mapping[str, inspect.Parameter]:
-    """What a module may be called with, by name."""
+def parameters_of(module: nn.Module | Callable) -> Mapping[str, inspect.Parameter]:
+    """What a module may be called with, by name; nothing for a function."""
+    if not isinstance(module, nn.Module):
+        return {}
     forward = inspect.unwrap(module.forward)  # `forward_seen` has put one around it
     if not inspect.ismethod(forward):
         return inspect.signature(forward).parameters
@@ -135,7 +137,7 @@ def _parameters_of(method: Callable) -> Mapping[str, inspect.Parameter]:
 
 
 def self_attention_call(
-    module: nn.Module,
+    module: nn.Module | Callable,
     x: Tensor,
     causal: bool,
     mask: Mask | None = None,
@@ -251,8 +253,7 @@ def mask_wanted(module: nn.Module, x: Tensor, causal: bool, time_first: bool) ->
 
 def cache_names(module: Any) -> list[str]:
     """The arguments of a module that seem to be for keys and values of earlier tokens."""
-    names = parameters_of(module) if isinstance(module, nn.Module) else ()
-    return [name for name in names if any(word in name for word in CACHE_WORDS)]
+    return [name for name in parameters_of(module) if any(word in name for word in CACHE_WORDS)]
 
 
 def may_take_context(module: nn.Module) -> bool:
@@ -262,6 +263,8 @@ def may_take_context(module: nn.Module) -> bool:
 
 def context_name(module: nn.Module) -> str | None:
     """The name of a second argument that a module has to be given: the context, if any."""
+    if isinstance(module, nn.MultiheadAttention):
+        return None
     return next((name for name in required_names(module)[1:] if name in CONTEXT_NAMES), None)
 
 
@@ -277,15 +280,10 @@ def required_names(module: nn.Module) -> list[str]:
 
 
 @contextlib.contextmanager
-def evaluation_mode(module: Any) -> Iterator[None]:
-    """Set a module to evaluation, and afterwards every part of it to what it was before."""
-    with mode_of_parts(module, lambda part: False):
-        yield
-
-
-@contextlib.contextmanager
-def mode_of_parts(module: Any, training: Callable[[nn.Module], bool]) -> Iterator[None]:
-    """Set each part of a module to training or not, and afterwards to what it was before."""
+def evaluation_mode(
+    module: Any, training: Callable[[nn.Module], bool] = lambda part: False
+) -> Iterator[None]:
+    """Set each part of a module to evaluation, or as `training` tells, and back to what it was."""
     parts = list(module.modules()) if isinstance(module, nn.Module) else []
     before = [part.training for part in parts]
     fast_path = torch.backends.mha.get_fastpath_enabled()  # it would not call a block's parts
@@ -308,7 +306,7 @@ def training_mode(module: nn.Module) -> Iterator[None]:
         for part in module.modules()
         for name, z in part.named_buffers(recurse=False)
     ]
-    in_training = mode_of_parts(module, lambda part: not isinstance(part, nn.MultiheadAttention))
+    in_training = evaluation_mode(module, lambda one: not isinstance(one, nn.MultiheadAttention))
     try:
         with in_training, _NothingDropped():  # it would not see the dropout of PyTorch's attention
             yield
@@ -332,6 +330,35 @@ class _NothingDropped(TorchFunctionMode):
             args = (*args[:4], *(0.0 for _ in args[4:5]), *args[5:])
             kwargs = {key: 0.0 if key == "dropout_p" else one for key, one in kwargs.items()}
         return function(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def other_numbers(pairs: Iterable[tuple[nn.Parameter, Tensor]]) -> Iterator[None]:
+    """Let each of these parameters hold other numbers, for a while."""
+    pairs = list(pairs)
+    before = [own.data for own, _ in pairs]
+    try:
+        for own, values in pairs:
+            own.data = values.to(own.data)
+        yield
+    finally:
+        for (own, _), data in zip(pairs, before, strict=True):
+            own.data = data
+
+
+class Watching(TorchFunctionMode):
+    """Hands each function of PyTorch that runs, its arguments and its result to another one."""
+
+    def __init__(self, note: Callable[[Callable, tuple, Any], None]) -> None:
+        super().__init__()
+        self.note = note
+
+    def __torch_function__(
+        self, function: Callable, types: object, args: tuple = (), kwargs: dict | None = None
+    ) -> object:
+        result = function(*args, **(kwargs or {}))
+        self.note(function, args, result)
+        return result
 
 
 @contextlib.contextmanager

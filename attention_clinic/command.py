@@ -98,9 +98,7 @@ def _as_dict(report: Report, made_as: str, why: str) -> dict[str, Any]:
     return {
         "status": report.status,
         "bugs": report.bugs,
-        "findings": [
-            {"name": one.name, "ok": one.ok, "evidence": one.evidence} for one in report.findings
-        ],
+        "findings": [vars(one) for one in report.findings],
         "not_checked": dict(report.not_checked),
         "different": dict(report.different),
         "notes": [*filter(None, [report.assumed]), *report.notes],

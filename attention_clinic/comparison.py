@@ -7,7 +7,7 @@ one that is rebuilt from its parts, correctly and with each known bug.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -17,7 +17,7 @@ from attention_base.known import Known
 from attention_base.masks import causal_mask
 from attention_base.numbers import small
 from attention_base.same import ATOL, close, same, same_but_for_rounding, tolerance
-from attention_clinic.blocks import BlockInternals, Function, Remembering
+from attention_clinic.blocks import BlockInternals, Function, remembering
 from attention_clinic.bugs import (
     MIX_SEQUENCES,
     VARIANTS,
@@ -35,7 +35,8 @@ from attention_clinic.readings import Reading
 from attention_clinic.variants import QK_NORM, changed_readings
 from attention_clinic.wiring import block_output, wiring_bugs_and_pairs
 
-Ways = list[tuple[Reading, Ending]]
+Way = tuple[Reading, Ending]
+Ways = list[Way]
 
 LARGEST_WINDOW = 64  # that is tried
 OWN_SCALE = "another scale of normed queries and keys"
@@ -73,29 +74,18 @@ def compare_attention(
 ) -> Comparison:
     """Compare an attention with the right formula, then with every known variant and bug.
 
-    Parameters
-    ----------
-    seen
-        What it computed.
-    causal
-        Whether it should be causal.
-    few
-        Gives what it computed of a few tokens, or None. What nothing explains there is not
-        compared any further, since each of the many comparisons takes far longer with all tokens.
-    try_heads
-        Whether its number of heads is not known for sure: then others are tried, too.
-    try_pairs
-        Whether to try each two bugs together, which takes most of the time.
+    `few` gives what it computed of a few tokens, or None: what nothing explains there is not
+    compared any further, since each of the many comparisons takes far longer with all tokens. With
+    `try_heads` its number of heads is not known for sure, and others are tried, too. `try_pairs`
+    means each two bugs together, which takes most of the time.
     """
     seen = _in_full_precision(seen)
     ways = list(itertools.product(seen.readings, seen.endings))
-    others = _head_counts(seen, try_heads)[1:]
-    for n_head in (seen.n_head, *others):
-        for reading, ending in ways:
-            if n_head == seen.n_head or not (reading.bugs or ending.bugs):
-                out, right = _right(replace(seen, n_head=n_head), reading, causal)
-                if _gives_the_same(seen, ending, out, right):
-                    return _explained(seen, reading, ending, out, right, n_head)
+    plain = [(reading, ending) for reading, ending in ways if not (reading.bugs or ending.bugs)]
+    others = _with_other_heads(seen) if try_heads else []
+    for own in (seen, *others):
+        if found := _explained(own, ways if own is seen else plain, causal):
+            return found
     of_few, again = few(), {"try_heads": try_heads, "try_pairs": try_pairs}
     in_vain = of_few is not None and compare_attention(of_few, causal, **again).unexplained
     if not in_vain and (found := _recognise_any(seen, ways, others, causal, try_pairs)):
@@ -103,69 +93,64 @@ def compare_attention(
     reading, ending = ways[0]
     out, right = _right(seen, reading, causal)
     meant = {bug.name: bug.message for bug in reading.bugs if bug.name == MORE_KEYS.name}
-    return Comparison(
-        _difference_from_right(seen, ending, out), right, {}, meant, None, seen.n_head
-    )
+    finding = _difference_from_right(seen, ending, out)
+    return Comparison(finding, right, {}, meant, None, seen.n_head)
 
 
 def _recognise_any(
-    seen: AttentionInternals, ways: Ways, others: list[int], causal: bool, try_pairs: bool
+    seen: AttentionInternals,
+    ways: Ways,
+    others: list[AttentionInternals],
+    causal: bool,
+    try_pairs: bool,
 ) -> Comparison | None:
     """Find other queries and keys, known bugs, or another number of heads that give the numbers."""
     first, *more = seen.readings  # heads of keys may be repeated in another order
     plain = [first, *(one for one in more if one.is_right and same(one.q, first.q))]
     changed = (new for one in plain for new in changed_readings(one, seen.n_head, seen.module))
-    for reading, ending in itertools.product(changed, seen.endings):
-        out, right = _right(seen, reading, causal)
-        if _gives_the_same(seen, ending, out, right):
-            return _explained(seen, reading, ending, out, right, seen.n_head)
+    if found := _explained(seen, itertools.product(changed, seen.endings), causal):
+        return found
     likely = changed_readings(first, seen.n_head, seen.module, likely=True)
     changed = [(reading, seen.endings[0]) for reading in likely]
     if found := _recognise(seen, ways, changed, causal, try_pairs):
         return found
-    for n_head in others:
-        if found := _recognise(replace(seen, n_head=n_head), ways[:2], [], causal, False):
+    for other in others:
+        if found := _recognise(other, ways[:2], [], causal, False):
             return found
     return None
 
 
-def _head_counts(seen: AttentionInternals, try_heads: bool) -> list[int]:
-    """The number of heads; where it is only assumed, the other possible ones after it."""
+def _with_other_heads(seen: AttentionInternals) -> list[AttentionInternals]:
+    """The same with each other number of heads that there may be."""
     channels = math.gcd(seen.readings[0].q.shape[-1], seen.readings[0].v.shape[-1])
-    others = [n for n in range(1, channels // 2 + 1) if channels % n == 0 and n != seen.n_head]
-    return [seen.n_head, *(others if try_heads else [])]
+    counts = (n for n in range(1, channels // 2 + 1) if channels % n == 0 and n != seen.n_head)
+    return [replace(seen, n_head=n) for n in counts]
 
 
-def _explained(
-    seen: AttentionInternals,
-    reading: Reading,
-    ending: Ending,
-    out: Tensor,
-    right: Tensor,
-    n_head: int,
-) -> Comparison:
-    """The numbers are the right ones, of this reading and ending, which may have bugs."""
-    within = tolerance(ending.out, seen.dtype)
-    on_average = "" if seen.dtype.itemsize >= 4 else "on average "
-    evidence = f"outputs: all {ending.out.numel()} numbers {on_average}within {within:.0e}."
-    if seen.weights is not None:
-        atol = weights_tolerance(seen.dtype)
-        evidence += f" Weights: all {seen.weights.numel()} numbers within {atol:.0e}."
-    bugs, variants = _told((*reading.bugs, *ending.bugs), "with this the numbers are the same.")
-    finding = Finding(REFERENCE, True, evidence)
-    return Comparison(finding, right, bugs, variants, right, n_head)
+def _explained(seen: AttentionInternals, ways: Iterable[Way], causal: bool) -> Comparison | None:
+    """The numbers are the right ones, of one of these readings and endings, which may have bugs."""
+    for reading, ending in ways:
+        out, right = _right(seen, reading, causal)
+        if not _gives_the_same(seen, ending, out, right):
+            continue
+        within = tolerance(ending.out, seen.dtype)
+        on_average = "" if seen.dtype.itemsize >= 4 else "on average "
+        evidence = f"outputs: all {ending.out.numel()} numbers {on_average}within {within:.0e}."
+        if seen.weights is not None:
+            atol = weights_tolerance(seen.dtype)
+            evidence += f" Weights: all {seen.weights.numel()} numbers within {atol:.0e}."
+        told = _told((*reading.bugs, *ending.bugs), "with this the numbers are the same.")
+        return Comparison(Finding(REFERENCE, True, evidence), right, *told, right, seen.n_head)
+    return None
 
 
-def _told(found: Iterable[Named | Known], same: str) -> tuple[dict[str, str], dict[str, str]]:
+def _told(found: Sequence[Named | Known], same: str) -> tuple[dict[str, str], dict[str, str]]:
     """What is told of the bugs among these, and of the variants: name -> evidence."""
     told: tuple[dict[str, str], dict[str, str]] = {}, {}
-    found = list(found)
-    if QK_NORM in found:  # then scores are small, whatever they are divided by
-        found = [
-            of_parts(OWN_SCALE, names=one.name) if one.name in SCALES else one for one in found
-        ]
+    normed = QK_NORM in found  # then scores are small, whatever they are divided by
     for one in found:
-        told[one.meant][one.name] = f"{same} {one.message}"
+        bug = of_parts(OWN_SCALE, names=one.name) if normed and one.name in SCALES else one
+        told[bug.meant][bug.name] = f"{same} {bug.message}"
     return told
 
 
@@ -180,16 +165,15 @@ def _computed(
 
 
 def _difference_from_right(seen: AttentionInternals, ending: Ending, out: Tensor) -> Finding:
-    name = REFERENCE
     out = ending.project(out)
     if ending.out.shape != out.shape:
         evidence = f"out {tuple(ending.out.shape)}; the formula makes {tuple(out.shape)} of its "
         evidence += "queries, keys and values."
-        return Finding(name, False, evidence)
-    finding = matches_reference(ending.out, out, tolerance(out, seen.dtype))
-    if finding.ok:
-        return Finding(name, False, "the outputs are right, but the weights that it shows are not.")
-    return Finding(name, False, f"outputs: {finding.evidence}")
+    elif (finding := matches_reference(ending.out, out, tolerance(out, seen.dtype))).ok:
+        evidence = "the outputs are right, but the weights that it shows are not."
+    else:
+        evidence = f"outputs: {finding.evidence}"
+    return Finding(REFERENCE, False, evidence)
 
 
 def cannot_be_judged(seen: AttentionInternals, causal: bool) -> str:
@@ -218,9 +202,9 @@ def _recognise(
     clean, wrong = [], []
     for way in ways:
         (clean if all(bug.meant for one in way for bug in one.bugs) else wrong).append(way)
-    for reading, ending in (*clean, *changed, *wrong):
-        if found := _find(seen, reading, ending, causal, singles):
-            return _comparison(seen, reading, ending, causal, *found)
+    for way in (*clean, *changed, *wrong):
+        if found := _find(seen, way, causal, singles):
+            return found
     fitted = ((explain, FOUND), (with_learned_keys, "with this the numbers are the same."))
     for (how, with_this), way in itertools.product(fitted, (*clean[:2], *changed)):
         reading, ending = way
@@ -231,25 +215,18 @@ def _recognise(
             told = _told((*named, *reading.bugs, *ending.bugs), with_this)
             right = right if weights is None or not all(bug.meant for bug in named) else weights
             return Comparison(finding, right, *told, weights, seen.n_head)
-    for reading, ending in ways[:1] if try_pairs else ():
-        pairs = itertools.combinations([*VARIANTS, *bugs], 2)
-        if found := _find(seen, reading, ending, causal, pairs):
-            return _comparison(seen, reading, ending, causal, *found)
-    return None
+    pairs = itertools.combinations([*VARIANTS, *bugs], 2)
+    return _find(seen, ways[0], causal, pairs) if try_pairs else None
 
 
 def _find(
-    seen: AttentionInternals,
-    reading: Reading,
-    ending: Ending,
-    causal: bool,
-    tried: Iterable[tuple[Known, ...]],
-) -> tuple[tuple[Known, ...], OutAndWeights] | None:
-    """The first of these bugs with which this reading gives the numbers that were seen.
+    seen: AttentionInternals, way: Way, causal: bool, tried: Iterable[tuple[Known, ...]]
+) -> Comparison | None:
+    """Find the first of these bugs with which this reading gives the numbers that were seen.
 
     Most bugs are ruled out by the first sequence alone.
     """
-    first = slice(0, 1)
+    (reading, ending), first = way, slice(0, 1)
     q, k, v = (z[first] for z in (reading.q, reading.k, reading.v))
     weights = None if seen.weights is None else seen.weights[first]
     small_seen = replace(seen, weights=weights, x=seen.x[first])
@@ -268,32 +245,27 @@ def _find(
         except RuntimeError:  # with these sizes there can be no such bug
             continue
         if _gives_the_same(seen, ending, *result):
-            return bugs, result
+            return _comparison(seen, way, causal, bugs, result)
     return None
 
 
 def _comparison(
-    seen: AttentionInternals,
-    reading: Reading,
-    ending: Ending,
-    causal: bool,
-    found: tuple[Known, ...],
-    result: OutAndWeights,
+    seen: AttentionInternals, way: Way, causal: bool, bugs: tuple[Known, ...], result: OutAndWeights
 ) -> Comparison:
     """What is told of bugs and variants that were found."""
-    named = [seen.own_words.get(bug.name, bug) for bug in found]
+    reading, ending = way
+    named = [seen.own_words.get(bug.name, bug) for bug in bugs]
     named += [*reading.bugs, *ending.bugs]
-    without_bugs = with_bugs(*(one for one in found if one.meant), causal=causal)
+    without_bugs = with_bugs(*(bug for bug in bugs if bug.meant), causal=causal)
     own = reading if reading.is_right else seen.readings[0]
     out, right = _computed(seen, own, without_bugs)
     count = sum(not one.meant for one in named)
     these = "this bug" if count == 1 else "these bugs together"
     same = f"attention with {these} gives the same numbers as your module; "
     same += f"{_difference(result, (out, right))}."
-    bugs, _ = _told(named, same)
-    _, variants = _told(named, "with this the numbers are the same.")
+    told = _told(named, same)[0], _told(named, "with this the numbers are the same.")[1]
     finding = _difference_from_right(seen, ending, out)
-    return Comparison(finding, right, bugs, variants, result[1], seen.n_head)
+    return Comparison(finding, right, *told, result[1], seen.n_head)
 
 
 def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weights: Tensor) -> bool:
@@ -304,9 +276,8 @@ def _gives_the_same(seen: AttentionInternals, ending: Ending, out: Tensor, weigh
         return False
     if not same_but_for_rounding(ending.out, out, seen.dtype):
         return False
-    return seen.weights is None or same_weights(
-        seen.weights, weights, weights_tolerance(seen.dtype)
-    )
+    atol = weights_tolerance(seen.dtype)
+    return seen.weights is None or same_weights(seen.weights, weights, atol)
 
 
 def _difference(found: OutAndWeights, right: OutAndWeights) -> str:
@@ -415,9 +386,9 @@ def _variant_of_block(block: BlockInternals) -> tuple[Named, ...]:
 def _recognise_wiring(block: BlockInternals) -> tuple[Known, ...]:
     """The bug, or two, with which the parts give the same numbers; most fail on a few tokens."""
     few = block.of_few()
-    first = Remembering(few.parts)
+    first = remembering(few.parts)
     for bugs, arguments in wiring_bugs_and_pairs():
-        alone = block_output(few.x, *first.parts, **arguments)
+        alone = block_output(few.x, *first, **arguments)
         if same_but_for_rounding(few.out, alone, block.out.dtype) and same_but_for_rounding(
             block.out, block_output(block.x, *block.parts, **arguments), block.out.dtype
         ):

@@ -66,8 +66,9 @@ def raised_later(error: Exception, x: Tensor) -> Finding | None:
 
 
 def _described(error: Exception) -> str:
-    told = f"{type(error).__name__}: {_first_line(error)}"
-    return f"{told}, in the line “{line}”" if (line := _line_of(error)) else told
+    lines, frame = str(error).strip().splitlines() or ["no message"], _frame_of(error)
+    told = f"{type(error).__name__}: {lines[0].rstrip('.')[:200]}"
+    return f"{told}, in the line “{frame.line}”" if frame and frame.line else told
 
 
 @dataclass(frozen=True)
@@ -105,22 +106,15 @@ def examine_crash(
         told += " Does a Linear layer read the tokens in the place of the channels?"
         other = torch.randn(len(x), running[-1], x.shape[-1], generator=torch.Generator())
         return Crash(Finding("runs", False, told), resized=other.to(x))
-    masks = _sizes_of_squares(function, masks=True)
-    if bug := _needs_one_length(set(running) - {1}, masks, head_sizes):
-        return Crash(Finding("runs", False, told), bug)
+    several = set(running) - {1}
+    if several and several <= _sizes_of_squares(function, masks=True):
+        return Crash(Finding("runs", False, told), of_parts("mask not cut to T tokens"))
+    if several and several <= head_sizes:
+        return Crash(Finding("runs", False, told), of_parts("keys not transposed"))
     if fixed := sorted(written & set(running)):
         verb = "is" if len(fixed) == 1 else "are"
         told += f" {listed(fixed)} {verb} written in its code: should it be T, x.shape[1]?"
     return Crash(Finding("runs", False, told))
-
-
-def _needs_one_length(running: set[int], sizes: set[int], head_sizes: set[int]) -> Named | None:
-    """The bug of a module that runs with one number of tokens only."""
-    if running and running <= sizes:
-        return of_parts("mask not cut to T tokens")
-    if running and running <= head_sizes:
-        return of_parts("keys not transposed")
-    return None
 
 
 def _not_batch_first(function: Callable) -> Named | None:
@@ -143,11 +137,8 @@ def _sizes_of_squares(function: Callable, masks: bool = False) -> set[int]:
 def _numbers_in_code(function: Callable) -> set[int]:
     """The whole numbers from 2 on that stand in a function, or in the forward of a module."""
     parts = function.modules() if isinstance(function, nn.Module) else ()
-    forwards = [
-        inspect.unwrap(part.forward)
-        for part in parts
-        if not type(part).__module__.startswith("torch.")
-    ]
+    own = [part for part in parts if not type(part).__module__.startswith("torch.")]
+    forwards = [inspect.unwrap(part.forward) for part in own]
     codes = [getattr(one, "__code__", None) for one in (*forwards, function)]
     numbers = set()
     while codes:
@@ -184,11 +175,6 @@ def runs(run: Callable[[Tensor], Any], x: Tensor) -> bool:
     return True
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or ["no message"]
-    return lines[0].rstrip(".")[:200]
-
-
 def _frame_of(error: BaseException) -> traceback.FrameSummary | None:
     """The last place in the author's own code that the error went through."""
 
@@ -212,8 +198,3 @@ def short_path(file: Path) -> str:
     """A path, from the current folder on if it lies there."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
-
-
-def _line_of(error: Exception) -> str:
-    frame = _frame_of(error)
-    return (frame.line or "") if frame else ""

@@ -47,13 +47,12 @@ from attention_clinic.steps import examine, with_crash
 from attention_clinic.subject import Subject
 
 CALLED_WITH_MASK = (
-    "Called with attn_mask=~causal_mask(T); without a mask of yours it would attend to the future."
+    "Called with attn_mask={}; without a mask of yours it would attend to the future."
 )
-CALLED_WITH_TBC = "Called with x as (T, B, C)."
+CALLED_WITH = "Called with x as {}."
 CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
-CALLED_WITH_THREE = "Called with x as {}."
 CALLED_WITH_NEUTRAL = "Called with {} of no effect (cos 1, sin 0; or 0): others were not checked."
-CALLED_WITH_ITS_MASK = "Called with {}={}; without it, tokens would attend to later ones."
+CALLED_WITH_ITS_MASK = "Called with {}; without it, tokens would attend to later ones."
 CALLED_WITHOUT = "Called without {}: how it reads a text in pieces was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
 LONGER = 64
@@ -158,34 +157,30 @@ def _diagnose(subject: Subject, in_lists: tuple[InList, ...]) -> Report:
     function, x, causal = subject.function, subject.x, subject.causal
     if report := _not_to_be_judged(function, x):
         return report
-    causal_here = causal and not _asks_for_context(function)
+    context = context_name(function)
+    causal_here = causal and not context
     conditions = (evaluation_mode(function), torch.random.fork_rng(devices=[]), one_thread())
     with contextlib.ExitStack() as stack:
         for condition in (*conditions, forward_seen(function)):
             stack.enter_context(condition)
-        mask = None
-        if isinstance(function, nn.Module):
-            with torch.no_grad():
-                mask = mask_wanted(function, x, causal_here, subject.time_first)
+        with torch.no_grad():
+            mask = mask_wanted(function, x, causal_here, subject.time_first)
         subject = replace(subject, causal=causal_here, mask=mask)
         found = _examine(subject, in_lists)
         if isinstance(found, Report):
             return found
         exam, notes = found
-    if subject.time_first:
-        notes = (*notes, CALLED_WITH_TBC)
-    if mask:
-        notes = (*notes, CALLED_WITH_ITS_MASK.format(mask.name, mask.told))
-    if isinstance(function, nn.Module) and (three := three_inputs(function)):
-        notes = (*notes, CALLED_WITH_THREE.format(joined(three)))
-    if isinstance(function, nn.Module) and (given := neutral(function, x)):
-        notes = (*notes, CALLED_WITH_NEUTRAL.format(joined(list(given))))
-    if causal and isinstance(function, nn.MultiheadAttention):
-        notes = (*notes, CALLED_WITH_MASK)
-    if _asks_for_context(function):
-        notes = (*notes, CALLED_WITH_CONTEXT.format(context_name(function)))
-    if kept := cache_names(function):
-        notes = (*notes, CALLED_WITHOUT.format(joined(kept)))
+    masked = causal and isinstance(function, nn.MultiheadAttention)
+    called = (  # each with the words in it; none where it is not so
+        (CALLED_WITH, ["(T, B, C)"] if subject.time_first else []),
+        (CALLED_WITH_ITS_MASK, [f"{mask.name}={mask.told}"] if mask else []),
+        (CALLED_WITH, three_inputs(function)),
+        (CALLED_WITH_NEUTRAL, list(neutral(function, x))),
+        (CALLED_WITH_MASK, ["~causal_mask(T)"] if masked else []),
+        (CALLED_WITH_CONTEXT, [context] if context else []),
+        (CALLED_WITHOUT, cache_names(function)),
+    )
+    notes += tuple(text.format(joined(words)) for text, words in called if words)
     results, recognised = exam.results, exam.recognised
     named = results.wrong if results.failed else tuple(recognised)
     meant = {name: one.evidence for name, one in recognised.items() if name not in named}
@@ -224,10 +219,9 @@ def _examine(
 
     def run(z: Tensor) -> Any:
         seed_all(0)
+        call = subject.call(z)
         with torch.no_grad():
-            if subject.is_module:
-                return subject.call(z.clone()).run()
-            return function(z.transpose(0, 1).clone() if subject.time_first else z.clone())
+            return call.run() if subject.is_module else call.module(*call.copied().args)
 
     notes: tuple[str, ...] = ()
     try:
@@ -285,10 +279,8 @@ def _not_to_be_judged(function: Callable, x: Tensor) -> Report | None:
     why = ""
     if not x.any():
         why = "all its numbers are 0"
-    elif x.abs().max() < 1e-12:
-        why = (
-            f"its largest number is {x.abs().max().item():.0e}, and what it changes is rounded off"
-        )
+    elif (largest := x.abs().max().item()) < 1e-12:
+        why = f"its largest number is {largest:.0e}, and what it changes is rounded off"
     elif x.shape[1] > 1 and (x == x[:, :1]).all():
         why = "all its tokens are equal"
     if not why:
@@ -311,11 +303,6 @@ def refuse_uncallable(function: Any) -> None:
         f"diagnose takes a module or a function x -> out, got {got}. Hand over what can be "
         "called with x: the module itself, not its class or what it returned."
     )
-
-
-def _asks_for_context(function: Callable) -> bool:
-    pytorchs = isinstance(function, nn.MultiheadAttention)
-    return isinstance(function, nn.Module) and not pytorchs and bool(context_name(function))
 
 
 def _number_of_heads(function: Callable, C: int, n_head: int | None) -> tuple[int, bool]:

@@ -203,15 +203,10 @@ def _fill(fit: Fit) -> Named | None:
     of_rows = (fit.scores - logs).masked_fill(future, 0).sum(-1, keepdim=True)
     of_rows = of_rows / (~future).sum(-1, keepdim=True)  # log of the sum of all exp
     number = (logs + of_rows)[..., future & fit.visible].mean()
-    if not number.isfinite():
-        return None
     made = fit.scores.masked_fill(future, number).softmax(-1)
-    names = small(round(number.item(), 3))
-    return (
-        of_parts("future filled with another number", names=names)
-        if fit.explained_by(made)
-        else None
-    )
+    if not number.isfinite() or not fit.explained_by(made):
+        return None
+    return of_parts("future filled with another number", names=small(round(number.item(), 3)))
 
 
 def _window(fit: Fit) -> Named | None:

@@ -25,11 +25,7 @@ from attention_clinic.blocks import (
 )
 from attention_clinic.bugs import Named, of_parts
 from attention_clinic.calls import Call, part_of, recorded
-from attention_clinic.comparison import (
-    cannot_be_judged,
-    compare_attention,
-    compare_with_block,
-)
+from attention_clinic.comparison import cannot_be_judged, compare_attention, compare_with_block
 from attention_clinic.examination import Examination
 from attention_clinic.from_outside import NOT_FINITE, ZERO_PROJECTION
 from attention_clinic.heads import OF_A_SLICE, compare_heads, names_of_all, slices_read
@@ -40,9 +36,8 @@ from attention_clinic.inspection import (
     AttentionInternals,
     attention_of,
     parts_beside,
-    within,
 )
-from attention_clinic.names import ROLE_NAMES, PartNames, own_head_count
+from attention_clinic.names import ROLE_NAMES, PartNames, own_head_count, within
 from attention_clinic.probes import HEADS, REFERENCE, RESIDUALS, Finding
 from attention_clinic.results import Results, found, named, not_checked, recognised, together
 from attention_clinic.subject import Subject, find_parts
@@ -86,13 +81,10 @@ def compare_attentions(exam: Examination) -> Results:
             continue
         compared[name] = one
         rotates = any(bug.startswith("rotary") for bug in one.bugs | one.variants)
-        if (
-            one.finding.ok
-            and not rotates
-            and rotated_in_vain(parts.attentions[name], seen.readings[0].q, one.n_head)
-        ):
+        call, q = parts.attentions[name], seen.readings[0].q
+        if one.finding.ok and not rotates and rotated_in_vain(call, q, one.n_head):
             results += named(of_parts("rotary positions that cancel"), name)
-        results += _check_what_is_read(parts.attentions[name], seen, subject.causal, name)
+        results += _check_what_is_read(call, seen, subject.causal, name)
         twice = RESIDUAL_INSIDE if within(name, parts.blocks) else ()  # is x added
         for bug, evidence in (one.bugs | one.variants).items():
             meant = bug in one.variants and bug not in twice
@@ -201,13 +193,12 @@ def check_inputs(exam: Examination) -> Results:
         return Results()
     alone = {n: one for n, one in parts.attentions.items() if not within(n, parts.blocks)}
     others = parts_beside(subject.function, parts.attentions, parts.blocks)
-    matrices = [
-        p for part in others.values() for p in part.parameters(recurse=False) if p.dim() > 1
-    ]
+    beside = (own for part in others.values() for own in part.parameters(recurse=False))
+    known = all(own.dim() < 2 for own in beside)
     seed_all(0)
     try:
         with torch.no_grad():
-            return check_what_comes_before(subject.call(), alone | parts.blocks, not matrices)
+            return check_what_comes_before(subject.call(), alone | parts.blocks, known)
     except Exception:  # of an experiment of ours: the module itself has run
         return Results()
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention_base.masks import causal_mask
 from attention_base.numbers import joined, listed, small
-from attention_base.same import same, seed_all, tolerance
+from attention_base.same import same, same_but_for_rounding, seed_all, tolerance
 from attention_clinic import probes
 from attention_clinic.bugs import BY_NAME, of_parts
 from attention_clinic.calls import Call, context_name, training_mode
@@ -94,13 +94,10 @@ def check_input_unchanged(exam: Examination) -> Results:
     """Told only where it fails: hardly anybody expects a module to change its input."""
     subject = exam.subject
     given = subject.x.clone()
+    call = subject.call(given) if subject.is_module else Call(subject.function, (given,), {})
     seed_all(0)
     with torch.no_grad():
-        if subject.is_module:
-            call = subject.call(given)
-            subject.function(*call.args, **call.kwargs)
-        else:
-            subject.function(given)
+        call.module(*call.args, **call.kwargs)
     largest = (given - subject.x).abs().nan_to_num().max().item()
     if largest == 0:
         return Results()
@@ -125,10 +122,8 @@ def check_same_twice(exam: Examination) -> Results:
         why += "the next, such as a cache of keys and values. Begin each call without it."
     elif made := subject.made_while_running():
         bug = "layers made in forward"
-        why = (
-            f"Each call makes new ones ({joined(made)}), which nothing trains: make them once, in "
-        )
-        why += "__init__, and call them in forward."
+        why = f"Each call makes new ones ({joined(made)}), which nothing trains: make them once, "
+        why += "in __init__, and call them in forward."
     else:
         bug = "dropout left on"
         why = "With the same random numbers they agree: something is still dropped at random. In "
@@ -140,11 +135,7 @@ def check_same_twice(exam: Examination) -> Results:
 def check_without_weights(exam: Examination) -> Results:
     """Call it without asking for the weights, too. Told only where the outputs differ."""
     subject, out = exam.subject, exam.out
-    if (
-        not exam.results.passed("same twice")
-        or not subject.is_module
-        or not subject.call().ways_to_ask
-    ):
+    if not exam.results.passed("same twice") or not subject.call().ways_to_ask:
         return Results()
     without = subject.out_without_weights(subject.x)
     if without.shape != out.shape or same(without, out, tolerance(out)):
@@ -152,27 +143,25 @@ def check_without_weights(exam: Examination) -> Results:
     largest = (without - out).abs().nan_to_num().max().item()
     differ = f"with the weights asked for, the outputs are others, by up to {small(largest)}."
     if subject.causal and subject.x.shape[1] > 1:
-        # name of a way to call it -> whether an output changes with a later token
-        leaks, findings = {}, {}
-        for way, run in (("with", subject.out), ("without", subject.out_without_weights)):
+        findings = []  # whether an output changes with a later token
+        for run in (subject.out, subject.out_without_weights):
             changes = probes.output_changes(run, subject.x, "diagnose", most=MOST_TOKENS)
             if isinstance(changes, Finding):
                 return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
-            findings[way] = probes.judge_leaks(changes, tolerance(out))
-            leaks[way] = not findings[way].ok
-        if leaks["with"] and not leaks["without"]:
+            findings.append(probes.judge_leaks(changes, tolerance(out)))
+        with_them, without_them = findings
+        if without_them and not with_them:
             return recognised(DROPPED_WITH_WEIGHTS, f"{differ} {ONLY_WITH}")
-        if leaks["without"] and not leaks["with"]:
-            return found(findings["without"]) + recognised(
-                NO_MASK_WITHOUT, f"{differ} {ONLY_WITHOUT}"
-            )
+        if with_them and not without_them:
+            bug = recognised(NO_MASK_WITHOUT, f"{differ} {ONLY_WITHOUT}")
+            return found(without_them) + bug
     return recognised(TWO_PATHS, f"{differ} {TWO_PATHS_DIFFER}")
 
 
 def check_context(exam: Examination) -> Results:
     """Replace tokens of x, then of the context. Told only where they have changed places."""
     subject = exam.subject
-    name = context_name(subject.function) if subject.is_module else None
+    name = context_name(subject.function)
     if not name:
         return Results()
 
@@ -214,14 +203,12 @@ def check_dependence(exam: Examination) -> Results:
     exam.changes = changes
     atol = 1e-6 * min(1.0, out.abs().max().item())
     results = found(probes.judge_leaks(changes, atol)) if causal else Results()
-    right = {
-        name: one.right if one.finding.ok or one.variants else None
-        for name, one in exam.compared.items()
-    }
-    results += _judge_reach(probes.judge_reach(changes, 0.0, causal), changes, causal, right)
+    results += _judge_reach(exam, changes)
     apart = probes.sequences_stay_apart(subject.out, x if len(x) > 1 else x.expand(2, -1, -1), atol)
-    if apart.ok and exam.results.passed("same twice") and not subject.stays_with_its_sequence(out):
-        apart = Finding(apart.name, False, OF_THE_PLACE)
+    if apart.ok and exam.results.passed("same twice"):
+        turned = subject.out(x.flip(0)).flip(0)
+        if not same_but_for_rounding(turned, out, out.dtype):
+            apart = Finding(apart.name, False, OF_THE_PLACE)
     elif not apart.ok:
         results += _why_mixed(exam)
         if _consistent(replace(subject, time_first=not subject.time_first)):
@@ -260,16 +247,16 @@ def _is_turned(call: Call, x: Tensor) -> bool:
     return turned and not time_first and (B != T or torch.equal(z, x.transpose(0, 1)))
 
 
-def _judge_reach(
-    finding: Finding, changes: Tensor, causal: bool, right: dict[str, Tensor | None]
-) -> Results:
+def _judge_reach(exam: Examination, changes: Tensor) -> Results:
+    causal = exam.subject.causal
+    finding = probes.judge_reach(changes, 0.0, causal)
     if finding.ok:
         return found(finding)
     if causal and (distances := _distances(changes)):
         evidence = f"each output depends only on the tokens that stand {listed(distances)} "
         evidence += "before it (0 is its own). A sliding window does that; if it is meant, fine."
         return Results(different={"reach": evidence})
-    if _right_weights_vanish(changes, causal, right):
+    if _right_weights_vanish(exam, changes):
         return not_checked(
             f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "
             "there: the scores are just that sharp",
@@ -278,13 +265,14 @@ def _judge_reach(
     return found(finding)
 
 
-def _right_weights_vanish(changes: Tensor, causal: bool, right: dict[str, Tensor | None]) -> bool:
+def _right_weights_vanish(exam: Examination, changes: Tensor) -> bool:
     """Tell whether the right weights are nearly 0 wherever an output does not change."""
-    if not right or any(weights is None for weights in right.values()):
+    known = [one for one in exam.compared.values() if one.finding.ok or one.variants]
+    if not known or len(known) < len(exam.compared):
         return False
     unchanged = (changes == 0).mT  # row = output, column = token
-    unchanged &= causal_mask(len(unchanged)) if causal else unchanged
-    largest = [weights.flatten(0, -3).amax(0).cpu() for weights in right.values()]
+    unchanged &= causal_mask(len(unchanged)) if exam.subject.causal else unchanged
+    largest = [one.right.flatten(0, -3).amax(0).cpu() for one in known]
     return all(
         weights.shape == unchanged.shape and bool((weights[unchanged] < 1e-6).all())
         for weights in largest

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 import torch
@@ -12,22 +11,20 @@ from torch import Tensor, nn
 from attention_base.numbers import joined
 from attention_base.same import seed_all
 from attention_clinic.bugs import of_parts
-from attention_clinic.calls import Call, may_take_context, part_of
-from attention_clinic.comparison import Comparison
+from attention_clinic.calls import Call, may_take_context, other_numbers, part_of
 from attention_clinic.examination import Examination
 from attention_clinic.from_outside import NOT_FINITE, ONE_TOKEN, ZERO_PROJECTION
-from attention_clinic.inspection import AttentionInternals
-from attention_clinic.names import ROLES, projection_name
+from attention_clinic.names import ROLES, projection_name, within
 from attention_clinic.probes import GRADIENTS, Finding
 from attention_clinic.results import Results, found, named, not_checked, recognised
 from attention_clinic.subject import NO_MODULE
 
+Gradients = dict[str, Tensor | None]  # by the name of a parameter; None where none arrives
 NO_OPTIMISER = "parameters() does not contain the {}, so no optimiser uses their gradients."
 SHARP = (
     "the scores are so sharp that all weights are 0 or 1, and a softmax like that passes no "
     "gradient on"
 )
-
 CUT = "x changes the output otherwise than the gradient that arrives at x says."
 IN_PLACE = (
     "none can be computed, since numbers that backpropagation needs were changed in place: write "
@@ -35,80 +32,52 @@ IN_PLACE = (
 )
 
 
-@contextlib.contextmanager
-def learning(module: nn.Module) -> Iterator[list[tuple[str, nn.Parameter]]]:
-    """Let every parameter of a module require a gradient, for a while."""
-    named = [one for one in module.named_parameters() if one[1].is_floating_point()]
-    before = [own.requires_grad for _, own in named]
+def gradients_of(whole: Call) -> Gradients:
+    """The gradient of each parameter from a random upstream gradient; None without one.
+
+    A RuntimeError says that numbers that backpropagation needs were changed in place.
+    """
+    named = [one for one in whole.module.named_parameters() if one[1].is_floating_point()]
+    names, parameters = [name for name, _ in named], [own for _, own in named]
+    before = [own.requires_grad for own in parameters]
     try:
-        for _, own in named:
+        for own in parameters:
             own.requires_grad_(True)
-        yield named
+        with torch.enable_grad():
+            out = whole.run()[0]
+            if not out.requires_grad:
+                return dict.fromkeys(names)
+            upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(0)).to(out)
+            found = torch.autograd.grad((out * upstream).sum(), parameters, allow_unused=True)
+        return dict(zip(names, found, strict=True))
     finally:
-        for (_, own), was in zip(named, before, strict=True):
+        for own, was in zip(parameters, before, strict=True):
             own.requires_grad_(was)
 
 
-def gradients_of(whole: Call) -> dict[str, Tensor | None]:
-    """Name of each parameter -> its gradient from a random upstream gradient, None without one.
-
-    Raises
-    ------
-    RuntimeError
-        When numbers that backpropagation needs were changed in place.
-    """
-    with learning(whole.module) as named, torch.enable_grad():
-        out = whole.run()[0]
-        if not out.requires_grad:
-            return dict.fromkeys(name for name, _ in named)
-        upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(0)).to(out)
-        parameters = [own for _, own in named]
-        found = torch.autograd.grad((out * upstream).sum(), parameters, allow_unused=True)
-    return {name: z for (name, _), z in zip(named, found, strict=True)}
-
-
-def roles_without(
-    seen: AttentionInternals, names: dict[int, str], gradients: dict[str, Tensor | None]
-) -> list[str]:
-    """Which of query, key and value gets no gradient at its layer's weight."""
-    without = []
-    for role, (weight, own_part) in seen.roles.items():
-        gradient = gradients.get(names.get(id(weight), ""))
-        if gradient is None or not own_part(gradient).any():
-            without.append(role)
-    return without
-
-
-def parts_without(module: nn.Module, gradients: dict[str, Tensor | None]) -> list[str]:
+def parts_without(module: nn.Module, gradients: Gradients) -> list[str]:
     """The parameters without a gradient; a whole part by its name, where it gets none at all."""
-    without = {name for name, gradient in gradients.items() if gradient is None}
+    without = [name for name, gradient in gradients.items() if gradient is None]
     found: list[str] = []
     for name, _ in module.named_modules():
-        inside = [key for key in gradients if key.startswith(f"{name}.")]
-        known = any(f"{name}.".startswith(f"{outer}.") for outer in found)
-        if name and inside and without.issuperset(inside) and not known:
+        inside = {key for key in gradients if within(key, [name])}
+        if name and inside and inside.issubset(without) and not within(name, found):
             found.append(name)
-    alone = [key for key in gradients if key in without]
-    return found + [key for key in alone if not any(key.startswith(f"{name}.") for name in found)]
+    return found + [key for key in without if not within(key, found)]
 
 
 def changes_output(whole: Call, name: str) -> bool:
     """Tell whether other numbers in a part's parameters change the output."""
-    parameters = [
-        own for key, own in whole.module.named_parameters() if f"{key}.".startswith(f"{name}.")
-    ]
-    before = [own.data for own in parameters]
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         out = whole.run()[0]
-        try:
-            for own in parameters:
-                own.data = own.data + torch.randn(own.shape, generator=generator).to(own.data)
-            other = whole.run()[0]
-        finally:
-            for own, data in zip(parameters, before, strict=True):
-                own.data = data
-    return not torch.equal(out, other)
+        others = [
+            (own, own.data + torch.randn(own.shape, generator=generator).to(own.data))
+            for key, own in whole.module.named_parameters()
+            if within(key, [name])
+        ]
+        with other_numbers(others):
+            return not torch.equal(out, whole.run()[0])
 
 
 def in_words(roles: Iterable[str]) -> str:
@@ -122,7 +91,7 @@ def in_words(roles: Iterable[str]) -> str:
 
 def check_gradients(exam: Examination) -> Results:
     """Look where a gradient from the output arrives."""
-    subject, compared, internals = exam.subject, exam.compared, exam.parts.internals
+    subject, internals = exam.subject, exam.parts.internals
     if why := _why_no_gradients(exam):
         return not_checked(why, GRADIENTS)
     seed_all(0)
@@ -135,19 +104,12 @@ def check_gradients(exam: Examination) -> Results:
         if "inplace" not in str(error):
             raise
         return found(Finding(GRADIENTS, False, IN_PLACE))
-    names = {id(own): name for name, own in subject.function.named_parameters()}
     without = parts_without(subject.function, gradients)
     detached = [name for name in without if changes_output(whole, name)]
     unused = [name for name in without if name not in detached]
     results = Results()
-    for name, seen in internals.items():
-        roles = roles_without(seen, names, gradients)
-        if roles and _sharp(compared.get(name)):
-            results += not_checked(SHARP, GRADIENTS)
-        elif roles and not seen.zero_projection:
-            results += _roles_without_gradient(
-                name, seen, roles, gradients, names, unused, compared.get(name)
-            )
+    for name in internals:
+        results += _gradients_of_roles(exam, name, gradients, unused)
     if results.findings:
         return results
     if more := _without_purpose(exam, unused):
@@ -208,37 +170,34 @@ def _why_no_gradients(exam: Examination) -> str:
     return ZERO_PROJECTION if exam.parts.zero_projection else ""
 
 
-def _sharp(compared: Comparison | None) -> bool:
-    """Tell whether all right weights are 0 or 1, where a softmax passes no gradient on."""
-    right = compared.right if compared else None
-    return right is not None and not (right * (1 - right)).any()
-
-
-def _roles_without_gradient(
-    name: str,
-    seen: AttentionInternals,
-    roles: list[str],
-    gradients: dict[str, Tensor | None],
-    names: dict[int, str],
-    unused: list[str],
-    compared: Comparison | None,
+def _gradients_of_roles(
+    exam: Examination, name: str, gradients: Gradients, unused: list[str]
 ) -> Results:
-    reached = [role for role in seen.roles if role not in roles]
+    """Look which of query, key and value of an attention gets no gradient at its layer's weight."""
+    seen, compared = exam.parts.internals[name], exam.compared.get(name)
+    names = {id(own): key for key, own in exam.subject.function.named_parameters()}
+    layers = {role: names.get(id(weight), "") for role, (weight, _) in seen.roles.items()}
+    arrived = {role: gradients.get(layer) for role, layer in layers.items()}
+    parts = {role: z if z is None else seen.roles[role][1](z) for role, z in arrived.items()}
+    reached = [role for role, z in parts.items() if z is not None and z.any()]
+    roles = [role for role in layers if role not in reached]
+    if roles and compared and not (compared.right * (1 - compared.right)).any():
+        return not_checked(SHARP, GRADIENTS)
+    if not roles or seen.zero_projection:
+        return Results()
     words = in_words(roles)
     evidence = f"none arrives at {words}: what gets no gradient does not learn."
     evidence += f" One arrives at {in_words(reached)}." if reached else ""
-    layers = [names.get(id(seen.roles[role][0]), "").removesuffix(".weight") for role in roles]
-    never = [one for one in layers if any(f"{one}.".startswith(f"{u}.") for u in unused)]
+    of_roles = dict.fromkeys(layers[role].removesuffix(".weight") for role in roles)
+    never = [layer for layer in of_roles if within(layer, unused)]
     if never:
-        evidence += f" The output was made without {joined(list(dict.fromkeys(never)))}: it is "
-        evidence += "never used."
+        evidence += f" The output was made without {joined(never)}: it is never used."
     results = found(Finding(GRADIENTS, False, evidence), where=name)
-    cut = all(gradients.get(names.get(id(seen.roles[role][0]))) is None for role in roles)
+    cut = all(arrived[role] is None for role in roles)
     fused = len({id(weight) for weight, _ in seen.roles.values()}) == 1 and bool(reached)
     if (cut or fused) and not never and compared and compared.finding.ok and not compared.bugs:
-        results += recognised(
-            f"no gradient to {words}", of_parts("no gradient", names=words)[1], name
-        )
+        bug = of_parts("no gradient", names=words)
+        results += recognised(f"no gradient to {words}", bug.message, name)
     return results
 
 

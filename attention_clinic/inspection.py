@@ -38,6 +38,7 @@ from attention_clinic.names import (
     projection_name,
     query_and_fused_names,
     role_names,
+    within,
 )
 from attention_clinic.readings import LayerCall, Reading, bias_beside, find_readings, times
 
@@ -99,11 +100,8 @@ def attention_calls(whole: Call) -> dict[str, Call | None]:
     names: list[str] = []
     for name, part in whole.module.named_modules():
         is_dict = isinstance(part, nn.ModuleDict)  # it is not called
-        if (
-            _is_attention(part)
-            and not is_dict
-            and not any(name.startswith(f"{outer}.") for outer in names)
-        ):
+        inside = any(name.startswith(f"{outer}.") for outer in names)
+        if _is_attention(part) and not is_dict and not inside:
             names.append(name)
     return calls_of(whole, names or _parts_that_mix_tokens(whole))
 
@@ -129,17 +127,8 @@ def has_unknown_parts(module: nn.Module, attentions: Iterable[str], blocks: Iter
 
 
 def _is_attention(module: nn.Module) -> bool:
-    return bool(
-        isinstance(module, nn.MultiheadAttention)
-        or role_names(module)
-        or fused_name(module)
-        or query_and_fused_names(module)
-    )
-
-
-def within(name: str, outer: Iterable[str]) -> bool:
-    """Tell whether a part is one of the outer ones or stands in one ("" is the whole module)."""
-    return any(not one or f"{name}.".startswith(f"{one}.") for one in outer)
+    names = (role_names, fused_name, query_and_fused_names)
+    return isinstance(module, nn.MultiheadAttention) or any(named(module) for named in names)
 
 
 def _parts_that_mix_tokens(whole: Call) -> list[str]:
@@ -153,11 +142,8 @@ def _parts_that_mix_tokens(whole: Call) -> list[str]:
     if not mixing:  # a token may attend to itself alone
         several = {name: list(part.modules()) for name, part in parts.items()}
         mixing = [name for name, own in several.items() if sum(map(is_layer, own)) in (3, 4)]
-    return [
-        name
-        for name in mixing
-        if not any(other != name and within(other, [name]) for other in mixing)
-    ]
+    outer = {name for name in mixing for one in mixing if one != name and within(one, [name])}
+    return [name for name in mixing if name not in outer]
 
 
 def _mixes(call: Call) -> bool:
@@ -198,11 +184,11 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
     if not isinstance(out, Tensor) or out.dim() != 3:
         return "it gives no output (B, T, anything)"
     if whole.time_first:
-        turned = [
-            (one.layer, *(_time_second(z, x) for z in (one.z, one.out))) for one in layer_calls
+        seen = [
+            (one.layer, _time_second(one.z, x), _time_second(one.out, x)) for one in layer_calls
         ]
-        layer_calls, out = [LayerCall(*one) for one in turned], out.transpose(0, 1)
-        x = x.transpose(0, 1)
+        layer_calls = [LayerCall(*one) for one in seen]
+        x, out = x.transpose(0, 1), out.transpose(0, 1)
     found = find_readings(call.module, layer_calls, x, n_head)
     if isinstance(found, str):
         return found

@@ -19,6 +19,7 @@ from attention_clinic.names import (
 )
 from attention_clinic.targets import CannotRun, their_errors
 
+Parameters = Mapping[str, inspect.Parameter]
 CONFIG_NAMES = ("config", "cfg", "conf", "args", "params", "hparams")
 CONFIG_ENDINGS = ("Config", "Args", "Arguments", "Params", "Settings")
 MOST_TOKENS = 1024  # for a class that has to be told
@@ -52,22 +53,15 @@ def read_arguments(pairs: Iterable[str]) -> dict[str, Any]:
 def make(
     made_class: type, C: int, n_head: int | None, given: Mapping[str, Any], among: Mapping[str, Any]
 ) -> Made:
-    """Make an instance of a class.
+    """Make an instance of a class: C and n_head go to arguments of the usual names (`names`).
 
-    Parameters
-    ----------
-    made_class
-        The class. A required argument named ``config`` is made in the same way, if the class of
-        its annotation, or one class in ``among``, has a name such as ``GPTConfig``.
-    C, n_head
-        Handed on by the usual names (`names`), such as ``d_model`` and ``num_heads``.
-    given
-        Other arguments, by name; they count first.
-    among
-        Name -> what stands in the same file.
+    `given` are other arguments, which count first, and `among` is what stands in the same file. A
+    required argument named ``config`` is made in the same way, if the class of its annotation, or
+    one class in `among`, has a name such as ``GPTConfig``.
     """
     parameters = _parameters(made_class)
-    arguments = {key: value for key, value in given.items() if _takes(parameters, key)}
+    any_name = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    arguments = {key: value for key, value in given.items() if any_name or key in parameters}
     others = {key: value for key, value in given.items() if key not in arguments}
     arguments = _sizes(parameters, C, n_head, arguments) | arguments
     texts = {key: repr(value) for key, value in arguments.items()}
@@ -86,7 +80,8 @@ def make(
     if others:
         name = next(iter(others))
         near = difflib.get_close_matches(name, parameters, n=1)
-        told = f"did you mean {near[0]}?" if near else f"it takes {_names(parameters)}."
+        names = joined(list(parameters)) if parameters else "none"
+        told = f"did you mean {near[0]}?" if near else f"it takes {names}."
         raise CannotRun(f"{made_class.__name__} takes no argument {name}: {told}")
     if missing:
         raise CannotRun(_wants(made_class, parameters, missing))
@@ -113,7 +108,7 @@ def _parameters(made_class: type) -> dict[str, inspect.Parameter]:
     return found
 
 
-def _required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+def _required(parameters: Parameters) -> list[str]:
     """The arguments without a default, and those annotated as a configuration."""
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     config = {key for key in CONFIG_NAMES if "Config" in str(parameters.get(key))}
@@ -121,17 +116,7 @@ def _required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
     return [key for key, one in parameters.items() if key in wanted and one.kind in named]
 
 
-def _takes(parameters: Mapping[str, inspect.Parameter], name: str) -> bool:
-    any_name = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    return any_name or name in parameters
-
-
-def _sizes(
-    parameters: Mapping[str, inspect.Parameter],
-    C: int,
-    n_head: int | None,
-    given: Mapping[str, Any],
-) -> dict[str, Any]:
+def _sizes(parameters: Parameters, C: int, n_head: int | None, given: Mapping) -> dict[str, Any]:
     """C and n_head for the first usual names, and usual sizes where no default is; no list's."""
     sizes, required = {}, _required(parameters)
     defaults = {key: one.default for key, one in parameters.items() if key not in given}
@@ -207,19 +192,15 @@ def _is_config(value: Any) -> bool:
     return isinstance(value, type) and value.__name__.endswith(CONFIG_ENDINGS)
 
 
-def _wants(
-    made_class: type, parameters: Mapping[str, inspect.Parameter], missing: list[str]
-) -> str:
+def _wants(made_class: type, parameters: Parameters, missing: list[str]) -> str:
     """Which arguments a class wants, and how they are given."""
     name = made_class.__name__
-    options = []
-    for key in missing:
-        if key in HEAD_COUNT_NAMES:
-            options.append("--n-head 4")
-        else:
-            options.append(f"--arg {key}={_an_example(parameters[key])}")
-    add = f" Add, for example, {' '.join(options)}." if options else ""
-    return f"{name} wants {joined(missing)} as well.{add} {IN_THE_FILE.format(name)}"
+    options = (
+        "--n-head 4" if key in HEAD_COUNT_NAMES else f"--arg {key}={_an_example(parameters[key])}"
+        for key in missing
+    )
+    add = f"Add, for example, {' '.join(options)}."
+    return f"{name} wants {joined(missing)} as well. {add} {IN_THE_FILE.format(name)}"
 
 
 def _an_example(parameter: inspect.Parameter) -> Any:
@@ -228,7 +209,3 @@ def _an_example(parameter: inspect.Parameter) -> Any:
     if parameter.annotation in (str, "str") or parameter.name.endswith(("type", "mode", "kind")):
         return "TEXT"
     return 0.1 if parameter.annotation in (float, "float") else 16
-
-
-def _names(parameters: Mapping[str, inspect.Parameter]) -> str:
-    return joined(list(parameters)) if parameters else "none"

@@ -31,15 +31,10 @@ FUSED_BY_ROLE = ("c_attn", "in_proj_weight")  # all queries, all keys, all value
 
 def role_names(module: nn.Module) -> tuple[str, ...] | None:
     """The names of the three layers, in the order of `ROLES`; two, where that of v is missing."""
-    for names in ROLE_NAMES:
-        if all(is_layer(getattr(module, name, None)) for name in names):
-            return names
-    for names in ROLE_NAMES:
-        if all(_is_made_of_layers(getattr(module, name, None)) for name in names):
-            return names
-    for names in ROLE_NAMES:
-        if all(_is_list_of_layers(getattr(module, name, None)) for name in names):
-            return names
+    for kind in (is_layer, _is_made_of_layers, _is_list_of_layers):
+        for names in ROLE_NAMES:
+            if all(kind(getattr(module, name, None)) for name in names):
+                return names
     for names in ROLE_NAMES:
         if all(isinstance(getattr(module, name, None), nn.Linear) for name in names[:2]):
             return names[:2]
@@ -61,9 +56,8 @@ def query_and_fused_names(module: nn.Module) -> tuple[str, str] | None:
 def projection_name(module: nn.Module) -> str | None:
     """The name of the output projection."""
     parts = {name: getattr(module, name, None) for name in PROJECTION_NAMES}
-    return next(
-        (n for n, part in parts.items() if is_layer(part) or _is_made_of_layers(part)), None
-    )
+    found = (name for name, one in parts.items() if is_layer(one) or _is_made_of_layers(one))
+    return next(found, None)
 
 
 def block_part_names(module: nn.Module, attentions: list[str]) -> PartNames | None:
@@ -75,12 +69,12 @@ def block_part_names(module: nn.Module, attentions: list[str]) -> PartNames | No
     kept = [name for name, own in module.named_parameters(recurse=False) if own.dim() > 1]
     inside = [name for name, part in named.items() if is_norm(part)]
     attention = _widest(named, _common(attentions), inside)
-    norms = [name for name in inside if not _within(name, attention)]
+    norms = [name for name in inside if not within(name, [attention])]
     layers = layers_beside(module, attention)
     norms = [_widest(named, name, [*layers, attention, *norms]) for name in norms]
     feed_forward = _widest(named, _common(layers), [*norms, attention]) if layers else ""
     is_list = isinstance(named[feed_forward], nn.ModuleList | nn.ModuleDict)
-    if is_list or any(_within(name, feed_forward) for name in (*norms, attention)):
+    if is_list or any(within(name, [feed_forward]) for name in (*norms, attention)):
         feed_forward = ""
     if kept or not attention or not 1 <= len(norms) <= 4:
         return None
@@ -101,22 +95,23 @@ def _common(names: list[str]) -> str:
 
 def _widest(named: dict[str, nn.Module], name: str, others: Iterable[str]) -> str:
     """The widest part around a part that can be called, and that none of the others stands in."""
-    others = [other for other in others if not _within(other, name)]
+    others = [other for other in others if not within(other, [name])]
     outer = widest = name
-    while (outer := outer.rpartition(".")[0]) and not any(_within(one, outer) for one in others):
+    while (outer := outer.rpartition(".")[0]) and not any(within(one, [outer]) for one in others):
         if not isinstance(named[outer], nn.ModuleList | nn.ModuleDict):
             widest = outer
     return widest
 
 
-def _within(name: str, outer: str) -> bool:
-    return not outer or f"{name}.".startswith(f"{outer}.")
+def within(name: str, outer: Iterable[str]) -> bool:
+    """Tell whether a part is one of the outer ones or stands in one ("" is the whole module)."""
+    return any(not one or f"{name}.".startswith(f"{one}.") for one in outer)
 
 
 def layers_beside(module: nn.Module, attention: str) -> list[str]:
     """The names of the layers of a block beside its attention."""
     named = module.named_modules()
-    return [n for n, part in named if is_layer(part) and not _within(n, attention)]
+    return [n for n, part in named if is_layer(part) and not within(n, [attention])]
 
 
 def is_norm(part: nn.Module) -> bool:
@@ -132,11 +127,8 @@ def own_head_count(module: Any) -> int | None:
     """The number of heads that a module knows under one of the usual names."""
     for name in HEAD_COUNT_NAMES:
         value = getattr(module, name, None)
-        if (
-            isinstance(value, int)
-            and not isinstance(value, bool)
-            and not _is_width(name, value, module)
-        ):
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if is_number and not _is_width(name, value, module):
             return value
     return None
 

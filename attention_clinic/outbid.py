@@ -15,10 +15,10 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from attention_base.numbers import small
 from attention_clinic.bugs import of_parts, split_heads
+from attention_clinic.calls import Watching, other_numbers
 from attention_clinic.comparison import Comparison
 from attention_clinic.examination import Examination
 from attention_clinic.inspection import AttentionInternals
@@ -63,9 +63,10 @@ def check_large_scores(exam: Examination) -> Results:
         factors = [LARGE / abs(score) for score in largest.values()]
         reached = plain and _reached(subject, queries)
         return _passed(before, SCORES if reached else WEIGHTS.format(min(factors)))
-    with _Float16() as watch:  # it ends at 65504, and below that scores are minus infinity
+    types = set()
+    with Watching(lambda function, args, result: types.add(getattr(result, "dtype", None))):
         _change_of_output_0(subject, queries.values(), LARGE)
-    if watch.seen:
+    if torch.float16 in types:  # it ends at 65504, and below that scores are minus infinity
         return before
     evidence = "with the weights of the queries multiplied until the score of row 0 is "
     evidence += f"-{LARGE:,.0f}, changing later tokens changed output 0, by up to {small(changed)}."
@@ -91,9 +92,8 @@ def _score_of_row_0(seen: AttentionInternals) -> float:
 
 
 def _is_plain(one: Comparison | None) -> bool:
-    return (
-        one is not None and one.finding.ok and all(name.startswith(PLAIN) for name in one.variants)
-    )
+    right = one is not None and one.finding.ok
+    return right and all(name.startswith(PLAIN) for name in one.variants)
 
 
 def _reached(subject: Subject, queries: Mapping[str, tuple[Weight, float]]) -> bool:
@@ -142,21 +142,6 @@ def _change_of_output_0(
     return change if change > rounding * whole.abs().max().item() else 0.0
 
 
-class _Float16(TorchFunctionMode):
-    """Notes whether anything is computed in float16."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen = False
-
-    def __torch_function__(
-        self, function: Callable, types: object, args: tuple = (), kwargs: dict | None = None
-    ) -> object:
-        result = function(*args, **(kwargs or {}))
-        self.seen |= isinstance(result, Tensor) and result.dtype == torch.float16
-        return result
-
-
 @contextlib.contextmanager
 def _larger(
     subject: Subject, queries: Iterable[tuple[Weight, float]], size: float
@@ -165,7 +150,8 @@ def _larger(
     with contextlib.ExitStack() as stack:
         for (weight, own_part), score in queries:
             for own, places in _with_bias(subject.function, weight, own_part):
-                stack.enter_context(_multiplied(own, places, -size / score))
+                changed = _multiplied(own, places, -size / score)
+                stack.enter_context(other_numbers([(own, changed)]))
         yield
 
 
@@ -187,14 +173,8 @@ def _with_bias(
             return
 
 
-@contextlib.contextmanager
-def _multiplied(own: nn.Parameter, places: Tensor, factor: float) -> Iterator[None]:
-    """Multiply some numbers of a parameter for a while."""
-    before = own.data
-    changed = before.clone(memory_format=torch.contiguous_format)
+def _multiplied(own: nn.Parameter, places: Tensor, factor: float) -> Tensor:
+    """A parameter with some of its numbers multiplied."""
+    changed = own.data.clone(memory_format=torch.contiguous_format)
     changed.view(-1)[places] *= factor
-    try:
-        own.data = changed
-        yield
-    finally:
-        own.data = before
+    return changed

@@ -98,15 +98,14 @@ def times(z: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def find_readings(module: nn.Module, recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:
     """All readings, the weights of the roles, and the layers."""
-    names = role_names(module)
-    if names and len(names) == 3:
-        layers = [getattr(module, name) for name in names]
-        if isinstance(layers[0], nn.Parameter | nn.ParameterList):
-            return _readings_of_matrices(module, names, x, n_head)
+    names = role_names(module) or ()
+    layers = [getattr(module, name) for name in names]
+    if layers and isinstance(layers[0], nn.Parameter | nn.ParameterList):
+        return _readings_of_matrices(module, names, x, n_head)
+    if len(layers) == 3:
         return _readings_of_three(layers, recorded, x, n_head)
-    if names:
-        q, k = (_output_of(getattr(module, name), recorded, x) for name in names)
-        layers = [getattr(module, name) for name in names]
+    if layers:
+        q, k = (_output_of(layer, recorded, x) for layer in layers)
         readings = [Reading(q, k, x, (X_AS_VALUES,))] if x.shape[-1] % n_head == 0 else []
         return _checked(readings, _role_weights(layers), layers)
     if query_and_fused_names(module):
@@ -136,9 +135,7 @@ def _checked(readings: list[Reading] | str, roles: dict, layers: list) -> Found:
 
 def _role_weights(layers: list) -> dict:
     """The weights of layers that have one of their own."""
-    weights = [
-        one if isinstance(one, nn.Parameter) else getattr(one, "weight", None) for one in layers
-    ]
+    weights = [getattr(one, "weight", one) for one in layers]
     return {
         role: (weight, lambda z: z)
         for role, weight in zip(ROLES, weights, strict=False)
@@ -158,11 +155,11 @@ def _roles_of_two(query: nn.Module, fused: nn.Module) -> dict:
 def _readings_of_three(layers: list, recorded: list, x: Tensor, n_head: int) -> Found:
     q, k, v = (_output_of(layer, recorded, x) for layer in layers)
     readings = _with_repeated_heads(q, k, v, n_head)
-    if layers[0] is layers[1] and not isinstance(readings, str):
-        readings = [replace(one, bugs=(*one.bugs, SHARED_LAYER)) for one in readings]
     read = next((one.z for one in recorded if one.layer is layers[0]), x)
-    if read.shape[-1] < x.shape[-1] and not isinstance(readings, str):
-        readings = [replace(one, bugs=(*one.bugs, OF_ITS_CHANNELS)) for one in readings]
+    bugs = [SHARED_LAYER] if layers[0] is layers[1] else []
+    bugs += [OF_ITS_CHANNELS] if read.shape[-1] < x.shape[-1] else []
+    if not isinstance(readings, str):
+        readings = [replace(one, bugs=(*one.bugs, *bugs)) for one in readings]
     return _checked(readings, _role_weights(layers), layers)
 
 
@@ -364,9 +361,8 @@ def _readings_of_two(outputs: list[Tensor], n_head: int) -> list[Reading] | str:
             readings += [Reading(a, k, v), Reading(a, v, k)]
         elif a.shape == b.shape and a.shape[-1] % n_head == 0:
             for names, three in (("keys and values", (a, b, b)), ("queries and values", (a, b, a))):
-                readings.append(
-                    Reading(*three, (of_parts("one layer for two roles", names=names),))
-                )
+                bug = of_parts("one layer for two roles", names=names)
+                readings.append(Reading(*three, (bug,)))
             readings.append(Reading(a, a, b, (SHARED_LAYER,)))
     return readings or NO_LAYERS
 

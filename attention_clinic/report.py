@@ -110,7 +110,9 @@ class Report:
         broken = self.status == "broken"
         lines = [self.assumed] if self.assumed else []
         lines.append(self._verdict())
-        lines += [self._line(finding) for finding in self.findings if not (broken and finding.ok)]
+        mark = "✗" if broken else "≠"  # where nothing is broken, a difference is no cross
+        shown = [one for one in self.findings if not (broken and one.ok)]
+        lines += [f"{'✓' if one.ok else mark} {one.name}: {one.evidence}" for one in shown]
         lines += [f"≠ {name}: {evidence}" for name, evidence in self.different.items()]
         passed = [finding.name for finding in self.findings if finding.ok]
         if broken and passed:  # beside failed probes, those that passed are only listed
@@ -120,11 +122,6 @@ class Report:
         return wrap_text("\n".join(lines), hanging="  ")
 
     __repr__ = __str__
-
-    def _line(self, finding: Finding) -> str:
-        """A finding as a line; where nothing is broken, a difference is no cross."""
-        mark = "✗" if self.status == "broken" else "≠"
-        return f"{'✓' if finding.ok else mark} {finding.name}: {finding.evidence}"
 
     def _verdict(self) -> str:
         if self.expected and self.status == "healthy":

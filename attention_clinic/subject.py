@@ -9,16 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from attention_base.numbers import joined
-from attention_base.same import same_but_for_rounding, seed_all
+from attention_base.same import seed_all
 from attention_clinic.blocks import blocks_in
-from attention_clinic.calls import (
-    Call,
-    Mask,
-    calls_of,
-    out_and_weights,
-    part_of,
-    self_attention_call,
-)
+from attention_clinic.calls import Call, Mask, calls_of, part_of, self_attention_call
 from attention_clinic.heads import names_of_all
 from attention_clinic.inspection import (
     NOT_BATCH_FIRST,
@@ -28,9 +21,8 @@ from attention_clinic.inspection import (
     inspect_attention,
     parts_beside,
     weights_shown,
-    within,
 )
-from attention_clinic.names import PartNames, is_layer, is_norm, role_names
+from attention_clinic.names import PartNames, is_layer, is_norm, role_names, within
 from attention_clinic.results import Results, not_checked
 
 NO_MODULE = "no queries, keys and values in sight; hand over the module that makes them"
@@ -78,13 +70,9 @@ class Subject:
         """
         if seed is not None:
             seed_all(seed)
+        call = self.call(x)
         with torch.no_grad():
-            if self.is_module:
-                call = self.call(x.clone())
-                out, weights = call.run_with_weights() if with_weights else call.run()
-            else:
-                z = x.transpose(0, 1) if self.time_first else x
-                out, weights = out_and_weights(self.function(z.clone()))
+            out, weights = call.run_with_weights() if with_weights else call.run()
         out = out.transpose(0, 1) if self.time_first and isinstance(out, Tensor) else out
         return out, weights_shown(weights, x)
 
@@ -105,11 +93,6 @@ class Subject:
         finally:
             hook.remove()
         return list(made)
-
-    def stays_with_its_sequence(self, out: Tensor) -> bool:
-        """Tell whether the outputs of a sequence are the same at another place in the batch."""
-        turned = self.out(self.x.flip(0)).flip(0)
-        return same_but_for_rounding(turned, out, out.dtype)
 
     def out_without_weights(self, x: Tensor) -> Tensor:
         """The output of a call that does not ask for the weights."""
@@ -187,8 +170,7 @@ def _heads_of(subject: Subject, name: str, call: Call, attentions: dict[str, Cal
 
 def _why_no_block(module: nn.Module, attentions: dict, blocks: dict) -> str:
     """Which parts of a block were found beside an attention that stands in none, and not."""
-    inside = tuple(f"{block}." for block in blocks)
-    name = next(name for name in attentions if not name.startswith(inside))
+    name = next(name for name in attentions if not within(name, blocks))
     where = name[: name.rfind(".") + 1]
     owner = part_of(module, where.removesuffix("."))
     beside = [part for n, part in owner.named_modules() if not within(n, [name[len(where) :]])]

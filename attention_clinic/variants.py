@@ -9,12 +9,11 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from attention_base.same import same
 from attention_clinic.bugs import merge_heads, of_parts, split_heads
-from attention_clinic.calls import Call
+from attention_clinic.calls import Call, Watching
 from attention_clinic.readings import Reading
 
 ROPE = of_parts("rotary positions (RoPE, Su et al. 2021)")
@@ -24,6 +23,7 @@ ONLY_QUERIES, ONLY_KEYS, VALUES_TOO = (
     of_parts(f"rotary positions on the {which}")
     for which in ("queries only", "keys only", "values too")
 )
+PRODUCTS = ("matmul", "__matmul__", "bmm", "baddbmm", "einsum", "scaled_dot_product_attention")
 Function = Callable[[Tensor], Tensor]
 
 
@@ -66,32 +66,21 @@ NORMS: list[Function] = [
 ]
 
 
-class _Products(TorchFunctionMode):
-    """Keeps what is multiplied while a module runs."""
-
-    names = ("matmul", "__matmul__", "bmm", "baddbmm", "einsum", "scaled_dot_product_attention")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.factors: list[Tensor] = []
-
-    def __torch_function__(
-        self, function: Callable, types: object, args: tuple = (), kwargs: dict | None = None
-    ) -> object:
-        if getattr(function, "__name__", "") in self.names:
-            self.factors += [z for z in tree_leaves(args) if isinstance(z, Tensor)]
-        return function(*args, **(kwargs or {}))
-
-
 def rotated_in_vain(call: Call, q: Tensor, n_head: int) -> bool:
     """Tell whether queries were rotated, but for those at a place whose angle is 0.
 
     To be asked where the scores are those of the queries (B, T, n_head * d) without a rotation.
     """
-    with _Products() as products:
+    factors: list[Tensor] = []
+
+    def keep_factors(function: Callable, args: tuple, _: object) -> None:
+        if getattr(function, "__name__", "") in PRODUCTS:
+            factors.extend(z for z in tree_leaves(args) if isinstance(z, Tensor))
+
+    with Watching(keep_factors):
         call.run()
     plain = split_heads(q, n_head).flatten(0, -2)  # (vectors, d)
-    for z in products.factors:
+    for z in factors:
         if z.numel() != q.numel() or z.shape[-1] != plain.shape[-1]:
             continue
         turned = z.reshape(plain.shape) * (q.norm() / z.norm())  # they may be scaled, too
