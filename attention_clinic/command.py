@@ -186,8 +186,9 @@ def _examined(arguments: argparse.Namespace) -> tuple[str, Report]:
 
         def made_with(n_head: int | None) -> tuple[str, Report, int]:
             function, told, heads = make(found, C, n_head, given, vars(file))
-            n_head, told = n_head if _knows_heads(function) else heads, f"made as {told}"
-            report = _diagnosed(function, n_head, told, place.name, arguments)
+            known, told = _knows_heads(function) and heads != 1, f"made as {told}"
+            count = n_head if known else heads
+            report = _diagnosed(function, count, told, place.name, arguments)
             return told, report, heads or 1
 
         told, report, heads = made_with(n_head)

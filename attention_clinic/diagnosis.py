@@ -219,9 +219,8 @@ def _examine(
 
     def run(z: Tensor) -> Any:
         seed_all(0)
-        call = subject.call(z)
         with torch.no_grad():
-            return call.run() if subject.is_module else call.module(*call.copied().args)
+            return subject.call(z).run()[0]
 
     notes: tuple[str, ...] = ()
     try:
@@ -240,7 +239,7 @@ def _examine(
         subject = replace(subject, x=x)
         notes = (f"Examined with {x.shape[1]} tokens: {crash.finding.evidence}",)
     else:
-        if result is None or (isinstance(result, tuple) and result[:1] == (None,)):
+        if result is None:
             return _report_of_crash(Finding("runs", False, RETURNED_NONE), None)
     try:
         exam = examine(subject, in_lists)

@@ -94,7 +94,7 @@ def check_input_unchanged(exam: Examination) -> Results:
     """Told only where it fails: hardly anybody expects a module to change its input."""
     subject = exam.subject
     given = subject.x.clone()
-    call = subject.call(given) if subject.is_module else Call(subject.function, (given,), {})
+    call = subject.call(given)
     seed_all(0)
     with torch.no_grad():
         call.module(*call.args, **call.kwargs)

@@ -90,6 +90,8 @@ def make(
     counts = [arguments[name] for name in HEAD_COUNT_NAMES if type(arguments.get(name)) is int]
     with their_errors(f"{told} cannot be made"):
         made = made_class(**arguments)
+    if not counts and any(name in HEAD_SIZE_NAMES for name in texts):
+        return Made(made, f"{told}, one head", 1)
     if n_head is not None and not any(name in (*HEAD_COUNT_NAMES, *CONFIG_NAMES) for name in texts):
         told += f", no argument of which is a number of heads: n_head = {n_head} is only assumed"
     return Made(made, told, counts[0] if counts else n_head)

@@ -78,6 +78,8 @@ def block_part_names(module: nn.Module, attentions: list[str]) -> PartNames | No
         feed_forward = ""
     if kept or not attention or not 1 <= len(norms) <= 4:
         return None
+    if len(norms) == 1 and len(inside) > 1:  # the attention has its norm inside
+        return None
     if len(layers) < 2 and (len(norms) == 1 or feed_forward in ("", *layers)):  # a projection
         return None
     if not feed_forward and len(layers) > 4:

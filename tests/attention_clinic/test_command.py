@@ -78,6 +78,12 @@ class Half(nn.Module):
 class OfHeads(Half):
     def root(self):
         return self.n_head ** 0.5
+class Head(Half):
+    def __init__(self, C, head_size):
+        super().__init__(C, 1)
+        self.query, self.key, self.value = (nn.Linear(C, head_size) for _ in range(3))
+    def root(self):
+        return self.query.out_features ** 0.5
 class Pooled(Half):
     def forward(self, x):
         return super().forward(x).mean(1)
@@ -89,10 +95,11 @@ class Pooled(Half):
     [
         ("Half", 2, "n_head=2), as with 4 heads √n_head could be another number"),
         ("OfHeads", 1, "n_head=4), run on"),
+        ("Head", 0, "made as Head(C=64, head_size=16), one head, run on"),
         ("Pooled", 3, "one output for a whole text, as a pooling does"),
     ],
 )
-def test_what_two_explanations_fit_is_tried_with_other_heads(run, name, code, told):
+def test_what_the_number_of_heads_decides(run, name, code, told):
     files = {"half.py": HALF}
     got, *said = run(f"half.py:{name}", "--n-head=4", "--no-causal", C=64, files=files)
     assert got == code and told in "".join(said)

@@ -832,6 +832,13 @@ def test_time_first_is_asked_about_and_can_be_said(make):
         scale = changed(TimeFirst, scores=lambda self, q, k: q @ k.mT)
         wrong = scale(C, N_HEAD) if at is TimeFirst else Block(C, N_HEAD, scale)
         assert diagnose(wrong, C=C, n_head=N_HEAD, layout="tbc").bugs == ("no scale",)
+    place = torch.randn(9, C)  # a function that reads (T, B, C)
+    right = nn.Sequential(Causal(C, N_HEAD))
+
+    def function(x):
+        return right((x + place[: len(x), None]).transpose(0, 1)).transpose(0, 1)
+
+    assert not diagnose(function, C=C, n_head=N_HEAD, layout="tbc").bugs
     with pytest.raises(ValueError, match="layout must be"):
         diagnose(module, C=C, layout="bct")
 
