@@ -13,7 +13,7 @@ from tools import notebooks
 
 # Lines of Python that a room may have.
 LIMITS = {
-    "attention_base": 920,  # a file is written whole in one place
+    "attention_base": 900,
     "attention_clinic": 7446,  # a tenth more than before code that nobody here wrote was tried
     "explorers": 2850,
     "feedback": 4700,
@@ -21,7 +21,7 @@ LIMITS = {
     "lesson": 4400,
     "tools": 5450,
     "classroom": 1750,
-    "tests": 38_050,  # relatives of each kind of code that nobody here wrote
+    "tests": 38_100,  # relatives of each kind of code that nobody here wrote
 }
 # Lines of Python and of Markdown pages, and of tests, for one notebook: a star where it has more.
 BUDGET = {"Python": 600, "pages": 320, "tests": 1250}
