@@ -130,7 +130,7 @@ def softmax_1(scores: Tensor) -> Tensor:
 
 # ---------------------------------------------------------------- seen in the parts of a module
 
-_OF_PARTS = {
+OF_PARTS = {
     known.name: known
     for section in read(Path(__file__).with_name("parts.md"))
     for known in section.entries
@@ -139,7 +139,7 @@ _OF_PARTS = {
 
 def of_parts(name: str, **words: object) -> Named:
     """A bug or a variant of ``parts.md``, with words for what stands in braces."""
-    known = _OF_PARTS[name]
+    known = OF_PARTS[name]
     return Named(name, known.message.format(**words), known.meant)
 
 

@@ -49,8 +49,8 @@ OTHER_INPUTS = (
     "calls it with all that it takes, as in return self.attention(x, mask), and name that one."
 )
 NOT_ASKED = (
-    "Not asked: texts in pieces with a cache, masks of yours, {}, long texts, lower precision. Ask "
-    "them where you use them."
+    "Not asked: texts in pieces with a cache, masks of yours, {}, long texts, lower precision, "
+    "dropout in training, the numbers of a feed-forward. Ask them where you use them."
 )
 # In one module it cannot be told from a number that is the same, with other heads it can.
 AMBIGUOUS, HERE = "divided by √n_head", "as with {} heads √n_head could be another number"

@@ -95,8 +95,7 @@ def examine_crash(
     lengths = sorted({*range(1, T), *sizes_to_try} - {T})
     running = [n for n in lengths if runs(run, resized(x, n))]
     if not running:
-        lengths = listed(lengths)
-        return Crash(Finding("runs", False, f"{told} Tried as well: {lengths} tokens, in vain."))
+        return Crash(Finding("runs", False, told))
     told += f" It runs with {listed(running)} {'token' if running == [1] else 'tokens'}"
     if running == [n for n in lengths if n < T and n <= running[-1]] and running[-1] > 1:
         told += ", and no more: is that its block_size?"

@@ -8,6 +8,7 @@ found, only the probes say what is wrong.
 from __future__ import annotations
 
 import contextlib
+import difflib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from attention_base.numbers import joined
 from attention_base.same import one_thread, seed_all
 from attention_clinic import probes
-from attention_clinic.bugs import Named
+from attention_clinic.bugs import BY_NAME, OF_PARTS, VARIANTS, Named
 from attention_clinic.calls import (
     cache_names,
     context_name,
@@ -42,18 +43,20 @@ from attention_clinic.examination import PROBES, Examination
 from attention_clinic.lists import InList, registered
 from attention_clinic.names import own_head_count
 from attention_clinic.probes import Finding
-from attention_clinic.report import Report
+from attention_clinic.report import Report, has_word
 from attention_clinic.steps import examine, with_crash
 from attention_clinic.subject import Subject
+from attention_clinic.wiring import WIRING_BUGS
 
+KNOWN = [one.name for one in (*VARIANTS, *BY_NAME.values(), *WIRING_BUGS)] + [*OF_PARTS]
 CALLED_WITH_MASK = (
     "Called with attn_mask={}; without a mask of yours it would attend to the future."
 )
 CALLED_WITH = "Called with x as {}."
-CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself."
+CALLED_WITH_CONTEXT = "Called with {}=x, so that x attends to itself, and to later tokens."
 CALLED_WITH_NEUTRAL = "Called with {} of no effect (cos 1, sin 0; or 0): others were not checked."
 CALLED_WITH_ITS_MASK = "Called with {}; without it, tokens would attend to later ones."
-CALLED_WITHOUT = "Called without {}: how it reads a text in pieces was not checked."
+CALLED_WITHOUT = "Called without {}: what it does with that was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
 LONGER = 64
 NOT_LONGER = (
@@ -125,12 +128,17 @@ def diagnose(
     >>> diagnose(lambda x: x, C=32).bugs
     ()
     """
-    function = module_or_callable
+    function = getattr(module_or_callable, "_orig_mod", module_or_callable)  # torch.compile's
     refuse_uncallable(function)
     if not isinstance(causal, bool):
         raise TypeError(f"causal must be True or False, got {probes.described(causal)}.")
     if isinstance(expect, str) or not isinstance(expect, Collection):
         raise TypeError(f"expect must be a tuple of names, got {probes.described(expect)}.")
+    for word in expect:
+        if not any(has_word(name, word) for name in KNOWN):
+            near = difflib.get_close_matches(str(word), " ".join(KNOWN).split(), n=3, cutoff=0.5)
+            near = f"did you mean {joined(near)}?" if near else "such as rotary or QK-norm."
+            raise ValueError(f"expect takes words of the names of variants, got {word!r}: {near}")
     if layout not in (None, "btc", "tbc"):
         raise ValueError(f'layout must be "btc" or "tbc", got {layout!r}.')
     time_first = reads_time_first(function) if layout is None else layout == "tbc"
@@ -275,16 +283,12 @@ def _not_to_be_judged(function: Callable, x: Tensor) -> Report | None:
             finding = Finding("finite input and parameters", False, evidence)
             remark = f"{name} holds numbers that are nan or inf."
             return Report("broken", (finding,), {}, remark=remark)
-    why = ""
-    if not x.any():
-        why = "all its numbers are 0"
-    elif (largest := x.abs().max().item()) < 1e-12:
-        why = f"its largest number is {largest:.0e}, and what it changes is rounded off"
-    elif x.shape[1] > 1 and (x == x[:, :1]).all():
-        why = "all its tokens are equal"
-    if not why:
-        return None
-    return Report("incomplete", (), dict.fromkeys(["everything"], EMPTY.format(why)))
+    largest = x.abs().max().item()
+    tiny = f"its largest number is {largest:.0e}, and what it changes is rounded off"
+    equal = x.shape[1] > 1 and bool((x == x[:, :1]).all())
+    whys = {"all its numbers are 0": not largest, tiny: largest < 1e-12}
+    why = next((why for why, so in (whys | {"all its tokens are equal": equal}).items() if so), "")
+    return Report("incomplete", (), {"everything": EMPTY.format(why)}) if why else None
 
 
 # ---------------------------------------------------------------- the arguments of `diagnose`
@@ -323,7 +327,7 @@ def _number_of_heads(function: Callable, C: int, n_head: int | None) -> tuple[in
 def _example(C: int, n_head: int, function: Callable) -> Tensor:
     """A random batch whose sizes B, T, C, n_head and head_size all differ."""
     taken = {C, C // n_head, (C // n_head) ** 2, n_head}
-    T = next(T for T in (8, 7, 6, 5, 4) if T not in taken)
+    T = next(T for T in (8, 7, 6, 5, 4) if T not in taken | {C // n_head // 2})
     B = next(B for B in (3, 2, 4, 5) if B not in taken | {T})
     return random_example(B, T, C, function)
 

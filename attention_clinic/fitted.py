@@ -31,6 +31,7 @@ from attention_clinic.readings import Reading
 Names = tuple[Named | Known, ...]
 
 MOST = 1e-3  # how far rounding may take the weights, so that they say something
+ANOTHER_MASK = "another mask"
 BY_LOG_T = "scores scaled by log T (Chiang and Cholak 2022)"
 SINKS = "learned sinks with keys and values (Sukhbaatar et al. 2019)"
 TALKING = "talking heads (Shazeer et al. 2020)"
@@ -156,6 +157,8 @@ def _explanations(fit: Fit) -> Iterator[Names]:
         yield (seen,)
     elif seen:
         yield from ((seen, *names) for names in _of_scores(fit))
+    elif fit.visible.diagonal().all() and fit.explained_by(fit.softmax(fit.scores)):
+        yield from () if fit.causal and fit.visible.triu(1).any() else ((of_parts(ANOTHER_MASK),),)
 
 
 def _of_scores(fit: Fit) -> Iterator[Names]:

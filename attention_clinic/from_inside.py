@@ -338,6 +338,9 @@ def _of_block(name: str, names: tuple[str, ...], ended: Compared, several: bool)
 def check_parts_of_blocks(exam: Examination) -> Results:
     """Told only where it fails: what is wrong inside of a feed-forward or a norm."""
     results, meant = Results(), [bug for bug in exam.results.bugs if bug.meant]
+    for name in exam.parts.blocks:
+        if (n := len(names_of_all(exam.subject.function, [name]))) > 1:
+            results += named(of_parts("one block several times", n=n), name)
     parallel = [bug.where for bug in meant if bug.name.startswith("parallel")]
     for name, call in exam.parts.blocks.items():
         if call is None or call.input is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import torch
@@ -14,6 +15,7 @@ from attention_clinic import probes
 from attention_clinic.bugs import BY_NAME, of_parts
 from attention_clinic.calls import Call, context_name, training_mode
 from attention_clinic.examination import Examination
+from attention_clinic.fitted import ANOTHER_MASK
 from attention_clinic.inspection import NOT_BATCH_FIRST
 from attention_clinic.names import projection_name
 from attention_clinic.probes import PREFIX, Finding
@@ -35,7 +37,10 @@ ONLY_WITHOUT = (
     "With them, no token attends to the future; without them, as in training, tokens do. Mask on "
     "both paths."
 )
-IF_MEANT = ' If the whole module takes (T, B, C) on purpose, say so: layout="tbc" (--layout tbc).'
+IF_MEANT = (
+    ' If the whole module takes (T, B, C) on purpose, say so: layout="tbc" (--layout tbc).',
+    ' Without layout="tbc" (--layout tbc) they would stay apart.',
+)
 OF_THE_PLACE = (
     "with the sequences in another order, a sequence gets other outputs: what is computed depends "
     "on its place in the batch."
@@ -111,6 +116,7 @@ def check_input_unchanged(exam: Examination) -> Results:
 def check_same_twice(exam: Examination) -> Results:
     """Run it again, with the same random numbers and with others."""
     name, subject, out = "same twice", exam.subject, exam.out
+    subject.out(subject.x.flip(1))  # of which it may keep something
     repeated, again = subject.out(subject.x), subject.run(subject.x, seed=1)[0]
     largest = max((z - out).abs().nan_to_num().max().item() for z in (repeated, again))
     if largest == 0:
@@ -128,7 +134,7 @@ def check_same_twice(exam: Examination) -> Results:
         bug = "dropout left on"
         why = "With the same random numbers they agree: something is still dropped at random. In "
         why += "evaluation nothing should be: use nn.Dropout, or F.dropout(…, "
-        why += "training=self.training)."
+        why += "training=self.training). (A function has no evaluation: hand over its module.)"
     return found(Finding(name, False, evidence)) + recognised(bug, f"{evidence} {why}")
 
 
@@ -178,11 +184,19 @@ def check_context(exam: Examination) -> Results:
         probes.output_changes(run, x, "diagnose", most=4)
         for run in (lambda z: out_of(z, x), lambda z: out_of(x, z))
     )
-    if isinstance(of_x, Finding) or isinstance(of_context, Finding) or probes.mixes_no_tokens(of_x):
+    if isinstance(of_x, Finding) or isinstance(of_context, Finding):
         return Results()
-    if not probes.mixes_no_tokens(of_context) or not of_context.nan_to_num().any():
-        return Results()
-    return named(of_parts("queries of the context"))
+    if not of_context.nan_to_num().any():
+        return named(of_parts("context never used", names=name))
+    if probes.mixes_no_tokens(of_x):
+        with contextlib.suppress(Exception):
+            out_of(x, torch.cat([x, x[:, :2]], dim=1))
+            return Results()
+        return named(of_parts("context as long as x", names=name))
+    if probes.mixes_no_tokens(of_context):
+        return named(of_parts("queries of the context"))
+    alone = len(exam.parts.attentions) == 1  # or a block of two attentions
+    return named(of_parts("keys or values of x")) if alone else Results()
 
 
 # ---------------------------------------------------------------- which output depends on what
@@ -212,7 +226,7 @@ def check_dependence(exam: Examination) -> Results:
     elif not apart.ok:
         results += _why_mixed(exam)
         if _consistent(replace(subject, time_first=not subject.time_first)):
-            apart = replace(apart, evidence=apart.evidence + IF_MEANT)
+            apart = replace(apart, evidence=apart.evidence + IF_MEANT[subject.time_first])
     return results + found(apart)
 
 
@@ -256,6 +270,8 @@ def _judge_reach(exam: Examination, changes: Tensor) -> Results:
         evidence = f"each output depends only on the tokens that stand {listed(distances)} "
         evidence += "before it (0 is its own). A sliding window does that; if it is meant, fine."
         return Results(different={"reach": evidence})
+    if any(ANOTHER_MASK in one.variants for one in exam.compared.values()):
+        return Results(different={"reach": finding.evidence})
     if _right_weights_vanish(exam, changes):
         return not_checked(
             f"{finding.evidence.removesuffix('.')}; but the right weights are below 0.000001 "

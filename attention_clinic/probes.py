@@ -305,14 +305,8 @@ def judge_prefixes(
 ) -> tuple[Finding, bool]:
     """Judge as `same_for_prefix` does, and tell whether only the number of tokens matters.
 
-    Parameters
-    ----------
-    function, x, atol
-        As for `same_for_prefix`; a module is in evaluation mode already.
-    module
-        What `function` calls, and is tried in training mode too; None if it is not known.
-    most
-        How many prefixes to try of a longer sequence.
+    The module, in evaluation mode already, is what `function` calls, and is tried in training mode
+    too, where it is known. Of a longer sequence, `most` is how many prefixes are tried.
     """
     whole = _called(function, x)
     if not whole.isfinite().all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +13,12 @@ from attention_clinic.probes import Finding
 
 SHOWN_BY_VARIANTS = ("reach", "rows sum to 1")  # probes: differences by which a variant shows
 LOOK = "Whether it is right is not known: compare it with its formula."
+
+
+def has_word(name: str, word: str) -> bool:
+    """Tell whether a word, or several, stand whole in a name, in large or small letters."""
+    pattern = rf"(?<!\w){re.escape(str(word).strip())}(?!\w)"
+    return bool(str(word).strip() and re.search(pattern, name, re.IGNORECASE))
 
 
 @dataclass(frozen=True)
@@ -94,13 +101,12 @@ class Report:
         failed = {finding.name for finding in self.findings if not finding.ok} - shown
         if not names or failed or self.status not in ("healthy", "different", "broken"):
             return self
-        told = [name.lower() for name in self.bugs]
-        missing = [name for name in names if not any(name.lower() in one for one in told)]
+        missing = [name for name in names if not any(has_word(one, name) for one in self.bugs)]
         if missing and self.status != "broken":
             why = f"{' and '.join(missing)} expected, and not found"
             different = {**self.different, "expected": f"{why}."}
             return replace(self, status="different", difference=why, different=different)
-        others = [one for one in told if not any(name.lower() in one for name in names)]
+        others = [one for one in self.bugs if not any(has_word(one, name) for name in names)]
         if missing or others or self.difference or set(self.different) - set(SHOWN_BY_VARIANTS):
             return self
         status = "incomplete" if self.not_checked else "healthy"

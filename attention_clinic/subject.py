@@ -87,11 +87,8 @@ class Subject:
         def remember(part: nn.Module, *_: object) -> None:
             made[type(part).__name__] = None
 
-        hook = nn.modules.module.register_module_parameter_registration_hook(remember)
-        try:
+        with nn.modules.module.register_module_parameter_registration_hook(remember):
             self.out(self.x)
-        finally:
-            hook.remove()
         return list(made)
 
     def out_without_weights(self, x: Tensor) -> Tensor:

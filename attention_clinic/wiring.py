@@ -52,36 +52,18 @@ def block_output(
     reads: str = "sum",
     adds_to: str = "sum",
 ) -> Tensor:
-    """The output of a block that is put together from its four parts.
+    """The output of a block that is put together from its four parts, all (B, T, C) -> (B, T, C).
 
-    Parameters
-    ----------
-    x
-        (B, T, C), the input of the block.
-    attention, feed_forward, norm_1, norm_2
-        The parts, each a function (B, T, C) -> (B, T, C).
-    norm_place
-        "pre": x + branch(norm(x)); "post": norm(x + branch(x)); or another of `NORM_PLACES`. Two of
-        them, where the attention and the feed-forward differ.
-    order
-        Which branches there are, 0 = attention and 1 = feed-forward, in this order.
-    residual
-        How often x is added to the attention, and to the feed-forward.
-    norms
-        Which norm the attention has, and which the feed-forward, 0 = norm_1; None for no norm.
-    branches
-        Which part stands in the place of the attention, and which in that of the feed-forward.
-    share
-        What each sum is multiplied by.
-    reads, adds_to
-        What the second branch reads, and what it is added to: "sum", what the first step made;
-        "x", the input of the block; "branch", what the first branch made, without x; "both", the
-        sum and x once more.
-
-    Returns
-    -------
-    Tensor
-        (B, T, C)
+    - norm_place: "pre": x + branch(norm(x)); "post": norm(x + branch(x)); or another of
+      `NORM_PLACES`. Two of them, where the attention and the feed-forward differ.
+    - order: which branches there are, 0 = attention and 1 = feed-forward, in this order.
+    - residual: how often x is added to the attention, and to the feed-forward.
+    - norms: which norm the attention has, and which the feed-forward, 0 = norm_1; None for no norm.
+    - branches: which part stands in the place of the attention, and which of the feed-forward.
+    - share: what each sum is multiplied by.
+    - reads, adds_to: what the second branch reads, and what it is added to: "sum", what the first
+      step made; "x", the input of the block; "branch", what the first branch made, without x;
+      "both", the sum and x once more.
     """
     places = (norm_place, norm_place) if isinstance(norm_place, str) else norm_place
     seen = {"x": x, "sum": x}

@@ -44,6 +44,8 @@ def test_everything_on_the_page_of_parts_that_may_be_meant_is_tried():
     meant = set(re.findall(r"^## (.+)\n    on_purpose=True", page, re.M))
     tried = {name for _, names in VARIANTS.values() for name in names.split("; ")}
     elsewhere = {  # in test_diagnose_designs.py, test_inspection.py and test_other_code.py
+        "another mask",
+        "one block several times",
         "another input of its layers",
         "keys and values beside those of the tokens",
         "more behind the output projection",

@@ -454,6 +454,24 @@ def test_what_changes_nothing_is_given_where_it_has_to_be(names):
     assert report.status == "healthy" and f"Called with {names}" in " ".join(report.notes)
 
 
+def test_a_bug_beside_the_mask_hides_no_mask():
+    over_queries = changed(
+        OfThree,
+        forward=lambda self, query, key, value, mask=None: self.out(
+            self.merge(
+                OfThree.masked(
+                    self,
+                    self.scores(self.split(self.query(query)), self.split(self.key(key))),
+                    mask,
+                ).softmax(-2)
+                @ self.split(self.value(value))
+            )
+        ),
+    )
+    report = diagnose(over_queries(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert report.bugs == ("softmax over the queries",) and "mask=" in str(report)
+
+
 class OwnMask(Attention):
     """A mask for padding may be given, beside one of its own, which is wrong."""
 
@@ -738,6 +756,57 @@ class Plain(nn.Module):
         return F.scaled_dot_product_attention(x @ self.w_q, x @ self.w_k, x @ self.w_v)
 
 
+class KeepsKeys(Causal):
+    """Attends to the keys and values of the call before as well."""
+
+    before = None
+
+    def heads(self, x):
+        q, k, v = super().heads(x)
+        k, v = (
+            z if self.before is None else (z + old) / 2
+            for z, old in zip((k, v), self.before or (k, v), strict=True)
+        )
+        self.before = super().heads(x)[1:]
+        return [q, k, v]
+
+
+def test_what_is_kept_of_another_text_is_found():
+    report = diagnose(KeepsKeys(C, N_HEAD), C=C)
+    assert report.bugs == ("something kept from the call before",)
+
+
+def masked_by(may):
+    def weights(self, q, k):
+        i = torch.arange(q.shape[-2])
+        return self.scores(q, k).masked_fill(~may(i[:, None], i), -torch.inf).softmax(-1)
+
+    return changed(Causal, weights=weights)
+
+
+@pytest.mark.parametrize(
+    "may",
+    [
+        lambda i, j: (j <= i) & ((i - j < 3) | (j == 0)),  # a window, and the first token
+        lambda i, j: (j <= i) & (i // 3 == j // 3),  # in pieces of three
+        lambda i, j: (j <= i) & ((i - j) % 2 * (i > 4) == 0),
+    ],
+)
+def test_another_mask_may_be_meant(may):
+    report = diagnose(masked_by(may)(C, N_HEAD), C=C)
+    assert report.status == "different" and report.bugs == ("another mask",)
+
+
+def test_one_block_several_times_may_be_meant():
+    stack = nn.Sequential(*[Block(C, N_HEAD, Causal)] * 3)
+    report = diagnose(stack, C=C)
+    assert report.status == "different" and report.bugs == ("one block several times",)
+
+
+def test_a_compiled_module_is_examined_as_it_was_written():
+    assert diagnose(torch.compile(Causal(C, N_HEAD)), C=C).status == "healthy"
+
+
 def relu_last(C, n_head):
     block = Block(C, n_head)
     block.ff.append(nn.ReLU())
@@ -872,6 +941,36 @@ def test_cross_attention_asks_with_x():
     sizes = {"C": C, "n_head": N_HEAD, "causal": False}
     assert diagnose(Cross(C, N_HEAD), **sizes).status == "healthy"
     assert diagnose(Crossed(C, N_HEAD), **sizes).bugs == ("queries of the context",)
+    of_x = changed(Cross, forward=lambda self, x, context: Cross.forward(self, x, x))
+    assert diagnose(of_x(C, N_HEAD), **sizes).bugs == ("context never used",)
+
+
+class OneOfX(Cross):
+    """Keys, or values, of x in a cross attention."""
+
+    keys = True
+
+    def forward(self, x, context):
+        k, v = (x, context) if self.keys else (context, x)
+        q, k, v = map(self.split, (self.query(x), self.key(k), self.value(v)))
+        return self.out(self.merge(self.weights(q, k) @ v))
+
+
+class SameLength(Cross):
+    def of(self, context):
+        return super().of(context + torch.zeros(7, C))
+
+
+@pytest.mark.parametrize(
+    ("make", "bug"),
+    [
+        (OneOfX, "keys or values of x"),
+        (changed(OneOfX, keys=False), "keys or values of x"),
+        (SameLength, "context as long as x"),
+    ],
+)
+def test_the_context_is_asked_for_too(make, bug):
+    assert diagnose(make(C, N_HEAD), C=C, n_head=N_HEAD, causal=False).bugs == (bug,)
 
 
 # ---------------------------------------------------------------- what is expected
@@ -907,5 +1006,9 @@ def test_a_variant_that_is_expected_is_healthy_and_missing_it_is_not():
     assert diagnose(plain(C, N_HEAD), **sizes, expect=("no scale",)).status == "healthy"
     leaks = changed(plain, fill=0.0)(C, N_HEAD)
     assert diagnose(leaks, **sizes, expect=("no scale",)).status == "broken"
+    for word in ("", " ", "rotatory", "s"):
+        with pytest.raises(ValueError, match="expect takes words of the names"):
+            diagnose(module, **sizes, expect=(word,))
+    assert_healthy(module, **sizes, allow=("rotary",))
     with pytest.raises(TypeError, match="expect must be a tuple"):
         diagnose(module, **sizes, expect="rotary")
