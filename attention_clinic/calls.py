@@ -261,7 +261,8 @@ def mask_wanted(module: nn.Module, x: Tensor, causal: bool, time_first: bool) ->
 
 def cache_names(module: Any) -> list[str]:
     """The arguments of a module that seem to be for keys and values of earlier tokens."""
-    return [name for name in parameters_of(module) if any(word in name for word in CACHE_WORDS)]
+    words = CACHE_WORDS[:-1] if isinstance(module, PYTORCHS) else CACHE_WORDS  # it is known of them
+    return [name for name in parameters_of(module) if any(word in name for word in words)]
 
 
 def may_take_context(module: nn.Module) -> bool:

@@ -47,6 +47,7 @@ class Student:
     entries: list[Entry]
     broken: list[int]
     unknown: Counter
+    left_out: int = 0  # bytes at the beginning of a file that is too large
 
     @cached_property
     def first_answers(self) -> dict[str, Entry]:
@@ -92,7 +93,7 @@ def read_class(files: list[Path]) -> tuple[list[Student], dict[str, str]]:
     for path in files:
         name, file = printable(path.stem), printable(path.name)
         try:
-            entries, broken = read(path)
+            entries, broken, left_out = read(path)
         except OSError as error:
             unread[file] = f"cannot be read ({error.strerror})"
             continue
@@ -101,7 +102,7 @@ def read_class(files: list[Path]) -> tuple[list[Student], dict[str, str]]:
             continue
         known = [entry for entry in entries if is_known(entry)]
         unknown = Counter(entry.id for entry in entries if not is_known(entry))
-        students.append(Student(name, file, known, broken, unknown))
+        students.append(Student(name, file, known, broken, unknown, left_out))
     return students, unread
 
 
@@ -122,6 +123,8 @@ def not_counted(students: list[Student]) -> list[str]:
     for student in students:
         if not (student.entries or student.broken or student.unknown):
             said.append(f"{student.file}: the file is empty, so all is open for this student.")
+        if student.left_out:
+            said.append(f"{student.file}: the file is very large, and only its end was read.")
         if n := len(student.broken):
             which = joined([str(number) for number in student.broken])
             lines = f"one broken line is left out, line {which}"

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from lesson import CheckFailed, check
+from lesson import CheckFailed, check, progress_file
 from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.helpers.pictures import reading
 from tools import lint_notebooks, notebooks, report
@@ -427,6 +427,13 @@ def test_files_that_cannot_be_read_are_named_and_the_others_reported(handed_in, 
     page = page_of(handed_in)
     assert all(f"<li>{sentence}</li>" in page for sentence in sentences)
     assert "Report on a class of 4" in page and "dora" not in "".join(map(str, tables(page)))
+
+
+def test_of_a_file_that_is_too_large_the_end_counts(handed_in, monkeypatch):
+    monkeypatch.setattr(progress_file, "MOST_BYTES", 400)
+    students, _ = report.read_class(sorted(handed_in.glob("*.jsonl")))
+    large = [one for one in students if one.left_out]
+    assert large and "only its end was read" in " ".join(report.not_counted(large))
 
 
 def test_a_class_of_which_nothing_can_be_read_gets_no_page(tmp_path, capsys):
