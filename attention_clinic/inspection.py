@@ -305,7 +305,7 @@ def _find_endings(
         return [unused, Ending(out, projection)], None  # its matrix may be used in parts
     endings = [Ending(out)]
     if not recorded:  # it has matrices without names, and one may be the projection
-        own = [w for w in module.parameters(recurse=False) if w.shape == (out.shape[-1],) * 2]
+        own = [w for w in module.parameters(recurse=False) if w.numel() == out.shape[-1] ** 2]
         endings += [one for w in own for one in _through_matrix(w, None, out)]
     for one in called[:1]:
         if one.z.shape[-1] != out.shape[-1] or one.z.dim() != 3:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from torch import nn
@@ -67,9 +67,9 @@ def _next_list(module: nn.Module) -> tuple[str, nn.Module, str, list[Part]] | No
 
 
 def _parts_in(value: Any) -> list[Part]:
-    """All modules and parameters in a list, a tuple or a dict, also in lists of lists."""
-    if isinstance(value, dict):
-        value = list(value.values())
+    """All modules and parameters in a list, tuple, dict or dataclass, also in a list of these."""
+    if isinstance(value, dict) or (is_dataclass(value) and not isinstance(value, type)):
+        value = list((value if isinstance(value, dict) else vars(value)).values())
     if not isinstance(value, list | tuple):
         return []
     return [part for one in value for part in ([one] if isinstance(one, Part) else _parts_in(one))]
@@ -85,7 +85,8 @@ def _described(name: str, value: list | tuple | dict, container: nn.Module) -> I
     layers = [one for one in container.modules() if list(one.parameters(recurse=False))]
     only_parameters = layers == [container]
     count = len(list(container.parameters())) if only_parameters else len(layers)
-    kind = next(one for one in (dict, tuple, list) if isinstance(value, one)).__name__
+    kinds = {"dict": dict, "tuple": tuple, "list": list, "dataclass": object}
+    kind = next(kind for kind, one in kinds.items() if isinstance(value, one))
     instead = f"nn.{'Parameter' if only_parameters else 'Module'}"
-    instead += "Dict" if kind == "dict" else "List"
+    instead += "Dict" if kind in ("dict", "dataclass") else "List"
     return InList(name, count, "parameters" if only_parameters else "layers", kind, instead)

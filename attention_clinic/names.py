@@ -118,11 +118,9 @@ def layers_beside(module: nn.Module, attention: str) -> list[str]:
 
 def is_norm(part: nn.Module) -> bool:
     """Tell whether a part without parts has vectors only, or the name of a norm."""
-    if list(part.children()):
-        return False
-    own = list(part.parameters())
-    named = "norm" in type(part).__name__.lower()
-    return all(one.dim() == 1 for one in own) if own else named
+    own, named = list(part.parameters()), "norm" in type(part).__name__.lower()
+    vectors = all(one.dim() == 1 for one in own) if own else named
+    return vectors and not list(part.children())
 
 
 def own_head_count(module: Any) -> int | None:

@@ -321,7 +321,8 @@ def _another_order(order: tuple[int, ...]) -> Named:
 def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Found:
     """Three of the module's own matrices, in each order: the numbers tell which it is."""
     C = x.shape[-1]
-    fitting = [w for w in matrices if w.dim() == 2 and C in w.shape]
+    alike = len({w.dim() for w in matrices}) == 1
+    fitting = [w for w in matrices if C in w.shape and (w.dim() == 2 or alike)]
     if not 3 <= len(fitting) <= 4:
         return NO_LAYERS
     rows = []

@@ -1,6 +1,7 @@
 """Attentions and blocks as other people write them: right ones, and bugs that were reported."""
 
 import math
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -213,6 +214,18 @@ class OfEinsum(Stacked):
         return [torch.einsum("btc,chd->bhtd", x, w) for w in (self.wq, self.wk, self.wv)]
 
 
+class Unnamed3D(Stacked):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        del self.w
+        self.asks, self.says, self.holds = (
+            nn.Parameter(torch.randn(n_head, C, C // n_head) / C**0.5) for _ in range(3)
+        )
+
+    def heads(self, x):
+        return [x[:, None] @ w for w in (self.asks, self.says, self.holds)]
+
+
 def part_by_part(self, x):
     q, k, v = self.heads(x)
     columns = self.out.weight.split(q.shape[-1], dim=1)
@@ -359,6 +372,7 @@ RIGHT = {
     "a layer for keys and values": TwoLayers,
     "values first, in each head": ValuesFirst,
     "matrices in one parameter": Stacked,
+    "matrices of each head, without names": Unnamed3D,
     "matrices (C, n_head, d)": OfEinsum,
     "the projection taken in parts": changed(Attention, forward=part_by_part),
     "a block without the usual names": OddNames,
@@ -827,6 +841,22 @@ class InADictionary(nn.Module):
         return F.scaled_dot_product_attention(*(x @ w for w in self.w.values()))
 
 
+@dataclass
+class Layers:
+    a: nn.Module
+    b: nn.Module
+    c: nn.Module
+
+
+class InADataclass(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.layers = Layers(*(nn.Linear(C, C) for _ in range(3)))
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(*(f(x) for f in vars(self.layers).values()))
+
+
 class Pair(Block):
     def __init__(self, C, n_head):
         super().__init__(C, n_head, lambda C, n: nn.MultiheadAttention(C, n, batch_first=True))
@@ -840,6 +870,7 @@ LEARNERS = {
     "plain tensors": Plain,
     "plain tensors, in a dictionary": InADictionary,
     "weights not taken apart from the output": Pair,
+    "layers in a Python dataclass": InADataclass,
     "layers made in forward": changed(
         Attention, heads=lambda self, x: [self.split(nn.Linear(C, C)(x)) for _ in range(3)]
     ),
