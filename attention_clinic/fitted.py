@@ -247,7 +247,7 @@ def _bias(fit: Fit) -> Iterator[Names]:
     distances = [d for d in fit.distance[fit.visible].unique().tolist() if d != 0]
     of_distance = [(fit.distance == d).double() for d in distances]
     found = fit.coefficients(fit.scores, *of_distance)
-    if found is None:
+    if found is None or found[:, 1:].abs().max() < 0.02:  # as of rounded scores
         return
     factor, added = found[:, :1], found[:, 1:]
     slopes = added / torch.tensor(distances).abs()

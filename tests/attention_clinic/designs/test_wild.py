@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from attention_clinic import assert_healthy, diagnose
 
@@ -403,6 +404,11 @@ RIGHT = {
         Block,
         attend=lambda self, z: self.attn.forward(z),
         feed=lambda self, z: self.ff.forward(z),
+    ),
+    "parts behind a lambda and checkpointed": changed(
+        Block,
+        attend=lambda self, z: (lambda part: part(z))(self.attn),
+        feed=lambda self, z: checkpoint(self.ff, z, use_reentrant=False),
     ),
     "positions before": before(lambda x: x + positions(x.shape[1])),
     "an embedding and positions before": Embedded,
@@ -882,6 +888,14 @@ LEARNERS = {
 def test_what_learners_write_is_named(name):
     bug = name.partition(", ")[0]
     assert bug in diagnose(LEARNERS[name](C, N_HEAD), C=C, causal=False).bugs
+
+
+def test_rounded_scores_are_no_bias_of_positions():
+    rounded = changed(
+        Causal, scores=lambda self, q, k: (64 * Causal.scores(self, q, k)).floor() / 64
+    )
+    report = str(diagnose(rounded(C, N_HEAD), C=C))
+    assert "none arrives at query and key" in report and "relative position" not in report
 
 
 class TenTokens(Causal):
