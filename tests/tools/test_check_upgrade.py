@@ -25,10 +25,12 @@ def project(tmp_path, monkeypatch):
     """Work in a folder with the program and a short list of packages; syrupy is tried."""
     monkeypatch.chdir(tmp_path)
     ours = ("kernels", "notebooks", "check_upgrade")
-    for name in ("tests/plugin.py", *(f"tools/{name}.py" for name in ours)):
+    base = "attention_base/files.py"
+    for name in ("tests/plugin.py", base, *(f"tools/{name}.py" for name in ours)):
         Path(name).parent.mkdir(exist_ok=True)
         shutil.copy(notebooks.ROOT / name, name)
-    for name in ("tests", "tools"):  # or a package of this name on PYTHONPATH stands before it
+    # Or a package of this name on PYTHONPATH would stand before it.
+    for name in ("attention_base", "tests", "tools"):
         Path(name, "__init__.py").touch()
     Path("pytest.ini").write_text("[pytest]\naddopts = -p tests.plugin\n")
     NOTEBOOK.parent.mkdir()
