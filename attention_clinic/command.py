@@ -75,16 +75,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif why:
         print(f"Could not run. {why}", file=sys.stderr)
     else:
-        ended = f"\n{_not_asked(report)}" if report.status == "healthy" else ""
-        _print(f"{made_as}, run on x {report.example}\n{report}{ended}")
+        asked = any(SCORES in finding.evidence for finding in report.findings)
+        scores = f"scores beyond ±{LARGE:,.0f}" if asked else "very large scores"
+        ended = wrap_text(NOT_ASKED.format(scores)) if report.status == "healthy" else ""
+        _print(f"{made_as}, run on x {report.example}\n{report}\n{ended}".rstrip())
     return EXIT_CODES[report.status]
-
-
-def _not_asked(report: Report) -> str:
-    """What else there is to ask of a healthy module."""
-    asked = any(SCORES in finding.evidence for finding in report.findings)
-    scores = f"scores beyond ±{LARGE:,.0f}" if asked else "very large scores"
-    return wrap_text(NOT_ASKED.format(scores))
 
 
 def _print(text: str) -> None:

@@ -51,6 +51,7 @@ MORE_KEYS = of_parts("keys and values beside those of the tokens")
 MORE_BEHIND = of_parts("more behind the output projection")
 RESIDUAL_INSIDE = ("x added to the output", "residual connection and norm inside of the attention")
 PARALLEL = "parallel block (Wang and Komatsuzaki 2021)"
+SCALE_OF_ONE = of_parts("no scale, by a setting of its own")
 DIFFERENT_INPUTS = "queries, keys and values of different inputs"
 
 # ---------------------------------------------------------------- what is found
@@ -216,11 +217,18 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
         zero_projection=projection is not None and not projection.any(),
         roles=roles,
         dtype=out.dtype,
+        own_words={"no scale": SCALE_OF_ONE} if _has_scale_of_one(call.module) else {},
         block=block,
         module=call.module,
         another_input=next((one for one, z in read if not same(z, x, 0)), None),
         different_inputs=different,
     )
+
+
+def _has_scale_of_one(module: nn.Module) -> bool:
+    """Whether it has a number of its own for the scale, which is 1."""
+    own = [vars(module).get(name) for name in ("scale", "scaling", "softmax_scale")]
+    return any(type(value) in (int, float) and value == 1 for value in own)
 
 
 def _time_second(z: Tensor, x: Tensor) -> Tensor:

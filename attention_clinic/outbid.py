@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from attention_base.numbers import small
 from attention_clinic.bugs import of_parts, split_heads
 from attention_clinic.calls import Watching, other_numbers
-from attention_clinic.comparison import Comparison
 from attention_clinic.examination import Examination
 from attention_clinic.inspection import AttentionInternals
 from attention_clinic.probes import Finding
@@ -59,7 +58,9 @@ def check_large_scores(exam: Examination) -> Results:
     if changed is None:
         return before
     if not changed:
-        plain = all(_is_plain(exam.compared.get(name)) for name in queries)
+        known = [exam.compared[name] for name in queries if name in exam.compared]
+        known = [one for one in known if all(name.startswith(PLAIN) for name in one.variants)]
+        plain = [one.finding.ok for one in known] == [True] * len(queries)
         factors = [LARGE / abs(score) for score in largest.values()]
         reached = plain and _reached(subject, queries)
         return _passed(before, SCORES if reached else WEIGHTS.format(min(factors)))
@@ -89,11 +90,6 @@ def _score_of_row_0(seen: AttentionInternals) -> float:
     scores = (q * k).sum(-1).flatten() / math.sqrt(q.shape[-1])
     largest = scores[scores.abs().argmax()].item()
     return largest if math.isfinite(largest) and abs(largest) > 1e-6 else 0.0
-
-
-def _is_plain(one: Comparison | None) -> bool:
-    right = one is not None and one.finding.ok
-    return right and all(name.startswith(PLAIN) for name in one.variants)
 
 
 def _reached(subject: Subject, queries: Mapping[str, tuple[Weight, float]]) -> bool:

@@ -21,7 +21,7 @@ LIMITS = {
     "lesson": 4400,
     "tools": 5450,
     "classroom": 1750,
-    "tests": 38_250,  # relatives of each kind of code that nobody here wrote
+    "tests": 38_300,  # relatives of each kind of code that nobody here wrote
 }
 # Lines of Python and of Markdown pages, and of tests, for one notebook: a star where it has more.
 BUDGET = {"Python": 600, "pages": 320, "tests": 1250}

@@ -734,12 +734,28 @@ def test_reported_bugs_have_names(name):
     assert report.status == "broken" and any(one.startswith(bug) for one in report.bugs), report
 
 
+class OwnScale(Attention):
+    def __init__(self, C, n_head, scaling):
+        super().__init__(C, n_head)
+        self.scaling = scaling
+
+    def scores(self, q, k):
+        return q @ k.mT * (self.scaling or 1.0)
+
+
 DIFFERENT = {
     "scaled before": (before(lambda x: 0.1 * x), "x scaled before the attention"),
     "scaled, with positions": (
         before(lambda x: 4 * x + positions(x.shape[1])), "x scaled before the attention"
     ),
     "squared before": (before(lambda x: x * x), "something else than x is read"),
+    **{
+        f"scaling = {number}": (
+            lambda C, n_head, number=number: OwnScale(C, n_head, number),
+            "no scale, by a setting of its own",
+        )
+        for number in (1.0, 1)
+    },
     "one matrix for all heads": (EachHeadAlike, "one projection for all heads"),
     "cosines, times 5": (
         changed(Attention, scores=lambda self, q, k: F.cosine_similarity(
