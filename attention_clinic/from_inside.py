@@ -171,15 +171,16 @@ def check_weights(exam: Examination) -> Results:
 def check_plain_tensors(exam: Examination) -> Results:
     """Told only where it fails: matrices that are no parameters.
 
-    Those of the usual names; others where they require a gradient, and are not kept from a call.
+    Those of the usual names, those that require a gradient, and all where no layers are seen.
     """
-    module = exam.subject.function
+    module, unseen = exam.subject.function, not exam.parts.attentions
     for name, part in module.named_modules() if exam.subject.is_module else ():
         own = [(key, z) for key, one in vars(part).items() for z in tree_leaves(one)]
-        own = [(key, z) for key, z in own if type(z) is Tensor and z.dim() > 1]
-        found = {key for key, z in own if z.requires_grad and z.is_leaf}
-        flat = {key for key, z in own if z.dim() == 2}
-        found |= {key for names in ROLE_NAMES if flat.issuperset(names) for key in names}
+        own = [(key, z) for key, z in own if type(z) is Tensor and z.dim() > 1 and z.is_leaf]
+        flat = {key: z for key, z in own if z.dim() == 2}
+        bare = {key for key, z in flat.items() if len(z.unique()) > 3}  # a mask has few numbers
+        found = {key for key, z in own if z.requires_grad or (unseen and key in bare)}
+        found |= {key for names in ROLE_NAMES if flat.keys() >= {*names} for key in names}
         if found:
             names = joined([key for key in vars(part) if key in found])
             return named(of_parts("plain tensors", names=names), name)

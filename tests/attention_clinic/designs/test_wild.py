@@ -855,9 +855,9 @@ def relu_last(C, n_head):
 
 
 class InADictionary(nn.Module):
-    def __init__(self, C, n_head):
+    def __init__(self, C, n_head, learns=True):
         super().__init__()
-        self.w = {name: torch.randn(C, C, requires_grad=True) for name in "abc"}
+        self.w = {name: torch.randn(C, C, requires_grad=learns) for name in "abc"}
 
     def forward(self, x):
         return F.scaled_dot_product_attention(*(x @ w for w in self.w.values()))
@@ -891,6 +891,9 @@ LEARNERS = {
     "gradient of x cut": changed(Block, add=lambda self, x, branch: x.detach() + branch),
     "plain tensors": Plain,
     "plain tensors, in a dictionary": InADictionary,
+    "plain tensors, without a name or a gradient": lambda C, n_head: InADictionary(
+        C, n_head, False
+    ),
     "weights not taken apart from the output": Pair,
     "layers in a Python dataclass": InADataclass,
     "layers made in forward": changed(
