@@ -136,7 +136,7 @@ def inspected_block(call: Call, names: PartNames, causal: bool) -> Iterator[Bloc
     Inside of the context, norms and projections of zeros hold random numbers.
     """
     block, x = call.module, call.input
-    found = attention_of(call, names, causal)
+    found = block_attention(call, names, causal)
     if not found:
         yield "its attention does not read one input (B, T, C)"
         return
@@ -176,7 +176,7 @@ def with_own_names(message: str, names: tuple[str, ...]) -> str:
     return message
 
 
-def attention_of(call: Call, names: PartNames, causal: bool) -> tuple[Function, Tensor] | None:
+def block_attention(call: Call, names: PartNames, causal: bool) -> tuple[Function, Tensor] | None:
     """The attention of a block as a function, and what it returned; a list of heads as well."""
     part, x, names = part_of(call.module, names[0]), call.input, list(names[:1])
     if isinstance(part, nn.ModuleList):
@@ -248,7 +248,7 @@ def check_parts(call: Call, names: PartNames, causal: bool) -> dict[str, tuple[s
     """
     block, x = call.module, call.input
     found: dict[str, tuple[str, str]] = {}
-    _, attended = attention_of(call, names, causal)
+    _, attended = block_attention(call, names, causal)
     feed_forward = layers_of(call, names, attended)[1]
     where = names[1] or layers_beside(block, names[0])[-1]
     if evidence := _mixing(feed_forward, x):

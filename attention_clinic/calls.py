@@ -16,7 +16,7 @@ from attention_base.masks import causal_mask
 from attention_base.same import ATOL, same, same_but_for_rounding
 from attention_clinic.names import HEAD_SIZE_NAMES
 
-CACHE_WORDS = ("cache", "past", "kept", "padding")
+CACHE_WORDS = ("cache", "past", "kept")
 CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "xa", "y")
 CONTEXT_NAMES += ("encoder_out", "enc_out", "encoder_output", "encoder_outputs", "cond")
 MASK_NAMES = ("mask", "attn_mask", "attention_mask", "src_mask", "causal_mask")
@@ -260,8 +260,8 @@ def mask_wanted(module: nn.Module, x: Tensor, causal: bool, time_first: bool) ->
 
 
 def cache_names(module: Any) -> list[str]:
-    """The arguments of a module that seem to be for keys and values of earlier tokens."""
-    words = CACHE_WORDS[:-1] if isinstance(module, PYTORCHS) else CACHE_WORDS  # it is known of them
+    """The arguments of a module that seem to be for earlier tokens, or for padding."""
+    words = CACHE_WORDS if isinstance(module, PYTORCHS) else (*CACHE_WORDS, "padding")
     return [name for name in parameters_of(module) if any(word in name for word in words)]
 
 

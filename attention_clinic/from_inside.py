@@ -197,11 +197,8 @@ def check_inputs(exam: Examination) -> Results:
     beside = (own for part in others.values() for own in part.parameters(recurse=False))
     known = all(own.dim() < 2 for own in beside)
     seed_all(0)
-    try:
-        with torch.no_grad():
-            return check_what_comes_before(subject.call(), alone | parts.blocks, known)
-    except Exception:  # of an experiment of ours: the module itself has run
-        return Results()
+    with torch.no_grad():
+        return check_what_comes_before(subject.call(), alone | parts.blocks, known)
 
 
 # ---------------------------------------------------------------- several heads

@@ -165,7 +165,7 @@ def check_without_weights(exam: Examination) -> Results:
 
 
 def check_context(exam: Examination) -> Results:
-    """Replace tokens of x, then of the context. Told only where they have changed places."""
+    """Replace tokens of x, then of the context. Told only where the context is not used rightly."""
     subject = exam.subject
     name = context_name(subject.function)
     if not name:

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_base.same import same
-from attention_clinic.names import is_layer
+from attention_clinic.names import is_layer, is_norm
 from attention_clinic.readings import LayerCall
 
 Function = Callable[[Tensor], Tensor]
@@ -69,23 +69,20 @@ def inline_block(
     if not after or after[0].out.shape[-1] != C or after[0].z.dim() != 3:
         return None
     projection = after[0]
-    in_dicts = [one for one in module.children() if isinstance(one, nn.ModuleDict)]
-    others = {
-        name: part
-        for one in (module, *in_dicts)
-        for name, part in one.named_children()
-        if list(part.parameters()) and not _is_one_of(part, [*in_dicts, *used, projection.layer])
-    }
-    norms = [name for name, part in others.items() if _is_norm(part, C)]
-    rest = [part for name, part in others.items() if name not in norms]
-    own = list(module.parameters(recurse=False))
-    plain = next((f for f in PLAIN_NORMS if same(f(x), recorded[0].z, 1e-4)), None)
+    kinds = (nn.ModuleDict, nn.ModuleList)
+    containers = [one for one in module.children() if isinstance(one, kinds)]
+    known = [*containers, *used, projection.layer]
+    others = [part for one in (module, *containers) for part in one.children()]
+    others = [one for one in others if list(one.parameters()) and not _is_one_of(one, known)]
+    names = {id(part): name for name, part in module.named_modules()}
+    norms = [names[id(part)] for part in others if is_norm(part)]
+    rest = [part for part in others if not is_norm(part)]
+    own, z = list(module.parameters(recurse=False)), recorded[0].z
+    plain = next((f for f in PLAIN_NORMS if same(f(x), z, 1e-4) and not same(x, z, 1e-4)), None)
     if not norms and plain and all(one.dim() == 1 for one in own):
         norms = ["", ""]
     elif len(norms) != 2 or own:
         return None
-    names = {id(part): name for name, part in module.named_modules()}
-    norms = [names[id(others[norm])] if norm else "" for norm in norms]
     if len(rest) == 1 and sum(map(is_layer, rest[0].modules())) > 1 and not is_layer(rest[0]):
         feed_forward = rest[0]
         return InlineBlock(used, projection, lambda z: feed_forward(z.clone()), (*norms,), plain)
@@ -118,10 +115,6 @@ def _hidden(activation: Function, layers: list[Function], z: Tensor) -> Tensor:
 
 def _is_one_of(part: object, parts: list) -> bool:
     return any(part is one for one in parts)
-
-
-def _is_norm(part: nn.Module, C: int) -> bool:
-    return all(own.numel() == C and own.dim() == 1 for own in part.parameters())
 
 
 def _makes(function: Function, z: Tensor, out: Tensor) -> bool:

@@ -71,7 +71,9 @@ def block_part_names(module: nn.Module, attentions: list[str]) -> PartNames | No
     attention = _widest(named, _common(attentions), inside)
     norms = [name for name in inside if not within(name, [attention])]
     layers = layers_beside(module, attention)
-    norms = [_widest(named, name, [*layers, attention, *norms]) for name in norms]
+    others = [*layers, attention, *norms]
+    batch = nn.modules.batchnorm._BatchNorm  # reads (B, C, T), and what calls it (B, T, C)
+    norms = [_widest(named, n, others) if isinstance(named[n], batch) else n for n in norms]
     feed_forward = _widest(named, _common(layers), [*norms, attention]) if layers else ""
     is_list = isinstance(named[feed_forward], nn.ModuleList | nn.ModuleDict)
     if is_list or any(within(name, [feed_forward]) for name in (*norms, attention)):

@@ -346,6 +346,41 @@ class InOne(OddNames):
         return self.of["d"]((weights @ v).transpose(1, 2).flatten(2))
 
 
+class Clones(Attention):
+    """Four layers in one list, of which the last is the projection."""
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        self.layers = nn.ModuleList((self.query, self.key, self.value, self.out))
+        del self.query, self.key, self.value, self.out
+
+    def forward(self, x):
+        q, k, v = (self.split(layer(x)) for layer in self.layers[:3])
+        return self.layers[-1](self.merge(self.weights(q, k) @ v))
+
+
+class Connection(nn.Module):
+    """A residual connection that is given its branch, as the Annotated Transformer has it."""
+
+    def __init__(self, C):
+        super().__init__()
+        self.norm = nn.LayerNorm(C)
+
+    def forward(self, x, branch):
+        return x + branch(self.norm(x))
+
+
+class Connected(Block):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head, Clones)
+        del self.norm1, self.norm2
+        self.connections = nn.ModuleList((Connection(C), Connection(C)))
+
+    def forward(self, x):
+        x = self.connections[0](x, self.attn)
+        return self.connections[1](x, lambda z: self.ff(z))
+
+
 class TwoLayers(Attention):
     """One layer for queries, one for keys and values, without the usual names."""
 
@@ -382,6 +417,7 @@ RIGHT = {
     "a list of heads in a block": HeadsInside,
     "layers of each head in lists": LayersInLists,
     "a block in one class": InOne,
+    "a block that gives its branches away": Connected,
     "queries kept, and a number returned": Stores,
     "a feed-forward that ends in zeros": zeros_last,
     "positions before, in bfloat16": lambda C, n_head: before(
@@ -740,7 +776,7 @@ class OwnScale(Attention):
         self.scaling = scaling
 
     def scores(self, q, k):
-        return q @ k.mT * (self.scaling or 1.0)
+        return q @ k.mT * self.scaling
 
 
 DIFFERENT = {
@@ -749,13 +785,9 @@ DIFFERENT = {
         before(lambda x: 4 * x + positions(x.shape[1])), "x scaled before the attention"
     ),
     "squared before": (before(lambda x: x * x), "something else than x is read"),
-    **{
-        f"scaling = {number}": (
-            lambda C, n_head, number=number: OwnScale(C, n_head, number),
-            "no scale, by a setting of its own",
-        )
-        for number in (1.0, 1)
-    },
+    "scaling = 1": (
+        lambda C, n_head: OwnScale(C, n_head, 1), "no scale, by a setting of its own"
+    ),
     "one matrix for all heads": (EachHeadAlike, "one projection for all heads"),
     "cosines, times 5": (
         changed(Attention, scores=lambda self, q, k: F.cosine_similarity(
@@ -1012,6 +1044,18 @@ def test_cross_attention_asks_with_x():
     assert diagnose(Crossed(C, N_HEAD), **sizes).bugs == ("queries of the context",)
     of_x = changed(Cross, forward=lambda self, x, context: Cross.forward(self, x, x))
     assert diagnose(of_x(C, N_HEAD), **sizes).bugs == ("context never used",)
+
+
+class OfOneText(Cross):
+    def forward(self, x, context):
+        if not torch.equal(x, context):
+            raise RuntimeError("x and context must be one text")
+        return super().forward(x, context)
+
+
+def test_a_context_of_ours_that_is_refused_is_no_fault():
+    report = diagnose(OfOneText(C, N_HEAD), C=C, n_head=N_HEAD, causal=False)
+    assert report.status == "healthy", report
 
 
 class OneOfX(Cross):
