@@ -100,7 +100,7 @@ def attention_calls(whole: Call) -> dict[str, Call | None]:
     """
     names: list[str] = []
     for name, part in whole.module.named_modules():
-        is_dict = isinstance(part, nn.ModuleDict)  # it is not called
+        is_dict = isinstance(part, nn.ModuleDict | nn.ParameterDict)  # it is not called
         inside = any(name.startswith(f"{outer}.") for outer in names)
         if _is_attention(part) and not is_dict and not inside:
             names.append(name)
