@@ -124,12 +124,13 @@ test-hub: ## try faults at a real hub with accounts of its own, which it removes
 mutants: $(READY_DEV) ## break random places of the code and see which breaks no test notices (N=60 SEED=7)
 	@$(RUN) -m tools.mutants "$$N" "$$SEED"
 
-lint: $(READY_DEV) ## check style and spelling of code and notebooks; count lines
+lint: $(READY_DEV) ## check style and spelling of code and notebooks; count minutes and lines
 	@$(RUN) -m ruff check --no-cache .
 	@$(RUN) -m ruff format --no-cache --check .
 	@$(RUN) -m codespell_lib
 	@$(RUN) .venv/bin/lint-imports --no-cache --no-logo
 	@$(RUN) -m tools.lint_notebooks
+	@$(RUN) -m tools.pace
 	@$(RUN) -m tools.budget
 
 format: $(READY_DEV) ## let ruff mend what it can in code and notebooks

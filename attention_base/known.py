@@ -17,6 +17,8 @@ In a change ``⏎`` stands for a line break, and nothing after the arrow takes t
 import ast
 import difflib
 import functools
+import inspect
+import itertools
 import linecache
 import re
 from collections.abc import Callable, Iterable
@@ -141,11 +143,12 @@ def _entry(name: str, where: str, lines: list[str]) -> Known:
 
 
 def source(function: Callable) -> str:
-    """The source of a plain ``def`` at the top level of a file, or of a changed one."""
-    code = function.__code__
-    first, *others = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
-    end = next((i for i, line in enumerate(others) if line[0] not in " \n)"), len(others))
-    return "".join([first, *others[:end]]).rstrip() + "\n"
+    """The source of a ``def`` at the top level of a file, or of a changed one, and decorators."""
+    code = inspect.unwrap(function).__code__
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    first = next(i for i, line in enumerate(lines, 1) if line[0] != "@")
+    lines[first:] = itertools.takewhile(lambda line: line[0] in " \n)", lines[first:])
+    return "".join(lines).rstrip() + "\n"
 
 
 def changed_source(function: Callable, changes: Iterable[Change], name: str) -> str:
@@ -238,7 +241,8 @@ def patched(function: Callable, changes: Iterable[Change], name: str) -> Callabl
         When an old text does not stand in the source exactly once, or the new source is no Python.
     """
     defined: dict[str, Callable] = {}
-    execute(changed_source(function, changes, name), name, function.__globals__, defined)
+    text, around = changed_source(function, changes, name), inspect.unwrap(function).__globals__
+    execute(text, name, around, defined)
     return defined[function.__name__]
 
 

@@ -19,7 +19,7 @@ FILES = {
     # One notebook is one piece: lines of two versions put together need not be a notebook. Where
     # the student has saved their copy, an update leaves all of it alone.
     ".gitattributes": "*.ipynb -merge\n",
-    ".gitignore": ".*/\nprogress.jsonl\n",
+    ".gitignore": ".*/\nprogress.jsonl\nmine.py\nmine_history.jsonl\n",
 }
 
 

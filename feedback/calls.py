@@ -9,6 +9,7 @@ import copy
 import dis
 import inspect
 import math
+import re
 import sys
 import sysconfig
 import textwrap
@@ -106,7 +107,7 @@ def _call(
             value = torch.stack(tuple(value))
         if isinstance(value, Tensor):  # a copy, since a later call may use the same memory
             value = value.detach().cpu().to_dense().clone()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Outcome(error=error)
     for name, before, after in zip(names, arguments, given, strict=False):
         if before is not after and not _unchanged(before, after):
@@ -296,6 +297,25 @@ def code_of(function: Callable) -> str:
         return ""
     body = node.body[ast.get_docstring(node) is not None :]
     return ast.unparse(node.args) + "".join(f"\n{ast.unparse(line)}" for line in body)
+
+
+def unused_steps(function: Callable) -> list[str]:
+    """The names of what a function computes and never reads, apart from sizes."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError, TypeError):
+        return []
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+    computed = [
+        node.targets[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and not re.search(r"shape|size|len\(", ast.unparse(node.value))
+        and any(isinstance(part, ast.Call | ast.BinOp) for part in ast.walk(node.value))
+    ]
+    return [name for name in dict.fromkeys(computed) if name not in read]
 
 
 def own_calls(function: Callable, arguments: tuple) -> list[str]:

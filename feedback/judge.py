@@ -343,8 +343,8 @@ class Judge:
         """
         task, fragile = self.exercise, {}
         for wanted, got, reason in self._misfits():
-            if not reason:
-                return self._right_but(wanted, got)
+            if not reason or wanted.told in task.named:
+                return self._right_but(wanted, got, reason)
             right = wanted.expected.value
             note = messages.fragile(wanted.told, reason, got.error, got.value, right)
             fragile.setdefault(messages.REASONS[reason], note)
@@ -379,16 +379,17 @@ class Judge:
                 if fits(wanted, got):
                     continue
                 reason = why_fragile(wanted, got, self.used, reference, task.several)
-                reason = "" if wanted.told in task.named else reason
                 found.append((wanted, got, reason))
                 if not reason:
                     break
         return found
 
-    def _right_but(self, wanted: ContractInput, got: Outcome) -> Verdict:
-        """The answer is wrong for an input of the contract."""
+    def _right_but(self, wanted: ContractInput, got: Outcome, reason: str) -> Verdict:
+        """The answer is wrong for an input of the contract, or fails where the task asks for it."""
         right, given = wanted.expected.value, wanted.arguments
         problem = self._problem(got, right, given, wanted.atol)
+        if reason and is_number(got.value) and not torch.as_tensor(got.value).isfinite().all():
+            problem += f"\n{messages.because(reason)}"
         lost = {
             name: advice
             for name, has, *advice in self.exercise.properties

@@ -306,6 +306,11 @@ def fragile(told: str, reason: str, error: Exception | None, value: Any, expecte
     return f"{head}, {what}, because {REASONS[reason]}."
 
 
+def because(reason: str) -> str:
+    """Say why an answer fails, in a sentence of its own."""
+    return f"{REASONS[reason][0].upper()}{REASONS[reason][1:]}."
+
+
 def backward_in_place() -> str:
     """Say that a right answer cannot be trained."""
     return (

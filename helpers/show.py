@@ -70,3 +70,11 @@ def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
         if array.ndim == 3:
             print(f"[{index}]")
         print("\n".join(align_columns(sheet, width=width)))
+
+
+def tried(compute: Any) -> str:
+    """The shape of what is computed, or why PyTorch cannot compute it."""
+    try:
+        return str(tuple(compute().shape))
+    except RuntimeError as error:
+        return str(error)

@@ -1,26 +1,17 @@
-"""What a learner calls in a notebook: predict, check, hint, solution, glossary and progress.
+"""What a learner calls in a notebook: predict, check, hint, solution, kept, progress and more.
 
-- `cells`: the first five, and the errors that they raise. `question`: a prediction with buttons.
-- `progress_file`: keeps a learner's answers. `progress_view`: the sixth, shows them. `series_view`:
-  the map of the series.
+- `cells`: predict, check, hint, solution and glossary. `errors`: what they raise. `question`: a
+  prediction with buttons.
+- `mine`: kept and earlier. `own_file`: the learner's file. `sources`: finds an answer's text.
+- `progress_file`: keeps a learner's answers. `progress_view`: shows them. `series_view`: the map.
 - `exercises`: for each notebook a page, with all that is told about its exercises, predictions and
   terms, and a file with what is computed. `pages` joins the two; `terms`: what a term is.
 """
 
-from lesson.cells import (
-    CheckFailed,
-    LessonError,
-    NotAChoice,
-    UnknownId,
-    UnknownTerm,
-    check,
-    glossary,
-    hint,
-    known_mistakes,
-    predict,
-    solution,
-)
+from lesson.cells import check, glossary, hint, known_mistakes, predict, solution
+from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, UnknownTerm
 from lesson.exercises import EXERCISES, PREDICTIONS, TERMS
+from lesson.mine import earlier, kept
 from lesson.progress_view import progress
 from lesson.series_view import series_map
 
@@ -34,8 +25,10 @@ __all__ = [
     "UnknownId",
     "UnknownTerm",
     "check",
+    "earlier",
     "glossary",
     "hint",
+    "kept",
     "known_mistakes",
     "predict",
     "progress",

@@ -1,4 +1,4 @@
-"""What a learner calls: predict, check, hint, solution, glossary; and the errors they raise."""
+"""What a learner calls: predict, check, hint, solution and glossary."""
 
 import difflib
 import inspect
@@ -8,35 +8,10 @@ from collections.abc import Callable, Iterable
 from attention_base.numbers import wrap_text
 from feedback.grading import Exercise
 from feedback.messages import RIGHT_BUT, interrupted
-from lesson import progress_file
-from lesson.exercises import EXERCISES, PREDICTIONS, TERMS
+from lesson import mine, progress_file
+from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, UnknownTerm
+from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED, TERMS
 from lesson.question import Prediction, Question
-
-
-class LessonError(Exception):
-    """An error told in words only: Jupyter shows its text, and no traceback."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-    def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines()
-
-
-class CheckFailed(LessonError):
-    """An exercise's answer is wrong; the text says how."""
-
-
-class UnknownId(LessonError, KeyError):
-    """There is no exercise or prediction of this id; the text names the nearest."""
-
-
-class UnknownTerm(LessonError, KeyError):
-    """The glossary has no such term; the text names those that are near."""
-
-
-class NotAChoice(LessonError, ValueError):
-    """The answer given to a prediction is none of its choices."""
 
 
 def check(id: str = "", candidate: Callable | None = None, *, details: bool = False) -> Callable:
@@ -85,10 +60,15 @@ def check(id: str = "", candidate: Callable | None = None, *, details: bool = Fa
         print(wrap_text(note))
     head = f"{exercise.id} {exercise.title}"
     if verdict.status == "passed":
-        print("\n".join(map(wrap_text, [f"✓ {head}: {verdict.message}", *verdict.notes])))
+        kept = mine.keep(exercise.id, candidate) if mine.is_build(exercise.id) else ""
+        told = [f"✓ {head}: {verdict.message}", *verdict.notes, *filter(None, [kept])]
+        print("\n".join(map(wrap_text, told)))
         return candidate
     if verdict.status == "not attempted":
         print(f"○ {head}: {verdict.message}")
+        if mine.is_build(exercise.id) and (own := mine.passed_before(exercise.id)):
+            print("The one in your file stands in, which has passed.")
+            return own
         print(f'The reference stands in, so the cells below run. hint("{exercise.id}") helps.')
         return exercise.reference
     told = verdict.told(details)
@@ -240,6 +220,8 @@ def _find(id: str, where: dict) -> Exercise | Prediction:
         raise UnknownId(f"{id} is no {kind}: use {call}.")
     if id == "":
         raise UnknownId(f"Say which {kind}: the heading above it has its id, such as {min(where)}.")
+    if str(id) in RETIRED:
+        raise UnknownId(f"{id} ({RETIRED[id]}) is no longer in these notebooks.")
     text = f"There is no {kind} {id!r}. {_nearest(str(id), where)}"
     raise UnknownId(text if isinstance(id, str) else f"{text} An id is text, in quotes.")
 

@@ -39,7 +39,7 @@ from feedback.grading import Exercise, Mistake
 from lesson.question import Choice, Prediction
 from lesson.terms import Term
 
-SAME = re.compile(r"As in (\d\d\.\d+)(?:, “(.+)”)?\.")
+SAME = re.compile(r"As in (\d\d\.\w+)(?:, “(.+)”)?\.")
 TERM = re.compile(r"(?P<name>[^:(]+?)(?: \((?P<more>[^)]*)\))?: (?P<meaning>.+)")
 MORE = re.compile(r"(?:also (?P<also>[^;]+))?(?:; )?(?P<everyday>everyday word)?")
 

@@ -91,7 +91,7 @@ def keep(id: str, kind: str, status: str, *, answer: str = "", mistake: str = ""
     except Exception as error:
         if not _told:
             _told = True
-            return f"Your progress is not kept, because {_reason(error, path)}."
+            return f"Your progress is not kept, because {why(error, path)}."
     return ""
 
 
@@ -128,7 +128,7 @@ def _wait_for_others(file: int) -> None:
             return
 
 
-def _reason(error: Exception, path: Path) -> str:
+def why(error: Exception, path: Path) -> str:
     """Why a line could not be written, and what to do."""
     without = f"or set {SETTING}=0 to do without"
     number = getattr(error, "errno", None)

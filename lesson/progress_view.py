@@ -10,7 +10,8 @@ from helpers.pictures import base
 from helpers.pictures.base import Picture
 from helpers.pictures.colours import BLUE, CELL, INK, MARKED_CELL, QUIET, Fill
 from helpers.pictures.table import Cell, Table, grid, side_by_side, text_html, widest
-from lesson.exercises import EXERCISES, PREDICTIONS
+from lesson import mine, own_file
+from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED
 from lesson.progress_file import Entry, Log, place, read, shown
 
 if TYPE_CHECKING:
@@ -82,10 +83,12 @@ def progress() -> Picture:
         for mistake in exercise.mistakes
         if met[id, mistake.name]
     }
-    tables = [_overview(states), *([_mistakes(met, entries)] if met else [])]
+    file, said = own_file.look()
+    tables = [_overview(states), _builds(states, file)]
+    tables += [_mistakes(met, entries)] if met else []
     more = [id for id in optional if every[id] == "done"]
     also = [f"Optional exercises that are done: {joined(more)}."] if more else []
-    notes = [*_where_you_were(states, entries), *also, *notes]
+    notes = [*_where_you_were(states, entries), *also, *filter(None, [said]), *notes]
     told = [f"{table.caption}\n{table.text()}" for table in tables]
     return Picture(
         alt=_alt(states, len(met)),
@@ -113,7 +116,11 @@ def _kept() -> tuple[Log, list[str]]:
         lines = [f"line {number}" for number in log.broken[:5]]
         lines += [f"{len(log.broken) - 5} more"] if len(log.broken) > 5 else []
         notes.append(f"Broken lines were left out: {joined(lines)}.")
-    if unknown := sorted({entry.id for entry in log.entries if not is_known(entry)}):
+    gone = [entry for entry in log.entries if entry.id in RETIRED]
+    if done := sorted({entry.id for entry in gone if entry.status in ("passed", "right")}):
+        told = joined([f"{id} ({RETIRED[id]})" for id in done])
+        notes.append(f"Done, and no longer in these notebooks: {told}.")
+    if unknown := sorted({e.id for e in log.entries if not is_known(e)} - RETIRED.keys()):
         names = ", ".join(unknown[:5]) + ", …" * (len(unknown) > 5)
         notes.append(f"Exercises that these notebooks do not have were left out: {names}.")
     return log, notes
@@ -138,7 +145,8 @@ def _where_you_were(states: dict[str, str], entries: list[Entry]) -> list[str]:
 def _overview(states: dict[str, str]) -> Table:
     """One row for each notebook, one column for each place of a prediction or an exercise."""
     parts = [id.split(".") for id in states]
-    columns = sorted({name for _, name in parts}, key=lambda name: (name[0] != "p", name))
+    columns = {name for _, name in parts if not mine.is_build(f".{name}")}
+    columns = sorted(columns, key=lambda name: (name[0] != "p", name))
     rows = []
     for notebook in sorted({notebook for notebook, _ in parts}):
         own = {name: states[f"{notebook}.{name}"] for nb, name in parts if nb == notebook}
@@ -147,6 +155,17 @@ def _overview(states: dict[str, str]) -> Table:
         rows.append((notebook, [Cell(done, "plain"), *cells]))
     caption = "Predictions p1, p2, … and exercises 1, 2, …"
     return Table(["done", *columns], rows, caption, corner="notebook")
+
+
+def _builds(states: dict[str, str], file: own_file.MyFile | None) -> Table:
+    """One row for each build: what became of it, and its lines in the learner's file."""
+    own, rows = Counter(), []
+    for part in file.parts.values() if file else ():
+        own[part.id] += part.text.count("\n")
+    for id in mine.builds():
+        lines = f"{own[id]} lines" if own[id] else "–"
+        rows.append((id, [_cell(states[id]), Cell(lines, "plain")]))
+    return Table(["check", "your file"], rows, "Builds: your own file", corner="build")
 
 
 def _cell(state: str) -> Cell:

@@ -1,10 +1,12 @@
 """The map of the series: a box for each notebook that has a page, and where you are."""
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
 from helpers.pictures import Picture
 from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
+from lesson import own_file
 from lesson.exercises import SERIES
 
 IN_A_ROW = 8  # boxes; the next ones stand in a row below
@@ -40,7 +42,12 @@ def series_map(current: str) -> Picture:
         _box(place, number, f"{number}\n{idea}")
         for place, (number, idea) in enumerate(SERIES.items())
     ]
+    file, said = own_file.look()
+    yours = Counter()  # lines, by notebook
+    for part in file.parts.values() if file else ():
+        yours[part.id[:2]] += len(part.text.splitlines())
     leads = MILESTONES if here == 0 else {}
+    leads = leads | {number: f"yours: {n} lines" for number, n in yours.items()}
     boxes = [replace(box, note=leads.get(box.name, "")) for box in boxes]
     boxes[here] = replace(boxes[here], look="accent", note="you are here")
     arrows = [Arrow(a.name, b.name) for a, b in pairwise(boxes) if a.row == b.row]
@@ -52,6 +59,7 @@ def series_map(current: str) -> Picture:
         alt=(
             f"The notebooks in two rows, from {told[0]}, to {told[-1]}. "
             f"{f'On the way: {ends}. ' if ends else ''}You are in notebook {told[here]}."
+            f"{f' {said}' if said else ''}"
         ),
         kind="notebook",
         about="place",

@@ -142,6 +142,8 @@ def test_published_notebooks_have_no_outputs_and_an_update_is_one_commit(tmp_pat
     folder = tmp_path / "notebooks"
     assert publish.publish(folder)
     assert not publish.publish(folder)  # nothing has changed
+    of_students = {"progress.jsonl", "mine.py", "mine_history.jsonl"}
+    assert of_students <= {*(folder / ".gitignore").read_text().split()}
     for path in notebooks.names():
         assert (folder / path.name).read_text(encoding="utf-8") == lab.for_learner(path)
     less = tmp_path / "less"

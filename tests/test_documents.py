@@ -28,7 +28,8 @@ TEACHING, CHEATSHEET = PAGES["README"], PAGES["CHEATSHEET"]
 EVERY_PAGE = pytest.mark.parametrize("text", PAGES.values(), ids=PAGES)
 EVERY_NOTEBOOK = pytest.mark.parametrize("path", notebooks.names(), ids=lambda path: path.stem)
 NUMBERS = "|".join(path.name[:2] for path in notebooks.names())
-ID = re.compile(rf"\b(?:{NUMBERS})\.p?\d+\b")
+NAMES = "|".join(id[3:] for id in EXERCISES if not id[3:].isdigit())
+ID = re.compile(rf"\b(?:{NUMBERS})\.(?:p?\d+|{NAMES})\b")
 
 
 @cache
@@ -64,7 +65,7 @@ def test_a_notebook_takes_the_minutes_that_it_says(path):
     alone, in_class = minutes_of(path)
     assert f"{alone} minutes" in book(path).nb.cells[0].source
     number, headings = path.name[:2], [text for _, _, text in book(path).headings]
-    exercises = sum(int(m[1]) for h in headings if (m := re.search(r"Exercise.* (\d+) min", h)))
+    exercises = sum(int(m[1]) for h in headings if (m := re.search(r"Exercise.* (\d+) min$", h)))
     predictions = sum(id.startswith(number) for id in PREDICTIONS)
     assert exercises and predictions
     assert in_class == 5 * math.ceil((alone + 4 * predictions + exercises) / 5)

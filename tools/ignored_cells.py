@@ -46,7 +46,22 @@ TIMES = "times, or what is drawn of them"
 HELP = "the texts of Python's help, which differ from version to version"
 
 IGNORED_CELLS = (
+    IgnoredCell(
+        "00",
+        'text = " ".join(python_help().split())  # each run of blanks becomes one',
+        HELP,
+        0.1,
+    ),
+    IgnoredCell("00", "def guess(text):", HELP, None, words=False),
     IgnoredCell("00", "# which versions ran: this output differs between machines", VERSIONS, None),
+    IgnoredCell("01", "corpus = Corpus(drop_repeats(python_help()))", HELP, 0.1),
+    IgnoredCell(
+        "03",
+        'start = torch.tensor([[letters.index(letter) for letter in "The cat"]])  # (1, 7)',
+        HELP,
+        None,
+        words=False,
+    ),
     IgnoredCell(
         "08", "torch.manual_seed(0)  # words once more, now with rotary positions", TRAINED, 0.3
     ),

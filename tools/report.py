@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 
 from attention_base.numbers import joined
-from lesson.exercises import EXERCISES, PREDICTIONS
+from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED
 from lesson.progress_file import Entry, read
 from lesson.progress_view import SIGNS, is_known, states_of
 from lesson.question import Prediction, code_marked
@@ -133,7 +133,7 @@ def not_counted(students: list[Student]) -> list[str]:
             said.append(f"{student.file}: {lines}.")
         if n := student.unknown.total():
             lines = "one line is" if n == 1 else f"{n} lines are"
-            ids = ", ".join(sorted(student.unknown))
+            ids = joined([f"{id}{' any more' * (id in RETIRED)}" for id in sorted(student.unknown)])
             said.append(f"{student.file}: {lines} left out, as these notebooks have no {ids}.")
     return said
 
@@ -175,7 +175,7 @@ def find_places() -> Places:
                     places.titles.setdefault(number, title)
                 section = [section, *re.findall(r"^## (.+)$", source, re.MULTILINE)][-1]
                 continue
-            for id in re.findall(r"""\b(?:check|predict)\(["'](\d\d\.p?\d+)["']""", source):
+            for id in re.findall(r"""\b(?:check|predict)\(["'](\d\d\.\w+)["']""", source):
                 what = "exercise" if id in EXERCISES else "prediction"
                 place = f"notebook {number}, section “{section}”, {what} {id}"
                 places.by_id.setdefault(id, place)

@@ -33,6 +33,7 @@ from feedback.observations.trial import Observation, Trial
 KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     dependence.what_it_keeps,
     steps.what_it_is,
+    steps.what_it_never_uses,
     forms.what_form_it_has,
     factors.every_number,
     rearranged.other_places,
@@ -46,6 +47,7 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     dependence.how_it_follows,
     places.where_it_is_wrong,
     places.which_sums_hold,
+    places.which_tokens_have_weights,
     places.a_row_of_weights,
 )
 
@@ -69,7 +71,7 @@ def observe(trial: Trial, more: Iterable[Observation] = ()) -> tuple[str, ...]:
     with same_conditions(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the answer, which was told of them before
         found = _search(trial, broken)
-        if not any(fact.rank <= Rank.ONE_RULE for fact in found):
+        if not any(fact.rank <= Rank.OTHER_BAND for fact in found):
             found += [_Fact(one.rank, len(KINDS), one.text) for one in more]
         runs = [i for i, outcome in enumerate(trial.got) if not outcome.error]
         if trial.got[trial.shown].error:

@@ -16,6 +16,8 @@ class Rank(IntEnum):
     CERTAIN = OTHER_FORM  # up to here nothing explains more: the search ends
     PARTS_MOVED = auto()  # "The parts are right, but in other places: …"
     ONE_RULE = auto()  # "Every number is T times what it should be."
+    UNUSED_STEP = auto()  # "You compute `weights`, and nothing uses it."
+    OTHER_BAND = auto()  # "Row t has its weights on the tokens from t + 2 on; it should …"
     TWO_MISTAKES = auto()  # "Two mistakes at once: no mask; no scale."
     COMPLETE = TWO_MISTAKES  # up to here one fact says all: another sentence would only distract
     ALL_ROWS = auto()  # "Each column of your result sums to 1; each row should sum to 1."

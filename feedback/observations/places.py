@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from attention_base.numbers import listed
+from attention_base.numbers import joined, listed
 from feedback import axes as names_of_axes
 from feedback import messages
 from feedback.observations.order import Rank
@@ -42,7 +42,7 @@ def _some_inputs(trial: Trial) -> Iterator[Observation]:
         yield Observation(Rank.SOME_INPUTS, text)
         return
     sizes = [_largest(trial.inputs[i]) for i in (good, bad)]
-    if sizes[1] > 10 * sizes[0]:
+    if sizes[1] > 10 * sizes[0] > 0:
         a, b = map(written, sizes)
         text = f"{does} where the numbers reach {a}, and {verb} where they reach {b}."
         yield Observation(Rank.SOME_INPUTS, text)
@@ -300,3 +300,35 @@ def a_row_of_weights(trial: Trial) -> Iterator[Observation]:
     row = next((i for i in wrong if i > 1), wrong[0])  # the first two have few weights
     got, wanted = (" ".join(map(written, z[row].tolist())) for z in (value, expected))
     yield Observation(Rank.ONE_ROW, f"Row {row} is {got}; it should be {wanted}.")
+
+
+def which_tokens_have_weights(trial: Trial) -> Iterator[Observation]:
+    """Where weights are made of numbers: at which distances they stand, and should stand."""
+    if not trial.pairs or trial.tensors() or trial.result_axes != ["T", "T"]:
+        return
+    bands = [[_band(trial, z) for z in pair] for pair in trial.pairs]
+    if all(mine and right and mine != right for mine, right in bands):
+        given = zip(trial.names, trial.inputs[trial.shown], strict=False)
+        numbers = joined([f"{name} = {number}" for name, number in given])
+        text = "With {}, row t has its weights on {}; it should have them on {}."
+        yield Observation(Rank.OTHER_BAND, text.format(numbers, *bands[trial.shown]))
+
+
+def _band(trial: Trial, z: Tensor) -> str:
+    """On which tokens row t has its weights, in words; "" unless this depends on s - t alone."""
+    T = z.shape[-1] if z.dim() else 0
+    if z.shape != (T, T):
+        return ""
+    z = z.nan_to_num()  # a row of nan has no weights
+    later, used = torch.arange(T) - torch.arange(T)[:, None], z != 0
+    distances = later[used].tolist()
+    first, last = min(distances, default=0), max(distances, default=0)
+    band = (first <= later) & (later <= last)
+    if not (used == band).all() or not trial.close(z.sum(-1), used.any(-1).double()).all():
+        return ""
+    start, end = (f"t {'-' if n < 0 else '+'} {abs(n)}" if n else "t" for n in (first, last))
+    if first == last:
+        return f"token {start}"
+    if first == 1 - T:
+        return "all tokens" if last == T - 1 else f"all tokens up to {end}"
+    return f"all tokens from {start} on" if last == T - 1 else f"tokens {start} to {end}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from attention_base.numbers import joined
+from feedback.calls import unused_steps
 from feedback.observations.factors import factor_name, factors_along, ratio_of
 from feedback.observations.order import Rank
 from feedback.observations.trial import ORDINALS, Observation, Pair, Trial, place_word, written
@@ -34,6 +35,14 @@ def what_it_is(trial: Trial) -> Iterator[Observation]:
             trial.same(trial.values[i], trial.step(name, compute, i)) for i in cases
         ):
             yield Observation(Rank.STEP, f"Your result is {name}.")
+
+
+def what_it_never_uses(trial: Trial) -> Iterator[Observation]:
+    """A step that the code computes, and the result does not depend on."""
+    if not all(trial.right) and (unused := unused_steps(trial.candidate)):
+        told = joined([f"`{name}`" for name in unused])
+        it = "it" if len(unused) == 1 else "them"
+        yield Observation(Rank.UNUSED_STEP, f"You compute {told}, and nothing uses {it}.")
 
 
 def _same_reading_order(trial: Trial, given: list[Tensor]) -> bool:

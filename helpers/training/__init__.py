@@ -2,7 +2,7 @@
 
 - text: `python_help`, `read_text`, `drop_repeats`; `Corpus`, which splits a text; `share_seen`,
   `counting_losses`
-- trainer: `Trainer`, `validation_loss`; what it shows meanwhile: live
+- trainer: `Trainer`, `validation_loss`, `trained_perplexity`; what it shows meanwhile: live
 - checkpoint: `load_model`, `save_model`; what a file of a `Trainer` looks like
 - shipped: `shipped_model`, which has been trained; `about_shipped_model`
 """
@@ -17,7 +17,7 @@ from helpers.training.text import (
     read_text,
     share_seen,
 )
-from helpers.training.trainer import Trainer, validation_loss
+from helpers.training.trainer import Trainer, trained_perplexity, validation_loss
 
 __all__ = [
     "Corpus",
@@ -31,5 +31,6 @@ __all__ = [
     "save_model",
     "share_seen",
     "shipped_model",
+    "trained_perplexity",
     "validation_loss",
 ]

@@ -313,6 +313,28 @@ def _refuse_other_vocabulary(model: TinyGPT, corpus: Corpus) -> None:
         )
 
 
+def trained_perplexity(corpus: Corpus, mix: Callable[[Tensor], Tensor]) -> float:
+    """Train a model that guesses letters from what `mix` makes of the letters so far, (B, T, V).
+
+    It is an embedding, whose rows `mix` combines, and a Linear layer. Returns exp(validation loss).
+    """
+    V, generator = len(corpus.letters), torch.Generator().manual_seed(0)
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        table, to_logits = nn.Embedding(V, 64).weight, nn.Linear(64, V)
+        optimizer = torch.optim.AdamW([table, *to_logits.parameters()], lr=0.005)
+
+        def model(ids: Tensor) -> Tensor:
+            return to_logits(mix(torch.eye(V)[ids]) @ table)  # a row of eye for each letter
+
+        for _ in range(400):
+            optimizer.zero_grad()
+            next_token_loss(model, corpus.batch(16, 64, generator)).backward()
+            optimizer.step()
+        with torch.no_grad():
+            return math.exp(next_token_loss(model, corpus.windows(64)))
+
+
 @torch.no_grad()
 def validation_loss(
     model: TinyGPT,

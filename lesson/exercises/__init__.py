@@ -25,6 +25,15 @@ from lesson.terms import Term
 PROJECT = Path(__file__).resolve().parents[2]
 messages.NOT_THEIRS += [str(path.parent) for path in PROJECT.glob("*/__init__.py")]
 
+# Exercises and predictions that have gone, with the titles they had. Their ids are never used
+# again, since progress files have them.
+RETIRED = {
+    "00.1": "The mean token",
+    "00.3": "Swap the last two axes",
+    "01.2": "One loop for the whole batch",
+    "03.p5": "Read published weights",
+}
+
 EXERCISES: dict[str, Exercise] = {}
 PREDICTIONS: dict[str, Prediction] = {}
 TERMS: dict[str, Term] = {}

@@ -69,36 +69,6 @@ CAUSAL_MEAN = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 01.2
-
-
-def causal_mean_one_loop(x):
-    """(B, T, C) -> (B, T, C): as causal_mean, with a single loop over t."""
-    out = torch.zeros_like(x)
-    for t in range(x.shape[1]):
-        out[:, t] = x[:, : t + 1].mean(dim=1)
-    return out
-
-
-def _by_running_sum(x):
-    total, out = torch.zeros_like(x[:, 0]), []
-    for t in range(x.shape[1]):
-        total = total + x[:, t]
-        out.append(total / (t + 1))
-    return torch.stack(out, dim=1)
-
-
-CAUSAL_MEAN_ONE_LOOP = Exercise(
-    "01.2",
-    causal_mean_one_loop,
-    _batches,
-    axes=_AXES,
-    intermediates=_STEPS,
-    no_loop_over="B",
-    accepted=(_by_running_sum,),
-)
-
-
 # ---------------------------------------------------------------- 01.3
 
 
@@ -124,4 +94,4 @@ CAUSAL_MEAN_CUMSUM = Exercise(
 )
 
 
-EXERCISES = (CAUSAL_MEAN, CAUSAL_MEAN_ONE_LOOP, CAUSAL_MEAN_CUMSUM)
+EXERCISES = (CAUSAL_MEAN, CAUSAL_MEAN_CUMSUM)

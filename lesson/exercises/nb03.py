@@ -1,7 +1,9 @@
 """The exercises of notebook 03: from scores to weights."""
 
 import torch
+from torch import nn
 
+from attention_base.numbers import described
 from feedback.grading import Exercise
 from helpers.attention import attention, causal_mask
 from helpers.toy import numbers
@@ -138,6 +140,7 @@ ATTEND = Exercise(
             "the weighted averages of the scores, in the place of the tokens",
             lambda x: _own_weights(x) @ (x @ x.mT),
         ),
+        ("the scores times the tokens, without mask and softmax", lambda x: (x @ x.mT) @ x),
         ("the tokens as they came", lambda x: x),
     ),
     without="attention",
@@ -199,8 +202,184 @@ SAFE_SOFTMAX = Exercise(
     accepted=(_by_logsumexp,),
     without="softmax",
     named=("numbers 1000 times as large in `scores`", "numbers around -1000 in `scores`"),
+    optional=True,
     properties=(ROWS_SUM_TO_ONE,),
 )
 
 
-EXERCISES = (CAUSAL_SOFTMAX, ATTEND, SAFE_SOFTMAX)
+# ---------------------------------------------------------------- 03.generate
+
+
+@torch.no_grad()
+def generate(model, ids, n, temperature=1.0):
+    """Texts (B, T) -> (B, T + n): n letters more, each drawn by the logits of the model."""
+    for _ in range(n):
+        logits = model(ids[:, -model.context_length :])[:, -1]  # (B, V)
+        weights = torch.softmax(logits / temperature, dim=-1)
+        ids = torch.cat([ids, torch.multinomial(weights, 1)], dim=1)
+    return ids
+
+
+def by_argmax(model, ids, n, temperature=1.0):
+    for _ in range(n):
+        logits = model(ids[:, -model.context_length :])[:, -1]
+        ids = torch.cat([ids, logits.argmax(dim=-1, keepdim=True)], dim=1)
+    return ids
+
+
+def from_one_guess(model, ids, n, temperature=1.0):
+    logits = model(ids[:, -model.context_length :])[:, -1]
+    weights = torch.softmax(logits / temperature, dim=-1)
+    return torch.cat([ids, torch.multinomial(weights, n, replacement=True)], dim=1)
+
+
+def forgets_the_beginning(model, ids, n, temperature=1.0):
+    for _ in range(n):
+        ids = ids[:, -model.context_length :]
+        weights = torch.softmax(model(ids)[:, -1] / temperature, dim=-1)
+        ids = torch.cat([ids, torch.multinomial(weights, 1)], dim=1)
+    return ids
+
+
+def cut_before(model, ids, n, temperature=1.0):
+    return generate(model, ids[:, -model.context_length :], n, temperature)
+
+
+def at_the_old_end(model, ids, n, temperature=1.0):
+    T = ids.shape[1]
+    for _ in range(n):
+        logits = model(ids[:, -model.context_length :])
+        weights = torch.softmax(logits[:, min(T, logits.shape[1]) - 1] / temperature, dim=-1)
+        ids = torch.cat([ids, torch.multinomial(weights, 1)], dim=1)
+    return ids
+
+
+def added(model, ids, n, temperature=1.0):
+    for _ in range(n):
+        logits = model(ids[:, -model.context_length :])[:, -1]
+        ids = ids + torch.multinomial(torch.softmax(logits / temperature, dim=-1), 1)
+    return ids
+
+
+def one_letter_for_all(model, ids, n, temperature=1.0):
+    for _ in range(n):
+        logits = model(ids[:, -model.context_length :])[:, -1]
+        drawn = torch.multinomial(torch.softmax(logits / temperature, dim=-1)[0], 1)
+        ids = torch.cat([ids, drawn.expand(ids.shape[0], 1)], dim=1)
+    return ids
+
+
+class _Model(nn.Module):
+    """Logits that depend on the letter alone, and a note of what was read.
+
+    With `sure`, letter i is followed by letter i + 1, and no other.
+    """
+
+    def __init__(self, V, context_length, sure=False):
+        super().__init__()
+        self.context_length, self.sure = context_length, sure
+        logits = 1.5 * torch.randn(V, V, generator=torch.Generator().manual_seed(3))
+        self.table = nn.Parameter(60 * torch.eye(V).roll(1, dims=1) if sure else logits)
+        self.read, self.with_gradients = [], []
+
+    def __repr__(self):
+        return "model"
+
+    def forward(self, ids):
+        if len(self.read) > 40:
+            raise RuntimeError("The model has been called 40 times. Does the loop end?")
+        if not isinstance(ids, torch.Tensor) or ids.dim() != 2:
+            raise TypeError(f"The model takes ids of shape (B, T), got {described(ids)}.")
+        if not 0 < ids.shape[1] <= self.context_length:
+            raise ValueError(
+                f"The model reads 1 to {self.context_length} letters (its context_length), got "
+                f"{ids.shape[1]}."
+            )
+        self.read.append(ids.clone())
+        self.with_gradients.append(torch.is_grad_enabled())
+        return self.table[ids]
+
+
+def _generated(answer, model, ids, n, temperature=1.0):
+    out = answer(model, ids, n, temperature)
+    return out if out is None else (out, model)
+
+
+def _of_ids(generated, model, ids, n, temperature=1.0):
+    """Effect: the ids, or the share of each letter; and what the model has read."""
+    out, model = generated
+    B, T = ids.shape
+    if not isinstance(out, torch.Tensor):
+        raise ValueError(f"Expected a tensor, got {described(out)}.")
+    if out.shape != (B, T + n):
+        told = f"{B:,} texts of {T} letters and n = {n} gave the shape {tuple(out.shape)}"
+        raise ValueError(f"{told}; expected {(B, T + n)}.")
+    if not out[:, :T].equal(ids):
+        raise ValueError("The texts that came back do not begin with the letters that were given.")
+    read = torch.zeros(12, 3)  # of each call: how many letters, the first one, the last one
+    for i, some in enumerate(model.read[:12]):
+        read[i] = torch.tensor([some.shape[1], *some[0, [0, -1]].tolist()])
+    for i in range(n):
+        seen = out[:, : T + i][:, -model.context_length :]
+        if not any(some.shape == seen.shape and some.equal(seen) for some in model.read):
+            given = model.read[min(i, len(model.read) - 1)] if model.read else None
+            got = "nothing" if given is None else f"{given[0].tolist()}"
+            told = f"Before letter {i + 1}, the first text was {out[0, : T + i].tolist()}"
+            told += f" and context_length is {model.context_length}. The model was given {got}."
+            return torch.cat([out[:3].flatten(), read.flatten()]), told
+    if model.sure:
+        right = (ids[:, -1:] + 1 + torch.arange(n)) % len(model.table)
+        wrong = (out[:, T:] != right).any(dim=1).nonzero().flatten().tolist()
+        told = (
+            f"For logits that are 60 for one letter and 0 for all others, text {wrong[0]} got the "
+            f"letters {out[wrong[0], T:].tolist()}; expected {right[wrong[0]].tolist()}."
+            if wrong
+            else ""
+        )
+        return torch.cat([out[:3].flatten(), read.flatten()]), told
+    shares, right = [], []
+    for kind in (0, 1):  # the texts take turns
+        shares.append(torch.bincount(out[kind::2, -1], minlength=len(model.table)) / (B / 2))
+        right.append(torch.softmax(model.table[ids[kind, -1]] / temperature, dim=-1).detach())
+    effect = torch.cat([*shares]) / 5
+    if (torch.stack(shares) - torch.stack(right)).abs().max() > 0.05:
+        mine, wanted = (" ".join(f"{share:.2f}" for share in one[0]) for one in (shares, right))
+        told = f"At a temperature of {temperature:g}, the letters are drawn with the shares {mine}"
+        return effect, f"{told}; softmax(logits / temperature) is {wanted}."
+    return effect, ""
+
+
+def _remark(used):
+    """What else a model that trains may need."""
+    model = _Model(3, 4)
+    used(model, torch.zeros(1, 1, dtype=torch.long), 1)
+    if all(model.with_gradients):
+        return (
+            "One more thing, for later: with @torch.no_grad() above the function, it keeps nothing "
+            "that only training needs."
+        )
+    return ""
+
+
+def _texts():
+    ids = torch.tensor([[0, 3, 1, 5], [2, 2, 4, 0], [5, 1, 0, 3]])
+    pairs = torch.tensor([[2, 0], [1, 3]])
+    return [
+        (_Model(6, 5, sure=True), ids, 4, 1.0),
+        (_Model(6, 5), pairs.repeat(4000, 1), 1, 2.0),
+        (_Model(6, 5), pairs[:, :1].repeat(4000, 1), 1),
+        (_Model(6, 5, sure=True), ids.repeat(1, 2), 2, 0.5),
+    ]
+
+
+GENERATE = Exercise(
+    "03.generate",
+    generate,
+    _texts,
+    used=_generated,
+    effect=_of_ids,
+    remark=_remark,
+)
+
+
+EXERCISES = (CAUSAL_SOFTMAX, ATTEND, SAFE_SOFTMAX, GENERATE)

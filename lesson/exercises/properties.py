@@ -6,6 +6,6 @@ ROWS_SUM_TO_ONE = ("rows sum to 1", lambda out, *_: rows_sum_to_one(out).ok)
 NO_FUTURE = (
     "no weight on the future",
     lambda out, *_: no_weight_on_future(out).ok,
-    "Softmax gives every finite score a weight above 0, however low it is. Only minus infinity, "
-    "set before the softmax, becomes exactly 0.",
+    "A low finite score keeps a weight above 0, unless it lies so far below the others that its "
+    "weight rounds to 0. Minus infinity, set before the softmax, becomes exactly 0.",
 )

@@ -302,7 +302,7 @@ def test_an_exercise_wrong_then_right_and_a_prediction_are_there_after_a_reload(
         page.locator(".jp-Notebook .jp-Cell").nth(
             next(n for n, source in enumerate(sources) if f'check("{id}"' in source)
         )
-        for id in ("01.1", "01.2")
+        for id in ("01.1", "01.3")
     ]
     assert "not attempted" in stub.inner_text()
     write(page, stub, STUB.format(slice=":t"))

@@ -38,6 +38,12 @@ def head(x, W_query, W_key, W_value):
     return torch.softmax(scores.masked_fill(~causal_mask(x.shape[1]), -torch.inf), dim=-1) @ v
 
 
+def weights_not_used(x, W_query, W_key, W_value):
+    scores = (x @ W_query) @ (x @ W_key).mT
+    weights = torch.softmax(scores, dim=-1)  # noqa: F841
+    return scores @ (x @ W_value)
+
+
 def weights_of(x, W_query, W_key, W_value):
     q, k = x @ W_query, x @ W_key
     scores = q @ k.mT / q.shape[-1] ** 0.5
@@ -91,6 +97,16 @@ PIECES = exercise(
     axes={"fused": "3C C", "return": "3 C C"},
     several=True,
 )
+
+
+def weights_at(where):
+    """Equal weights where s - t is as `where` says; a row without any is nan."""
+
+    def answer(T, width):
+        inside = where(torch.arange(T) - torch.arange(T)[:, None], T, width).double()
+        return inside / inside.sum(dim=-1, keepdim=True)
+
+    return answer
 
 
 def fixed_size(x):
@@ -231,6 +247,7 @@ FACTS = [
         own_token_only,
         "Output 2 adds up 1/3 of token 2; it should be 1/3 of tokens 0 to 2 each",
     ),
+    (HEAD, weights_not_used, "You compute `weights`, and nothing uses it."),
     # where it is wrong
     (MEAN, fixed_size, "Your result is right for the second input, and is wrong for the first"),
     (SOFT, small_weights_dropped, "right for the numbers of the first input, and is wrong for 3 t"),
@@ -238,6 +255,16 @@ FACTS = [
     (MEAN, nan_in_row_2, "Output 2 of your result is nan, and nothing else is."),
     (MEAN, lambda x: running_mean(x) * math.nan, "Every number is nan."),
     (MAKE, diagonal_lost, "Row 2 is 1/3 1/3 0 0 0; it should be 1/3 1/3 1/3 0 0."),
+    (
+        MAKE,
+        weights_at(lambda s, T, w: s <= w),
+        "With T = 5 and width = 2, row t has its weights on all tokens up to t + 2; it should have"
+        " them on all tokens up to t.",
+    ),
+    (MAKE, weights_at(lambda s, T, w: s >= w), "on all tokens from t + 2 on; it"),
+    (MAKE, weights_at(lambda s, T, w: s == -1), "on token t - 1; it"),
+    (MAKE, weights_at(lambda s, T, w: s > -T), "its weights on all tokens; it"),
+    (MAKE, weights_at(lambda s, T, w: (s <= 0) & (s > -w)), "its weights on tokens t - 1 to t; it"),
     (SOFT, lambda s, t: torch.softmax(s / t, dim=0), "Each column of your result sums to 1; each"),
     (SOFT, lambda s, t: torch.zeros_like(s), "Your result is 0 everywhere."),
     # shapes, types, crashes
@@ -279,6 +306,11 @@ def everything(of, answer):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [one for kind in KINDS for one in kind(trial)]
+
+
+def test_weights_that_do_not_depend_on_distance_or_do_not_sum_to_1_have_no_band():
+    for answer in (lambda T, w: torch.eye(T).flip(0), lambda T, w: torch.ones(T, T) / 2):
+        assert not any("its weights on" in fact.text for fact in everything(MAKE, answer))
 
 
 def test_the_best_fact_leads_and_at_most_two_are_told():

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from helpers.show import show
+from helpers.show import show, tried
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,8 @@ def test_show_writes_the_label(capsys):
 def test_show_refuses_in_words(value, error, words):
     with pytest.raises(error, match=words):
         show(value)
+
+
+def test_what_is_tried_tells_its_shape_or_the_error():
+    assert tried(lambda: torch.ones(4, 3, 3) @ torch.ones(3, 2)) == "(4, 3, 2)"
+    assert "cannot be multiplied (3x2 and 3x3)" in tried(lambda: torch.ones(3, 2) @ torch.eye(3))

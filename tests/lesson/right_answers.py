@@ -27,24 +27,6 @@ def right(exercise, note=""):
     return keep
 
 
-@right("00.1")
-def mean_in_a_loop(x):
-    total = 0
-    for t in range(x.shape[1]):
-        total = total + x[:, t, :]
-    return total / x.size(1)
-
-
-@right("00.1")
-def mean_by_einsum(x):
-    return torch.einsum("btc->bc", x) / x.shape[1]
-
-
-@right("00.1")
-def mean_by_list(x):
-    return torch.stack([sequence.mean(0) for sequence in x])
-
-
 @right("00.2")
 def by_unsqueeze(a):
     return a / a.sum(-1).unsqueeze(-1)
@@ -63,27 +45,6 @@ def by_two_transposes(a):
 @right("00.2")
 def by_einsum(a):
     return torch.einsum("...rs,...r->...rs", a.float(), 1 / a.sum(dim=-1))
-
-
-@right("00.3")
-def by_swapaxes(x):
-    return x.swapaxes(1, 2)
-
-
-@right("00.3")
-def by_loop(x):
-    return torch.stack([matrix.T for matrix in x])
-
-
-@right("00.3")
-def by_entries(x):
-    B, R, S = x.shape
-    out = torch.empty(B, S, R)
-    for b in range(B):
-        for r in range(R):
-            for s in range(S):
-                out[b, s, r] = x[b, r, s]
-    return out
 
 
 @right("01.1")
@@ -106,26 +67,6 @@ def with_lists(x):
 @right("01.1")
 def vectorised_anyway(x):
     return x.cumsum(1) / torch.arange(1, x.shape[1] + 1).reshape(1, -1, 1)
-
-
-@right("01.2")
-def stacked(x):
-    return torch.stack([x[:, : t + 1].mean(dim=1) for t in range(x.shape[1])], dim=1)
-
-
-@right("01.2")
-def concatenated(x):
-    means = [x[:, : t + 1].mean(dim=1, keepdim=True) for t in range(x.size(1))]
-    return torch.cat(means, dim=1)
-
-
-@right("01.2")
-def running(x):
-    out, total = torch.zeros(x.shape), 0
-    for t in range(x.shape[1]):
-        total = total + x[:, t]
-        out[:, t] = total / (t + 1)
-    return out
 
 
 @right("01.3")
@@ -184,6 +125,13 @@ def by_loops(T, decay):
         for s in range(t + 1):
             W[t, s] = decay ** (t - s)
     return W / W.sum(dim=1, keepdim=True)
+
+
+@right("02.3")
+def by_the_sum_of_a_series(T, decay):
+    t = torch.arange(T)[:, None]
+    k = (t - torch.arange(T)).clamp(min=0)
+    return torch.tril(decay**k * (1 - decay) / (1 - decay ** (t + 1)))
 
 
 @right("02.3")
@@ -620,41 +568,15 @@ def change_without_the_last(f, x):
 # ---------------------------------------------------------------- right, and fragile
 
 
-@right("00.1", "with B = 1, your result has the shape (2,), not (1, 2), because an axis of size 1")
-def squeezed_mean(x):
-    return x.mean(dim=1, keepdim=True).squeeze()
-
-
-@right("00.3", "with B = 1, your result has the shape (4, 3), not (1, 4, 3), because an axis of")
-def squeezed_first(x):
-    return x.squeeze().transpose(-2, -1)
-
-
 @right("00.2", "with numbers a millionth as large in `a`, a number is 0.6175 where 0.6179 is right")
 def with_a_small_number_added(a):
     return a / (a.sum(dim=-1, keepdim=True) + 1e-9)
-
-
-@right("01.2", "with B = 1, your result has the shape (5, 2), not (1, 5, 2)")
-def squeezed_at_the_end(x):
-    means = []
-    for t in range(x.shape[1]):
-        means.append(x[:, : t + 1].mean(dim=1, keepdim=True))
-    return torch.cat(means, dim=1).squeeze()
 
 
 @right("01.3", "with float64, your function raises RuntimeError: expected")
 def weights_in_float32(x):
     T = x.shape[1]
     return torch.tril(torch.ones(T, T)) @ x / torch.arange(1, T + 1)[:, None]
-
-
-@right("02.3", "with T = 150, 3300 of 22500 numbers are nan or inf, because some number in between")
-def infinite_future_times_zero(T, decay):
-    i = torch.arange(T).float()
-    weights = decay ** (i[:, None] - i[None, :])
-    weights = weights * torch.tril(torch.ones(T, T))
-    return weights / weights.sum(dim=-1, keepdim=True)
 
 
 @right("03.1", "with numbers 1000 times as large in `scores`, 43 of 50 numbers are nan or inf")

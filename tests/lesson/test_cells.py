@@ -112,12 +112,13 @@ def test_unknown_ids_name_the_nearest():
     with pytest.raises(UnknownId, match=r'"99\.1".* An id is text, in quotes'):
         lesson.hint(99.1)
     for id, message in {
-        "0.1": 'The nearest: "00.1".',
+        "0.2": 'The nearest: "00.2".',
+        "00.3": "00.3 (Swap the last two axes) is no longer in these notebooks.",
         "031": 'The nearest: "03.1".',
-        "3.7": 'Notebook 03 has "03.1", "03.2" and "03.3".',
-        "03": 'Notebook 03 has "03.1", "03.2" and "03.3".',
-        "elephant": """no exercise 'elephant'. They run from "00.1" to "99.1".""",
-        "47.11": """no exercise '47.11'. They run from "00.1" to "99.1".""",
+        "3.7": 'Notebook 03 has "03.1", "03.2", "03.3" and "03.generate".',
+        "03": 'Notebook 03 has "03.1", "03.2", "03.3" and "03.generate".',
+        "elephant": """no exercise 'elephant'. They run from "00.2" to "99.1".""",
+        "47.11": """no exercise '47.11'. They run from "00.2" to "99.1".""",
     }.items():
         with pytest.raises(UnknownId) as raised:
             lesson.hint(id)

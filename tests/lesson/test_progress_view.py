@@ -5,6 +5,7 @@ from matplotlib.text import Text
 
 from helpers.pictures.base import png_of
 from lesson import EXERCISES, PREDICTIONS, progress
+from lesson.mine import is_build
 from lesson.progress_file import keep
 from lesson.progress_view import state
 from tests.helpers.pictures import reading
@@ -47,10 +48,10 @@ def drawn(picture):
 
 def check_against(tables, states, times):
     """Compare what was read from one face of the picture with what was put in."""
-    overview, *mistakes = tables
+    overview, builds, *mistakes = tables
     states = {id: what for id, what in states.items() if id not in OPTIONAL}
     assert overview.names == sorted({id[:2] for id in states})
-    assert set(overview.columns) == {"done", *(id[3:] for id in states)}
+    assert set(overview.columns) == {"done", *(id[3:] for id in states if not is_build(id))}
     signs = {"done": "✓ done", "corrected": "◐ corrected", "tried": "✗ tried", "open": "○ open"}
     for notebook, cells in zip(overview.names, overview.cells, strict=True):
         told = dict(zip(overview.columns, cells, strict=True))
@@ -58,6 +59,8 @@ def check_against(tables, states, times):
         right = [what for what in own.values() if what in ("done", "corrected")]
         assert told.pop("done") == f"{len(right)} of {len(own)}"
         assert told == {name: signs[own[name]] if name in own else "–" for name in told}
+    told = {id: signs[what] for id, what in states.items() if is_build(id)}
+    assert dict(zip(builds.names, [cells[0] for cells in builds.cells], strict=True)) == told
     assert len(mistakes) == bool(times)
     for table in mistakes:
         assert table.columns == ["met", "exercise"]
@@ -121,7 +124,7 @@ def test_a_mistake_made_after_the_exercise_has_passed_is_not_solved_since(kept):
     for status, mistake in (("failed", one), ("passed", None), ("failed", two), ("failed", None)):
         keep("03.1", "check", status, mistake=mistake.name if mistake else "")
     assert "✓ done" in str(progress())
-    told = reading.read_html(progress().html())[1]
+    told = reading.read_html(progress().html())[2]
     assert dict(zip(told.names, [since for _, since in told.cells], strict=True)) == {
         f"03.1 {two.name}": SINCE[False],
         f"03.1 {one.name}": SINCE[True],
@@ -130,21 +133,21 @@ def test_a_mistake_made_after_the_exercise_has_passed_is_not_solved_since(kept):
 
 def test_it_says_where_one_was_and_what_is_left_there(kept):
     assert "Answered last" not in str(progress())
-    keep("00.3", "check", "failed")
+    keep("00.2", "check", "failed")
     keep("00.p2", "predict", "wrong")
-    for id in (id for id in EXERCISES if id[:2] == "00" and id != "00.3"):
+    for id in (id for id in EXERCISES if id[:2] == "00" and id != "00.2"):
         keep(id, "check", "passed")
     keep("01.1", "check", "not attempted")  # that was run, not answered
-    last = [id for id in EXERCISES if id[:2] == "00" and id != "00.3"][-1]
+    last = [id for id in EXERCISES if id[:2] == "00" and id != "00.2"][-1]
     predictions = [id for id in PREDICTIONS if id[:2] == "00"]
-    left = ", ".join(["00.3", *predictions[:-1]])
+    left = ", ".join(["00.2", *predictions[:-1]])
     told = f"Answered last: {last}, in notebook 00. Not done there yet: {left} and "
     for face in (str(progress()), progress().html()):
         assert told + f"{predictions[-1]}." in face
     for id in predictions:
         keep(id, "predict", "right")
-    keep("00.3", "check", "passed")
-    told = "Answered last: 00.3, in notebook 00. There, all is done."
+    keep("00.2", "check", "passed")
+    told = "Answered last: 00.2, in notebook 00. There, all is done."
     assert told in str(progress()) and told in " ".join(texts(progress()))
 
 
@@ -165,13 +168,15 @@ def test_optional_exercises_are_named_and_not_waited_for(kept):
 
 
 def test_broken_lines_and_unknown_exercises_are_left_out_and_told(kept):
-    keep("00.1", "check", "passed")
+    keep("00.count", "check", "passed")
     with open(kept, "a") as file:
         file.write("broken\n" * 7 + '{"version": 1, "torn')
     keep("00.2", "check", "passed")
     keep("99.3", "check", "passed")
     keep("00.p1", "check", "passed")  # a prediction is not checked
-    keep("00.3", "check", "failed", mistake="a name that no mistake has " * 5)
+    keep("00.1", "check", "passed")  # which has gone
+    keep("00.3", "check", "failed")
+    keep("00.write", "check", "failed", mistake="a name that no mistake has " * 5)
     picture = progress()
     for face in (str(picture), picture.html(), " ".join(texts(picture))):
         assert (
@@ -179,8 +184,9 @@ def test_broken_lines_and_unknown_exercises_are_left_out_and_told(kept):
         )
         assert "that these notebooks do not have were left out: 00.p1, 99.3." in face
         assert "a name that no" not in face
+        assert "Done, and no longer in these notebooks: 00.1 (The mean token)." in face
     first = reading.read_html(picture.html())[0]
-    assert first.cells[0][0] == "2 of 6"
+    assert first.cells[0][0] == "2 of 8"
 
 
 def texts(picture):
@@ -194,7 +200,7 @@ def test_a_file_that_cannot_be_read_is_told(kept):
 
 
 def test_switched_off_it_says_so_and_reads_nothing(kept, monkeypatch):
-    keep("00.1", "check", "passed")
+    keep("00.2", "check", "passed")
     monkeypatch.setenv("ATTENTION_PROGRESS", "0")
     assert "because ATTENTION_PROGRESS is 0." in str(progress())
     assert "✓" not in str(progress())

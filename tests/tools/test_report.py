@@ -53,7 +53,7 @@ CLASS = {
     "Zoë O'Neil": [
         checked("01.1", "failed", LOOP[0]),
         checked("01.1", "passed"),
-        checked("01.2", "not attempted"),
+        checked("01.3", "not attempted"),
         predicted("03.p1", PREDICTIONS["03.p1"].answer),
         predicted("03.p1", wrong("03.p1")),
     ],
@@ -154,7 +154,7 @@ def test_the_grid_says_done_tried_and_open_of_each_student(handed_in):
     assert set(said) == {id for id in (*EXERCISES, *PREDICTIONS) if id[:2] in ("01", "03")}
     signs = {"o": "○ open", "d": "✓ done", "t": "✗ tried", "r": "✓ right at first"}
     signs |= {"l": "◐ right later", "w": "✗ never right"}
-    known = {"01.1": "dodo", "01.2": "oooo", "03.1": "odto", "03.p1": "rlwo", "03.p2": "orwo"}
+    known = {"01.1": "dodo", "01.3": "oooo", "03.1": "odto", "03.p1": "rlwo", "03.p2": "orwo"}
     for id, cells in said.items():
         wanted = [signs[letter] for letter in known.get(id, "oooo")]
         assert cells[4:] == wanted, id
@@ -232,7 +232,7 @@ def test_numbers_do_not_follow_the_alphabet(handed_in):
 
 
 def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in, capsys):
-    write(handed_in, "empty", json.dumps(checked("01.2", "not attempted")) + "\n")
+    write(handed_in, "empty", json.dumps(checked("01.3", "not attempted")) + "\n")
     report.main([str(handed_in)])
     before = mistakes(page_of(handed_in))
     assert "left-out" not in page_of(handed_in) and "not counted" not in page_of(handed_in)
@@ -248,7 +248,7 @@ def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in,
     assert said[:-1] == [
         "anna.jsonl: 2 broken lines are left out, lines 12 and 13.",
         "bela.jsonl: one broken line is left out, line 7.",
-        "bela.jsonl: 3 lines are left out, as these notebooks have no 03.9, 42.1.",
+        "bela.jsonl: 3 lines are left out, as these notebooks have no 03.9 and 42.1.",
     ]
     page = page_of(handed_in)
     for sentence in said[:-1]:

@@ -184,15 +184,13 @@ def _draw_sum(
     tall = max(top + height * len(table.rows), low + side)
     figure, ax = base.empty_page(width, tall + 40)
     base.write_heading(ax, lines)
-    corner = {"ha": "right", "color": QUIET, "style": "italic"}
-    base.write(ax, left - 6, top - 9, table.corner, **corner)
+    base.write(ax, left - 6, top - 9, table.corner, ha="right", color=QUIET, style="italic")
     grid(ax, left, top, table.cells, widths, height, names=table.names)
     for c, head in enumerate(heads):
         x = left + sum(widths[:c]) + widths[c] / 2
         base.write(ax, x, top - 3, head, va="bottom", color=QUIET, linespacing=1.2)
     path = np.cumsum(np.vstack([[0, 0], shares]), axis=0)  # (T + 1, 2)
-    least = np.minimum(np.minimum(tokens.min(0), path.min(0)), 0)
-    most = np.maximum(np.maximum(tokens.max(0), path.max(0)), 0)
+    least, most = (bound(np.vstack([tokens, path]), axis=0) for bound in (np.min, np.max))
     unit = (side - 70) / max(float((most - least).max()), 1e-9)  # pixels
     middle = np.array([plane + side / 2, low + side / 2])
 
@@ -210,8 +208,10 @@ def _draw_sum(
     taken: list[tuple[float, float, float]] = []
     for token, same in tips.items():
         if any(token):
-            draw_vector(ax, origin, place(np.array(token)), PALE, 6)
-            _write_near(ax, place(np.array(token)), ", ".join(same), plane - 20, taken)
+            tip, name = place(np.array(token)), ", ".join(same)
+            draw_vector(ax, origin, tip, PALE, 6)
+            tip[0] += 0 if token[0] else base.text_width(name) / 2 + 6  # beside the axis
+            _write_near(ax, tip, name, plane - 20, taken)
     if path[-1].any():
         draw_vector(ax, origin, place(path[-1]), ORANGE, 4)
     for start, end in pairwise(path):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from helpers.gpt import decode, encode, next_token_loss
-from helpers.training import Corpus, Trainer, validation_loss
+from helpers.training import Corpus, Trainer, trained_perplexity, validation_loss
 from tests.helpers.training import small
 from tests.helpers.training.small import interrupted_at, same, state, trainer
 
@@ -299,3 +299,10 @@ def test_a_prompt_that_cannot_be_read_is_refused_before_training():
 def test_a_prompt_longer_than_the_context_is_continued_as_a_whole():
     trained = run(trainer(4), "the for loop averages all tokens")
     assert all(len(text) == 32 + 60 for text in trained.samples.values())
+
+
+def test_a_perplexity_is_1_where_the_next_letter_is_sure_and_their_number_where_nothing_is_seen():
+    corpus, state = Corpus("abcd" * 600), torch.get_rng_state()
+    assert trained_perplexity(corpus, lambda x: x) == pytest.approx(1, abs=0.01)
+    assert trained_perplexity(corpus, torch.zeros_like) == pytest.approx(4, abs=0.05)
+    assert torch.equal(torch.get_rng_state(), state)

@@ -134,6 +134,18 @@ def centred_window(T, width):
     return near / near.sum(dim=-1, keepdim=True)
 
 
+@wrong("02.2", "tril's second argument moves the edge to the right: there is no lower bound")
+def tril_with_the_width(T, width):
+    inside = torch.tril(torch.ones(T, T), width - 1)
+    return inside / inside.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.2", "triu with a positive second argument keeps only what is far in the future")
+def triu_with_the_width(T, width):
+    inside = torch.triu(torch.ones(T, T), width - 1)
+    return inside / inside.sum(dim=-1, keepdim=True)
+
+
 @wrong("02.2", named="not normalised")
 def ones_in_the_window(T, width):
     rows = [[float(s in range(t - width + 1, t + 1)) for s in range(T)] for t in range(T)]
@@ -183,6 +195,20 @@ def moving_average(T, decay):
         weights[t] = decay * weights[t - 1]
         weights[t, t] = 1 - decay
     return weights
+
+
+@wrong("02.3", "weights of the future are inf in a long text, and inf * 0 is nan")
+def infinite_future_times_zero(T, decay):
+    i = torch.arange(T).float()
+    weights = decay ** (i[:, None] - i[None, :])
+    weights = weights * torch.tril(torch.ones(T, T))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@wrong("02.3", "decay to a negative power grows until it is inf, and inf / inf is nan")
+def growing_from_the_start(T, decay):
+    growing = torch.tril((decay ** -torch.arange(T).float()).expand(T, T))
+    return growing / growing.sum(dim=-1, keepdim=True)
 
 
 @wrong("02.3", named="not normalised")

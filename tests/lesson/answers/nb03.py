@@ -131,3 +131,16 @@ def exponentials_above_the_diagonal(scores):
 def sums_of_the_columns(scores):
     e = torch.exp(scores - scores.amax(-1, keepdim=True)).transpose(-2, -1)
     return (e / e.sum(-1, keepdim=True)).transpose(-2, -1)
+
+
+# ------------------------------------------------- 03.generate
+
+
+@wrong("03.generate", named="multiplied by the temperature")
+def powers_of_the_shares(model, ids, n, temperature=1.0):
+    with torch.no_grad():
+        for _ in range(n):
+            shares = model(ids[:, -model.context_length :])[:, -1].softmax(dim=-1)
+            shares = shares**temperature
+            ids = torch.hstack([ids, torch.multinomial(shares, 1)])
+    return ids

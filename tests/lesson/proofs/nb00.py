@@ -3,6 +3,8 @@
 import torch
 
 from helpers.toy import TEXTS
+from helpers.training import python_help
+from lesson.exercises.nb00 import count
 from tests.lesson.proofs import fails, proves, run, written
 
 
@@ -56,15 +58,6 @@ def counts_by_a_row_of_sums(texts):
     return {"error": fails(code, counts=counts), "shares": right, "other": not right}
 
 
-@proves("00.1")
-def mean_over_time(texts):
-    before = ("B", "T", "C")
-    after = texts["1"].says(before, ...)
-    (axis,) = (n for n in range(3) if before[:n] + before[n + 1 :] == after)
-    texts["2"].says(before[axis], axis, 0, axis - len(before))
-    return written("x", "x." + texts["3"].says(...).replace("…", str(axis)))
-
-
 @proves("00.2")
 def normalise_rows(texts):
     code = texts["3"].says(..., 2)
@@ -72,13 +65,64 @@ def normalise_rows(texts):
     return written("a", "a / " + code.replace("keepdim=…", "keepdim=True").replace("…", "-1"))
 
 
-@proves("00.3")
-def swap_last_two(texts):
-    x = torch.arange(24.0).view(2, 3, 4)
-    texts["1"].says(x[0, 1, 2], 3, x=x)  # one number, by three indices
-    last, before = -1, -2
-    texts["2"].says(2, last, before)
-    texts["3"].says(2)
-    (method,), (attribute,) = texts["3"].after("method"), texts["3"].after("attribute")
-    assert torch.equal(getattr(x, attribute), x.transpose(last, before))
-    return written("x", f"x.{method}({last}, {before})")
+@proves("00.p4")
+def column_of_a_view(texts):
+    tokens = torch.tensor([[1, 2], [3, 4], [5, 6]])
+    *rows, column, code = texts["question"].gives()
+    assert rows == tokens.flatten().tolist() and column == 0
+    viewed = run(code, tokens=tokens)
+    assert torch.equal(viewed, tokens.view(2, 3))
+    order = [*range(1, 7), 3, *viewed[0].tolist(), *viewed[1].tolist()]
+    texts["why a"].says(tokens.mT, *order, tokens=tokens)
+    texts["why b"].says(2, 0, tokens.mT, *order, tokens=tokens)
+    texts["why c"].says(*order, 0, 0, 1)
+    texts["why d"].says(6, 6)
+    right = viewed[:, 0].tolist()
+    return {one: texts[one].gives() == right for one in "abc"} | {"no column": False}
+
+
+@proves("00.p5")
+def always_the_most_frequent(texts):
+    pairs = count(" ".join(python_help().split()))
+    text = "The cat"
+    while text[-1] not in text[7:-1]:
+        text += max(pairs[text[-1]], key=pairs[text[-1]].get)
+    circle = text[text.index(text[-1], 7) + 1 :]
+    return {
+        "better": False,
+        "fewer": False,
+        "the same few": 1 < len(circle) < 6,
+        "one letter": len(circle) == 1,
+    }
+
+
+@proves("00.count")
+def hints_of_count(texts):
+    texts["1"].gives()
+    texts["2"].gives()
+    texts["3"].gives()
+    return written(
+        "text",
+        "counts = {}",
+        "from itertools import pairwise",
+        "for letter, next_letter in pairwise(text):",
+        "    after = counts.setdefault(letter, {})",
+        "    after[next_letter] = after.get(next_letter, 0) + 1",
+        "counts",
+    )
+
+
+@proves("00.write")
+def hints_of_write(texts):
+    for text in texts.values():
+        text.gives()
+    return written(
+        "guess, start, n",
+        "import random",
+        "text = start",
+        "for _ in range(n):",
+        "    counts = guess(text)",
+        "    letters = random.choices(list(counts), list(counts.values()))",
+        "    text += letters[0]",
+        "text",
+    )

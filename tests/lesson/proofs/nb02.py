@@ -1,5 +1,6 @@
 """Notebook 02: weights in a matrix."""
 
+import pytest
 import torch
 
 from lesson.exercises import EXERCISES
@@ -32,7 +33,11 @@ def x_at_W(texts):
     before, inner, size = run(other, x=x, W=W), x_shape[-1], W_shape[0]
     error = fails(code, x=x, W=W)
     now = torch.empty(0) if error else run(code, x=x, W=W)
-    texts["why b"].says(x_shape[1:], W_shape, inner, size, "C", size)
+    rows = f"{x_shape[0] * size}x{inner}"
+    texts["why b"].says(x_shape[1:], W_shape, inner, size, x_shape[0], "C", size)
+    with pytest.raises(RuntimeError, match=rows):
+        run(code, x=x, W=W)
+    assert rows in texts["why b"].text
     assert name == "W" and not fails(code, x=torch.randn(*x_shape[:2], size), W=W)
     texts["why c"].says(before.mT, code, inner, size, x=x, W=W)
     return {"same": same(now, before), "error": error, "swapped": same(now, before.mT)}

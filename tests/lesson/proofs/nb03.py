@@ -5,7 +5,6 @@ import math
 import torch
 
 from helpers.attention import causal_mask
-from helpers.toy import lecture_scores
 from lesson.exercises import EXERCISES
 from tests.lesson.proofs import proves, run, run_cells, written
 
@@ -119,30 +118,6 @@ def two_nouns(texts):
     return {letter: abs(one - weights[1]) <= 0.005 for letter, (one, _) in said.items()}
 
 
-@proves("03.p5")
-def the_printed_matrix(texts):
-    printed = run_cells("03", "import torch", "printed = torch.tensor(")["printed"]
-    scores = lecture_scores()
-    masked, sums = causal(scores), printed.sum(dim=-1)
-
-    def printed_is(weights):
-        return torch.allclose(weights[0], printed, atol=1e-4)
-
-    above_1 = sums[sums > 1.001]
-    texts["why a"].says(1, len(above_1), *(round(one.item(), 2) for one in above_1))
-    texts["why b"].says(printed.triu(1).max())
-    assert torch.allclose(printed.sum(dim=0), torch.ones(8), atol=1e-3)
-    softmax = texts["why c"].says(1, printed[-1, -1], ..., ("T", "T"), ("B", "T", "T"), 1)
-    texts["why d"].says(masked.min(), printed.min(), printed.max())
-    assert scores[0].tril().min() < 0
-    return {
-        "after the softmax": printed_is(scores.softmax(dim=-1).tril()),
-        "forgot the mask": printed_is(scores.softmax(1)) or printed_is(scores.softmax(-1)),
-        "divided each column": printed_is(run(f"masked.{softmax}", masked=masked)),
-        "forgot the softmax": printed_is(masked),
-    }
-
-
 @proves("03.1")
 def causal_softmax(texts):
     texts["1"].says(2)
@@ -166,3 +141,19 @@ def safe_softmax(texts):
     texts["1"].says((scores - run(largest, scores=scores)).max())
     exp = f"exp = torch.exp(scores - {largest})"
     return written("scores", exp, f"exp / exp.sum(dim=-1, {kept})")
+
+
+@proves("03.generate")
+def hints_of_generate(texts):
+    texts["1"].gives()
+    logits = texts["2"].says(..., ("B", "V"))
+    axis, draw = texts["3"].says(..., ..., ("B", 1))
+    longer = texts["4"].says(...)
+    return written(
+        "model, ids, n, temperature=1.0",
+        "for _ in range(n):",
+        f"    weights = torch.softmax({logits} / temperature, {axis})",
+        f"    drawn = {draw}",
+        f"    ids = {longer}",
+        "ids",
+    )

@@ -1,0 +1,331 @@
+"""The learner's own file: what is kept, what is refused, and that nothing of theirs is lost."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import lesson
+from lesson import mine
+from lesson.exercises import nb00, nb03
+from tests.cells import fresh_shell
+
+SETUP = "import random\nfrom itertools import pairwise\nimport torch\nimport lesson"
+COUNT = """\
+def count(text):
+    table = {letter: {} for letter in text}
+    for a, b in pairwise(text):
+        table[a][b] = table[a].get(b, 0) + 1
+    return table
+"""
+WRITE = """\
+def write(guess, start, n):
+    for _ in range(n):
+        counts = guess(start)
+        start += random.choices(list(counts), list(counts.values()))[0]
+    return start
+"""
+GENERATE = """\
+@torch.no_grad()
+def generate(model, ids, n, temperature=1.0):
+    for _ in range(n):
+        logits = model(ids[:, -model.context_length:])[:, -1]
+        new = torch.multinomial((logits / temperature).softmax(-1), 1)
+        ids = torch.cat([ids, new], dim=1)
+    return ids
+"""
+OF = {
+    "count": ("00.count", COUNT),
+    "write": ("00.write", WRITE),
+    "generate": ("03.generate", GENERATE),
+}
+
+
+@pytest.fixture
+def shell(kept):
+    with fresh_shell() as shell:
+        shell.run(SETUP)
+        yield shell
+
+
+@pytest.fixture
+def file(kept):
+    return kept.with_name("mine.py")
+
+
+def said(ran):
+    """What a cell told, as one line."""
+    assert ran.error is None or isinstance(ran.error, lesson.LessonError), ran.error
+    return " ".join((ran.printed + str(ran.error or "")).split())
+
+
+def check(shell, name, source="", id=""):
+    known, own = OF[name]
+    return said(shell.run(f'{source or own}\n\n{name} = lesson.check("{id or known}", {name})'))
+
+
+def test_what_passes_is_kept_with_its_id_once_and_with_what_it_imports(shell, file):
+    assert "mine.py has 15 lines, and can count pairs of letters." in check(shell, "count")
+    for name in ("generate", "write", "count"):
+        told = check(shell, name)
+    assert "mine.py has it already." in told
+    lines = file.read_text().splitlines()
+    assert lines[6:12] == [
+        "import random",
+        "from itertools import pairwise",
+        "",
+        "import torch",
+        "",
+        "",
+    ]
+    assert [line for line in lines if line[:3] == "# 0"] == [
+        "# 00.count",
+        "# 03.generate",
+        "# 00.write",
+    ]
+    assert file.read_text().endswith(f"\n\n\n# 00.write\n{WRITE}")
+    assert subprocess.run([sys.executable, file]).returncode == 0
+    kept = shell.run('lesson.kept("write", "count")').value
+    assert [one.__module__ for one in kept] == ["mine", "mine"]
+    told = str(lesson.progress())
+    assert "00.write ✓ done 5 lines" in " ".join(told.split()) and "write with any model" in told
+    assert (
+        "yours: 5 lines" in lesson.series_map("00").alt
+        or "yours: 10 lines" in lesson.series_map("03").alt
+    )
+
+
+def test_a_new_answer_takes_the_place_of_the_old_one_which_can_be_seen_again(shell, file):
+    check(shell, "write")
+    check(shell, "count")
+    newer = WRITE.replace("start += ", "start = start + ")
+    assert "Kept:" in check(shell, "write", newer)
+    assert file.read_text().index(newer) < file.read_text().index(COUNT)
+    told = said(shell.run('lesson.earlier("write")'))
+    assert "start += random" in told and "start = start" not in told
+    assert "There is no earlier count." in said(shell.run('lesson.earlier("count")'))
+    told = said(shell.run('lesson.earlier("00.elephant")'))
+    assert "no earlier elephant. Kept were so far: count and write." in told
+
+
+def test_what_was_changed_by_hand_stays(shell, file):
+    check(shell, "write")
+    by_hand = file.read_text().replace("counts = guess(start)", "counts = guess(start)  # mine")
+    file.write_text(by_hand)
+    assert "you have changed write in" in check(shell, "write")
+    assert file.read_text() == by_hand
+    assert said(shell.run('w = lesson.kept("write")')) == ""  # and is used
+    assert "Kept:" in check(shell, "count")  # other parts still find their place
+    assert "# mine" in file.read_text()
+
+
+def test_an_older_notebook_does_not_put_the_old_part_back(shell, file, monkeypatch):
+    later = lesson.EXERCISES["00.write"]
+    monkeypatch.setitem(lesson.EXERCISES, "08.write", later)
+    assert "Kept:" in mine.keep("08.write", shell.run(f"{WRITE}\nwrite").value)
+    newer = WRITE.replace("_ in", "i in")
+    assert "keeps your write of 08.write, which came later" in check(shell, "write", newer)
+    assert "i in" not in file.read_text()
+
+
+def test_functions_of_the_same_cell_come_along_and_others_are_asked_for(shell, file):
+    split = "def draw(counts):\n    return random.choices([*counts], [*counts.values()])[0]\n\n\n"
+    short = (
+        WRITE.split("        counts")[0] + "        start += draw(guess(start))\n    return start\n"
+    )
+    shell.run(split)
+    told = check(shell, "write", short)
+    assert "write uses draw, which stands in another cell of this notebook only." in told
+    assert not file.exists()
+    assert "Kept:" in check(shell, "write", split + short)
+    assert f"# 00.write\n{split}# 00.write\n{short}" in file.read_text()
+    size = "SIZE = 2  # a value of the same cell\n\n\n"
+    new = split.replace("draw", "pick") + WRITE.replace("range(n)", "range(n * SIZE // 2)")
+    assert "Kept:" in check(shell, "write", size + new)
+    assert f"\n\n\n# 00.write\n{size}# 00.write\ndef write" in file.read_text()
+    assert "draw" not in file.read_text()  # which nobody uses any more
+    told = " ".join(str(lesson.progress()).split())
+    assert "00.write ✓ done 6 lines" in told and "yours: 6 lines" in lesson.series_map("01").alt
+    clash = size.replace("2 ", "1 ") + COUNT.replace(" + 1", " + SIZE")
+    assert "has another SIZE, of 00.write. Give yours another name." in check(shell, "count", clash)
+
+
+def test_a_stub_that_is_run_again_leaves_the_kept_part_in_its_place(shell, file):
+    stub = WRITE.split("\n")[0] + "\n    raise NotImplementedError\n"
+    assert "The reference stands in" in check(shell, "write", stub)
+    check(shell, "write")
+    told = check(shell, "write", stub)
+    assert "○ 00.write" in told and "The one in your file stands in" in told
+    assert shell.run("write.__module__").value == "mine"
+
+
+def test_a_part_that_breaks_another_is_not_kept(shell, file, monkeypatch):
+    """As when MultiHeadAttention is made of Head, and a new Head has another signature."""
+    check(shell, "count")
+    user = "def write(guess, start, n):\n    count(start)\n" + WRITE.split("\n", 1)[1]
+    assert "Kept:" in check(shell, "write", user)
+    before = file.read_text()
+    assert "Kept:" in check(shell, "count", COUNT.replace("(text)", "(text, more=0)", 1))
+    narrow = COUNT.replace("table = {", "assert text != 'xya'\n    table = {")
+    told = check(shell, "count", narrow)
+    assert "Not kept: with it, your write in" in told and "would no longer pass" in told
+    assert file.read_text() == before.replace("count(text)", "count(text, more=0)", 1)
+
+
+def test_the_reference_stands_in_and_a_line_says_so(shell, file):
+    ran = shell.run('lesson.kept("generate")')
+    assert ran.value is nb03.generate and "mine.py has none yet (you write it in 03)" in said(ran)
+    check(shell, "write")
+    file.write_text(file.read_text().replace("range(n)", "range(n - 1)"))
+    ran = shell.run('lesson.kept("write")')
+    assert ran.value is nb00.write and "does not pass: one letter too few." in said(ran)
+    assert "builds a part 'Hed'. The parts are count, generate" in said(
+        shell.run('lesson.kept("Hed")')
+    )
+
+
+def test_an_import_that_stood_in_goes_when_the_part_comes(shell, file):
+    shell.run("from lesson.exercises.nb00 import count")
+    user = "def write(guess, start, n):\n    count(start)\n" + WRITE.split("\n", 1)[1]
+    check(shell, "write", user)
+    line = "from lesson.exercises.nb00 import count  # until 00.count is yours\n"
+    assert line in file.read_text()
+    assert said(shell.run('lesson.kept("write")')) == ""
+    check(shell, "count")
+    assert line not in file.read_text()
+    assert mine.read(file).parts.keys() == {"write", "count"}
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "told"),
+    [
+        ("no Python", lambda f: f.write_text("def write(\n"), "line 1, is no Python"),
+        ("a null byte", lambda f: f.write_bytes(b"x = 1\0"), "is no Python"),
+        (
+            "twice",
+            lambda f: f.write_text(WRITE + COUNT + WRITE),
+            "defines write twice, in lines 1 and 11",
+        ),
+        ("a folder", lambda f: f.mkdir(), "is a folder. Move it away"),
+        ("no text", lambda f: f.write_bytes(b"\xff\xfe"), "is no text in UTF-8"),
+        ("large", lambda f: f.write_text("#" * 1_100_000), "more than 1,000,000 are not read"),
+        (
+            "a dangling link",
+            lambda f: f.symlink_to("nowhere"),
+            "is a link to a file that is not there",
+        ),
+        ("a pipe", lambda f: os.mkfifo(f), "is no ordinary file"),
+        ("stops", lambda f: f.write_text("1 / 0\n"), "It stops in line 1: ZeroDivisionError"),
+        ("ends Python", lambda f: f.write_text("raise SystemExit\n"), "It ends Python."),
+    ],
+)
+def test_a_file_that_cannot_be_used_stays_and_is_told(shell, file, name, make, told):
+    make(file)
+    before = file.read_bytes() if file.is_file() else None
+    assert told in check(shell, "count")
+    assert (file.read_bytes() if file.is_file() else None) == before
+    if name == "ends Python":
+        file.write_text(COUNT + "raise SystemExit\n")
+        assert "It ends Python." in said(shell.run('lesson.kept("count")'))
+    assert "✓ done" in str(lesson.progress())
+
+
+def test_a_file_that_sleeps_is_stopped_and_one_that_prints_is_silent(shell, file, monkeypatch):
+    check(shell, "count")
+    noisy = f"from itertools import pairwise\nprint('here I am')\n{COUNT}"
+    file.write_text(noisy)
+    assert said(shell.run('lesson.kept("count")')) == ""
+    monkeypatch.setattr(mine, "SECONDS", 0.5)
+    file.write_text(noisy + "import time\ntime.sleep(9)\n")
+    assert "takes longer than 0.5 seconds" in said(shell.run('lesson.kept("count")'))
+
+
+def test_a_file_that_was_emptied_or_deleted_begins_anew(shell, file):
+    check(shell, "count")
+    file.write_text("\n")
+    assert "Kept:" in check(shell, "write") and "count" not in mine.read(file).parts
+    file.unlink()
+    assert "Kept:" in check(shell, "count")
+    assert said(shell.run('lesson.earlier("write")')) != ""
+
+
+def test_windows_line_ends_are_no_change(shell, file):
+    check(shell, "count")
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert "Kept:" in check(shell, "count", COUNT.replace("table", "counts"))
+
+
+def test_a_file_that_may_only_be_read_stays(shell, file):
+    check(shell, "count")
+    file.chmod(0o444)
+    assert "may only be read" in check(shell, "write")
+    assert "write" not in mine.read(file).parts
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("exec('def write(guess, start, n):' + BODY)", "write stays in this notebook: its text"),
+        (
+            "def hide(f):\n    return lambda *a: f(*a)\n\n\n@hide\n" + WRITE,
+            "your answer is called <lambda>",
+        ),
+        (
+            "def make():\n    def write(guess, start, n):BODY\n    return write\n\nwrite = make()",
+            "write stays in this notebook: no line of its cell says `def write`",
+        ),
+    ],
+)
+def test_an_answer_without_a_source_stays_in_its_notebook(shell, file, source, told):
+    body = WRITE.split(":", 1)[1]
+    shell.run(f"BODY = {body!r}")
+    source = source.replace("):BODY", "):" + body.replace("\n", "\n    "))
+    told_all = check(shell, "write", source)
+    assert "✓ 00.write" in told_all and f"Not kept: {told}" in told_all
+    assert not file.exists()
+
+
+def test_an_answer_that_is_pasted_twice_is_kept_as_it_runs(shell, file):
+    check(shell, "write", WRITE.replace("start", "text") + "\n\n" + WRITE)
+    assert "start" in mine.read(file).parts["write"].text
+
+
+def test_two_notebooks_at_once_lose_nothing(shell, file):
+    """Both have read the file before one of them writes."""
+    check(shell, "count")
+    old, tried = file.read_text(), mine._tried
+
+    def meanwhile(new, before):
+        mine._tried = tried
+        file.write_text(old + "\n\nx = 1\n")
+        return tried(new, before)
+
+    mine._tried = meanwhile
+    assert "Kept:" in check(shell, "write")
+    assert "x = 1" in file.read_text() and WRITE in file.read_text()
+
+
+def test_a_torn_history_counts_as_none(shell, file, kept):
+    check(shell, "count")
+    history = kept.with_name("mine_history.jsonl")
+    history.write_bytes(history.read_bytes()[:-30] + b'\n[1]\n{"name')
+    check(shell, "write")
+    assert "Kept:" in check(shell, "write", WRITE.replace("_ in", "i in"))
+    history.unlink()
+    history.mkdir()
+    assert "is no ordinary file. Move it away" in check(shell, "write")
+
+
+def test_switched_off_nothing_is_kept_or_read(shell, file, monkeypatch):
+    check(shell, "count")
+    before = file.read_text()
+    monkeypatch.setenv("ATTENTION_PROGRESS", "0")
+    assert "Kept" not in check(shell, "write") and file.read_text() == before
+    assert "has none yet" in said(shell.run('lesson.kept("count")'))
+    assert "Nothing is kept here" in said(shell.run('lesson.earlier("count")'))
+
+
+def test_without_its_folder_it_says_so(shell, kept, monkeypatch):
+    monkeypatch.setenv("ATTENTION_PROGRESS", str(kept.parent / "gone" / "progress.jsonl"))
+    assert "Not kept: there is no folder" in check(shell, "count")

@@ -1,0 +1,65 @@
+"""Count the minutes, words and cells of each notebook: ``python -m tools.pace``, as in `make lint`.
+
+A reader takes a minute for 150 words, four seconds for a line of code, twenty for a prediction,
+and for an exercise the minutes of its heading. What is folded does not count, nor do the sources,
+the checks below them, and the minutes of an optional exercise.
+"""
+
+import ast
+import math
+import re
+
+from tools import notebooks
+from tools.lint_notebooks import Book, read
+
+LIMITS = {"minutes": 45, "words": 2300, "cells": 62}
+HELD = ("00", "01", "02", "03")  # lint fails where one of these has more; others get a star
+UNSEEN = re.compile(r"<!--.*?-->|<details>.*?</details>|^\*\*Sources\.\*\*.*", re.M | re.S)
+NO_WORDS = re.compile(r"\$\$.*?\$\$|\$[^$\n]*\$|</?[a-z][^>]*>|\]\([^)]*\)", re.S)
+
+
+def pace(book: Book) -> dict[str, float]:
+    """The minutes, words and cells of a notebook."""
+    texts = (NO_WORDS.sub(" ", UNSEEN.sub(" ", text)) for _, text in book.prose)
+    words = sum(len(re.findall(r"[A-Za-z][\w'’-]*", text)) for text in texts)
+    sources = [n for n, text in book.prose if re.search(r"\*\*Sources|<summary>Sources", text)]
+    checks = [n for n, tree in book.trees if n > min(sources, default=n) and _only_checks(tree)]
+    # The first code cell is the set-up, which is folded.
+    code = "\n".join(cell.source for n, cell in book.code[1:] if n not in checks)
+    seconds = 4 * len(re.findall(r"^.*\S", code, re.M)) + 20 * code.count("predict(")
+    exercises = (re.search(r"^Exercise .* (\d+) min$", text) for _, _, text in book.headings)
+    minutes = words / 150 + seconds / 60 + sum(int(found[1]) for found in exercises if found)
+    return {"minutes": minutes, "words": words, "cells": len(book.cells)}
+
+
+def _only_checks(tree: ast.Module) -> bool:
+    return isinstance(tree.body[-1], ast.Assert) and "print(" not in ast.unparse(tree)
+
+
+def faults(book: Book) -> list[str]:
+    """What a notebook has too much of, and whether its first cell says other minutes."""
+    counted = pace(book)
+    over = [kind for kind, most in LIMITS.items() if counted[kind] > most]
+    found = [f"has {counted[kind]:.0f} {kind}: at most {LIMITS[kind]}" for kind in over]
+    told = 5 * math.ceil(counted["minutes"] / 5)
+    if not re.search(rf"^{told} minutes\b", book.nb.cells[0].source, re.M):
+        found.append(f"takes {counted['minutes']:.1f} minutes: say {told} in the first cell")
+    return [f"{book.name} {fault}" for fault in found]
+
+
+def main() -> None:
+    """Print a line for each notebook; the exit code is 1 where a held one has a fault."""
+    limits = ", ".join(f"{most:,} {kind}" for kind, most in LIMITS.items())
+    print(f"What a notebook takes of its reader (*: more than {limits}):")
+    print(f"{'':8}" + "".join(f"{kind:>9}" for kind in LIMITS))
+    books = [read(path) for path in notebooks.names()]
+    for book in books:
+        counted = pace(book).items()
+        cells = (f"{n:8,.0f}{'*' if n > LIMITS[kind] else ' '}" for kind, n in counted)
+        print(f"{book.number:8}{''.join(cells)}".rstrip(), flush=True)
+    if wrong := [fault for book in books if book.number in HELD for fault in faults(book)]:
+        notebooks.stop("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()
