@@ -21,7 +21,7 @@ def _positive(*shape):
 
 
 def normalise_rows(a):
-    """(..., R, S), int or float >= 0, no row all 0 -> same shape: each row divided by its sum."""
+    """(..., R, S), int or float >= 0, no row all 0 -> float32, same shape: each row / its sum."""
     return a / a.sum(dim=-1, keepdim=True)
 
 
