@@ -252,8 +252,8 @@ def test_code_is_copied_as_it_stands_in_the_notebook(opened):
     page = opened("03_softmax_masking")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     nb = nbformat.read(notebooks.SOURCE / "03_softmax_masking.ipynb", as_version=4)
-    code = next(c.source for c in nb.cells if c.source.startswith("by_hand = "))
-    block = page.locator("pre.code", has_text="by_hand = ").first
+    code = next(c.source for c in nb.cells if c.source.startswith("texts = "))
+    block = page.locator("pre.code", has_text="by_hand = torch").first
     button = block.locator("xpath=preceding-sibling::button[1]")
     assert button.evaluate("button => getComputedStyle(button).opacity") == "0"
     button.focus()
@@ -351,7 +351,7 @@ def test_the_data_of_live_pictures_are_small_and_wait_until_one_is_near(opened, 
 
 def test_without_javascript_a_page_has_all_but_the_controls(opened):
     page = opened("03_softmax_masking", java_script_enabled=False)
-    assert page.locator(".prediction").count() == 5
+    assert page.locator(".prediction").count() == 4
     summary = page.locator(".prediction summary").first
     summary.click()
     assert page.locator(".prediction details[open] p").first.is_visible()
