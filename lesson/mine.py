@@ -162,7 +162,7 @@ def _with_answer(file: MyFile, id: str, thing: Callable) -> tuple[MyFile | None,
 def _orphans(file: MyFile, parts: list[Part], kept: History) -> set[str]:
     """Helpers of the old answer that the new one does not use, and nobody else."""
     new, id = {part.name for part in parts}, parts[-1].id
-    others = [part for part in file.parts.values() if part.id != id]
+    others = [p for p in file.parts.values() if p.id != id or not _is_kept(p, kept)]
     used = set().union(*(sources.taken_from_outside(part.text) for part in others))
     return {
         name

@@ -3,9 +3,9 @@
 import ast
 import builtins
 import dis
-import importlib
 import inspect
 import linecache
+import sys
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -96,8 +96,9 @@ def taken_from_outside(text: str) -> set[str]:
     codes = [compile(text, "<part>", "exec", dont_inherit=True)]
     while codes:
         code = codes.pop()
-        steps = dis.get_instructions(code)
-        found |= {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        steps = [*dis.get_instructions(code)]
+        own = {step.argval for step in steps if step.opname == "STORE_NAME"}  # as in a class
+        found |= {s.argval for s in steps if s.opname in ("LOAD_GLOBAL", "LOAD_NAME")} - own
         codes += [one for one in code.co_consts if isinstance(one, CodeType)]
     bound = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, DEFINITIONS)}
     bound.add(name_of(ast.parse(text).body[0]))
@@ -116,6 +117,6 @@ def import_line(name: str, value: Any) -> str:
     module, own = getattr(value, "__module__", None), getattr(value, "__name__", "")
     if not module or module in ("__main__", "mine") or not own:
         return ""
-    if getattr(importlib.import_module(module), own, None) is not value:
+    if getattr(sys.modules.get(module), own, None) is not value:
         return ""
     return f"from {module} import {own}" + f" as {name}" * (own != name)

@@ -151,6 +151,14 @@ def test_functions_of_the_same_cell_come_along_and_others_are_asked_for(shell, f
     assert "has another SIZE, of 00.write. Give yours another name." in check(shell, "count", clash)
 
 
+def test_names_of_a_class_and_of_values_that_come_from_nowhere(shell, file):
+    inner = "class Times:\n    one = 1\n    two = one + 1\n\n\n"
+    assert "Kept:" in check(shell, "write", inner + WRITE.replace("(n)", "(n * Times.one)"))
+    shell.run("odd = lambda n: n\nodd.__module__, odd.__name__ = 'no.such', 'odd'")
+    told = check(shell, "count", COUNT.replace("    table =", "    odd(text)\n    table ="))
+    assert "count uses odd, which stands in another cell" in told
+
+
 def test_a_stub_that_is_run_again_leaves_the_kept_part_in_its_place(shell, file):
     stub = WRITE.split("\n")[0] + "\n    raise NotImplementedError\n"
     assert "The reference stands in" in check(shell, "write", stub)
