@@ -151,6 +151,14 @@ def test_functions_of_the_same_cell_come_along_and_others_are_asked_for(shell, f
     assert "has another SIZE, of 00.write. Give yours another name." in check(shell, "count", clash)
 
 
+def test_a_helper_that_a_hand_changed_one_uses_stays(shell, file):
+    helpers = "def one():\n    return 1\n\n\ndef two():\n    return one() + 1\n\n\n"
+    check(shell, "write", helpers + WRITE.replace("range(n)", "range(n * two() // 2)"))
+    file.write_text(file.read_text().replace("one() + 1", "one() + 1  # mine"))
+    assert "Kept:" in check(shell, "write")
+    assert {"one", "two"} < mine.read(file).parts.keys()
+
+
 def test_names_of_a_class_and_of_values_that_come_from_nowhere(shell, file):
     inner = "class Times:\n    one = 1\n    two = one + 1\n\n\n"
     assert "Kept:" in check(shell, "write", inner + WRITE.replace("(n)", "(n * Times.one)"))
