@@ -181,10 +181,10 @@ def outside(ours: dict[str, pwd.struct_passwd], files: bool | None) -> None:
             print(f"{name}: {left.counted(len(paths))} outside of the home: {left.told(paths)}")
     if not all_of_it:
         print(f"There may be more: each search ends after {left.SECONDS} seconds.")
-    if any(found.values()) and files is None:
+    if files is None and (any(found.values()) or not all_of_it):
         notebooks.stop(
             "Whoever gets the number of a removed account owns what it has left: run the same "
-            "command with FILES=1 to remove these files, too, or with FILES=0 to leave them; "
+            "command with FILES=1 to remove what is found, too, or with FILES=0 to leave it; "
             "nobody was removed."
         )
     if any(found.values()) and files:

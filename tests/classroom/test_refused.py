@@ -239,7 +239,7 @@ def as_student(account, *command):
 
 
 def test_what_a_student_left_in_open_folders_is_told_and_removed_on_request(
-    leaving, whole_machine, tmp_path, capsys
+    leaving, monkeypatch, tmp_path, capsys
 ):
     account, folders = leaving
     kept, mine = tmp_path / "kept", []
@@ -254,6 +254,11 @@ def test_what_a_student_left_in_open_folders_is_told_and_removed_on_request(
         (folder / "link to theirs").symlink_to(folder / "pipe")
         mine += [folder / "a b", folder / "pipe", folder / "link"]
     capsys.readouterr()
+    with pytest.raises(SystemExit), monkeypatch.context() as patch:
+        patch.setattr(left, "SECONDS", 0.001)
+        accounts.remove([account.pw_name])
+    said = capsys.readouterr()
+    assert "There may be more" in said.out and "nobody was removed" in said.err
     with pytest.raises(SystemExit):
         accounts.remove([account.pw_name])
     said = capsys.readouterr()
