@@ -8,6 +8,7 @@ import ast
 import copy
 import dis
 import inspect
+import io
 import math
 import re
 import sys
@@ -17,10 +18,10 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import torch
@@ -30,6 +31,7 @@ from torch.overrides import TorchFunctionMode
 from attention_base.same import same, same_conditions, seed_all
 from feedback.messages import tensor_shapes
 
+MOST_LINES = 20  # of what an answer prints
 # Where Python's steps are not counted.
 LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])
 
@@ -223,6 +225,31 @@ class CalledNames(TorchFunctionMode):
             self.names.add(self._also[frame.f_code])
 
 
+class _FewLines(io.TextIOBase):
+    """Passes the first lines of a text on, and counts the others."""
+
+    def __init__(self, shown: TextIO) -> None:
+        self.shown, self.lines = shown, 0
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines(keepends=True):
+            if self.lines < MOST_LINES:
+                self.shown.write(line)
+            self.lines += line.endswith("\n")
+        return len(text)
+
+
+@contextmanager
+def few_lines() -> Iterator[None]:
+    """Show only the first lines of what is printed, and say how many there were."""
+    few = _FewLines(sys.stdout)
+    with redirect_stdout(few):
+        yield
+    if few.lines > MOST_LINES:
+        more = few.lines - MOST_LINES
+        print(f"… and {more:,} more lines: your answer prints them, and is called many times.")
+
+
 class TooSlow(BaseException):
     """There is no more time; no exception that an answer could take for its own."""
 
@@ -316,6 +343,13 @@ def unused_steps(function: Callable) -> list[str]:
         and any(isinstance(part, ast.Call | ast.BinOp) for part in ast.walk(node.value))
     ]
     return [name for name in dict.fromkeys(computed) if name not in read]
+
+
+def notebook_tensors(function: Callable) -> list[str]:
+    """The names of tensors that a function uses and that stand outside of it."""
+    found = getattr(function, "__globals__", {})
+    names = getattr(getattr(function, "__code__", None), "co_names", ())
+    return [name for name in names if isinstance(found.get(name), Tensor)]
 
 
 def own_calls(function: Callable, arguments: tuple) -> list[str]:

@@ -19,7 +19,7 @@ from torch import Tensor
 from attention_base.known import Known, program
 from attention_base.same import ATOL, RTOL, same, same_conditions
 from feedback import axes as names_of_axes
-from feedback.calls import CalledNames, Outcome, call, call_again, is_number
+from feedback.calls import CalledNames, Outcome, call, call_again, few_lines, is_number
 from feedback.contracts import ContractInput, contract_inputs
 from feedback.judge import Judge, Verdict, holds
 
@@ -138,8 +138,9 @@ class Exercise:
     def check(self, candidate: Callable) -> Verdict:
         """Judge a candidate by what it does on the check inputs.
 
-        What the candidate raises becomes a verdict; only an interrupt passes through. The random
-        state and the number of threads are the same after as before.
+        What the candidate raises becomes a verdict; only an interrupt passes through. Of what it
+        prints, the first lines are shown. The random state and the number of threads are the same
+        after as before.
 
         Returns
         -------
@@ -147,7 +148,8 @@ class Exercise:
             "not attempted" when the candidate raises NotImplementedError, as a stub does, or has
             the code of the program that was given.
         """
-        return Judge(self, candidate).verdict()
+        with few_lines():
+            return Judge(self, candidate).verdict()
 
     # ------------------------------------------------ inputs
 

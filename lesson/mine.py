@@ -129,15 +129,19 @@ def _with_answer(file: MyFile, id: str, thing: Callable) -> tuple[MyFile | None,
         cell = sources.definitions(sources.cell_of(thing))
     except (sources.NoSource, SyntaxError) as problem:
         raise NotKept(f"{name} stays in this notebook: {problem}.") from None
-    wanted, texts, open_names = set(), {}, [name]
+    wanted, missing, texts, open_names = set(), {}, {}, [name]
     while open_names:
         one = open_names.pop()
         texts[one] = cell[one]
         for used in sorted(sources.taken_from_outside(cell[one]) - {*texts}):
             if used in cell:
                 open_names.append(used)
+            elif used not in file.parts and (line := _import(used, own.get(used))):
+                wanted.add(line)
             elif used not in file.parts:
-                wanted.add(_import(used, own, one))
+                missing[used] = one
+    if missing:
+        raise NotKept(_told_missing(missing, own))
     names = [*list(texts)[:0:-1], name]  # what it uses stands above it
     parts = []
     for one in names:
@@ -176,15 +180,22 @@ def _is_kept(part: Part, kept: History) -> bool:
     return part.text in [said["text"] for said in kept.texts(part.name)]
 
 
-def _import(used: str, own: Mapping[str, Any], part: str) -> str:
-    """The line that imports what a part uses."""
-    value = own.get(used)
-    if line := sources.import_line(used, value):
-        ids = [id for id in builds() if id.split(".")[1] == used]
-        return f"{line}  # until {ids[0]} is yours" if ids else line
-    what = "stands in another cell of this notebook only" if used in own else "is defined nowhere"
-    raise NotKept(
-        f"{part} uses {used}, which {what}. In a file of its own it may use its arguments, what it "
+def _import(used: str, value: Any) -> str:
+    """The line that imports what a part uses; "" where nothing can be imported."""
+    line = sources.import_line(used, value)
+    ids = [id for id in builds() if id.split(".")[1] == used]
+    return f"{line}  # until {ids[0]} is yours" if line and ids else line
+
+
+def _told_missing(missing: Mapping[str, str], own: Mapping[str, Any]) -> str:
+    """What parts use that the file would not have, by name, and what to do."""
+    nowhere, elsewhere = "is defined nowhere", "stands in another cell of this notebook only"
+    told = [
+        f"{part} uses {used}, which {elsewhere if used in own else nowhere}"
+        for used, part in missing.items()
+    ]
+    return (
+        f"{'; '.join(told)}. In a file of its own it may use its arguments, what it "
         "imports, and what its own cell defines. Put it there, then run check again."
     )
 

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
+from attention_base.numbers import wrap_text
 from helpers.pictures import Picture
 from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
 from lesson import own_file
@@ -43,6 +44,8 @@ def series_map(current: str) -> Picture:
         for place, (number, idea) in enumerate(SERIES.items())
     ]
     file, said = own_file.look()
+    if said and not file:
+        print(wrap_text(said))
     yours = Counter()  # lines, by notebook
     for part in file.parts.values() if file else ():
         yours[part.id[:2]] += len(part.text.splitlines())

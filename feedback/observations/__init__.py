@@ -34,6 +34,7 @@ KINDS: tuple[Callable[[Trial], Iterator[Observation]], ...] = (
     dependence.what_it_keeps,
     steps.what_it_is,
     steps.what_it_never_uses,
+    steps.what_it_takes_from_the_notebook,
     forms.what_form_it_has,
     factors.every_number,
     rearranged.other_places,

@@ -17,6 +17,7 @@ class Rank(IntEnum):
     PARTS_MOVED = auto()  # "The parts are right, but in other places: …"
     ONE_RULE = auto()  # "Every number is T times what it should be."
     UNUSED_STEP = auto()  # "You compute `weights`, and nothing uses it."
+    FROM_NOTEBOOK = auto()  # "Your function uses `tokens`, a tensor of the notebook …"
     OTHER_BAND = auto()  # "Row t has its weights on the tokens from t + 2 on; it should …"
     TWO_MISTAKES = auto()  # "Two mistakes at once: no mask; no scale."
     COMPLETE = TWO_MISTAKES  # up to here one fact says all: another sentence would only distract

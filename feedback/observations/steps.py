@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from attention_base.numbers import joined
-from feedback.calls import unused_steps
+from feedback.calls import notebook_tensors, unused_steps
 from feedback.observations.factors import factor_name, factors_along, ratio_of
 from feedback.observations.order import Rank
 from feedback.observations.trial import ORDINALS, Observation, Pair, Trial, place_word, written
@@ -43,6 +43,14 @@ def what_it_never_uses(trial: Trial) -> Iterator[Observation]:
         told = joined([f"`{name}`" for name in unused])
         it = "it" if len(unused) == 1 else "them"
         yield Observation(Rank.UNUSED_STEP, f"You compute {told}, and nothing uses {it}.")
+
+
+def what_it_takes_from_the_notebook(trial: Trial) -> Iterator[Observation]:
+    """A tensor that the code uses and that is none of its arguments."""
+    if not all(trial.right) and (taken := notebook_tensors(trial.candidate)):
+        told = joined([f"`{name}`" for name in taken])
+        text = f"Your function uses {told} of the notebook; its arguments are all it should need."
+        yield Observation(Rank.FROM_NOTEBOOK, text)
 
 
 def _same_reading_order(trial: Trial, given: list[Tensor]) -> bool:

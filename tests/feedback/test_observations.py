@@ -69,6 +69,7 @@ def exercise(reference, cases, **more):
     return Exercise("99.9", reference, lambda: cases, **more)
 
 
+TOKENS = normal((3, 5, 2))[0]  # as one that stands in a notebook
 HEAD = exercise(
     head,
     [normal((3, 5, 8), (8, 2), (8, 2), (8, 6)), normal((2, 4, 6), (6, 3), (6, 3), (6, 5))],
@@ -248,6 +249,7 @@ FACTS = [
         "Output 2 adds up 1/3 of token 2; it should be 1/3 of tokens 0 to 2 each",
     ),
     (HEAD, weights_not_used, "You compute `weights`, and nothing uses it."),
+    (MEAN, lambda x: running_mean(TOKENS), "Your function uses `TOKENS` of the notebook"),
     # where it is wrong
     (MEAN, fixed_size, "Your result is right for the second input, and is wrong for the first"),
     (SOFT, small_weights_dropped, "right for the numbers of the first input, and is wrong for 3 t"),

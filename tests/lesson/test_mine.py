@@ -162,9 +162,10 @@ def test_a_helper_that_a_hand_changed_one_uses_stays(shell, file):
 def test_names_of_a_class_and_of_values_that_come_from_nowhere(shell, file):
     inner = "class Times:\n    one = 1\n    two = one + 1\n\n\n"
     assert "Kept:" in check(shell, "write", inner + WRITE.replace("(n)", "(n * Times.one)"))
-    shell.run("odd = lambda n: n\nodd.__module__, odd.__name__ = 'no.such', 'odd'")
-    told = check(shell, "count", COUNT.replace("    table =", "    odd(text)\n    table ="))
-    assert "count uses odd, which stands in another cell" in told
+    shell.run("odd = more = lambda n: n\nodd.__module__, odd.__name__ = 'no.such', 'odd'")
+    told = check(shell, "count", COUNT.replace("    table =", "    more(odd(text))\n    table ="))
+    assert "count uses more, which stands in another cell" in told
+    assert "only; count uses odd, which" in told  # both at once
 
 
 def test_a_stub_that_is_run_again_leaves_the_kept_part_in_its_place(shell, file):
