@@ -11,6 +11,7 @@ import inspect
 import io
 import math
 import re
+import signal
 import sys
 import sysconfig
 import textwrap
@@ -20,6 +21,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from threading import current_thread, main_thread
 from types import CodeType, FrameType
 from typing import Any, TextIO
 
@@ -248,6 +250,29 @@ def few_lines() -> Iterator[None]:
     if few.lines > MOST_LINES:
         more = few.lines - MOST_LINES
         print(f"… and {more:,} more lines: your answer prints them, and is called many times.")
+
+
+class NoEnd(KeyboardInterrupt):
+    """An answer still runs; it is stopped as a learner would stop it."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise NoEnd in what still runs by then, where signals can (not on Windows)."""
+    if not hasattr(signal, "setitimer") or current_thread() is not main_thread():
+        yield
+        return
+
+    def ring(*_) -> None:
+        raise NoEnd
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class TooSlow(BaseException):

@@ -103,9 +103,10 @@ def _text(error: Exception) -> str:
     return _shorten(" ".join(str(error).split()), 300)
 
 
-def interrupted(stop: BaseException, candidate: Callable) -> str:
-    """Say where a function was that somebody stopped."""
-    return f"You stopped your function{_in_line(stop, candidate)}\nDoes every loop in it end?"
+def interrupted(stop: BaseException, candidate: Callable, seconds: int = 0) -> str:
+    """Say where a function was that somebody stopped, or a clock after so many seconds."""
+    who = f"After {seconds} seconds, check" if seconds else "You"
+    return f"{who} stopped your function{_in_line(stop, candidate)}\nDoes every loop in it end?"
 
 
 def _in_line(error: BaseException, candidate: Callable) -> str:

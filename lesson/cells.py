@@ -6,12 +6,15 @@ import textwrap
 from collections.abc import Callable, Iterable
 
 from attention_base.numbers import wrap_text
+from feedback.calls import NoEnd, alarm
 from feedback.grading import Exercise
 from feedback.messages import RIGHT_BUT, interrupted
 from lesson import mine, progress_file
 from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, UnknownTerm
 from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED, TERMS
 from lesson.question import Prediction, Question
+
+SECONDS = 20  # that an answer may take before it is stopped: it has no end
 
 
 def check(id: str = "", candidate: Callable | None = None, *, details: bool = False) -> Callable:
@@ -52,9 +55,11 @@ def check(id: str = "", candidate: Callable | None = None, *, details: bool = Fa
             "(If it is None, run the cell again that defines it.)"
         )
     try:
-        verdict = exercise.check(candidate)
+        with alarm(SECONDS):
+            verdict = exercise.check(candidate)
     except KeyboardInterrupt as stop:
-        raise LessonError(wrap_text(interrupted(stop, candidate))) from None
+        seconds = SECONDS if isinstance(stop, NoEnd) else 0
+        raise LessonError(wrap_text(interrupted(stop, candidate, seconds))) from None
     mistake = verdict.mistake or ""
     if note := progress_file.keep(exercise.id, "check", verdict.status, mistake=mistake):
         print(wrap_text(note))

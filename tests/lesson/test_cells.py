@@ -84,13 +84,17 @@ def test_the_details_are_told_on_request_only():
         lesson.check("99.1", doubled, details=True)
 
 
-def test_an_endless_loop_that_is_stopped_is_told_with_its_line():
+def test_an_endless_loop_that_is_stopped_is_told_with_its_line(monkeypatch):
     def running_sum(x):
-        while True:
-            raise KeyboardInterrupt  # as Jupyter's button does
+        while len(x):
+            pass
+        raise KeyboardInterrupt  # as Jupyter's button does
 
-    with pytest.raises(LessonError, match=r"You stopped your function in line \d+: `raise Keyb"):
+    monkeypatch.setattr(lesson, "SECONDS", 0.2)
+    with pytest.raises(LessonError, match=r"0.2 seconds, check stopped your function in line \d+:"):
         lesson.check("99.1", running_sum)
+    with pytest.raises(LessonError, match=r"You stopped your function in line \d+: `raise Keyb"):
+        lesson.check("99.1", lambda x: running_sum(x[:0]))
 
 
 @pytest.mark.parametrize("ask", [lesson.check, lesson.hint, lesson.solution, lesson.predict])
