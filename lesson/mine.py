@@ -109,7 +109,7 @@ def keep(id: str, thing: Callable) -> str:
                 return said
             failed = _tried(new, old)
             if _written(new, old, id, failed):
-                return f"Kept: {new.told()}"
+                return f"Kept: {new.told(failed)}"
         except NotKept as problem:
             return f"Not kept: {problem}"
         except OSError as error:

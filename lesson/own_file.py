@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,11 +98,12 @@ class MyFile:
         """Its lines, as Python counts them."""
         return self.text.rstrip("\n").split("\n")
 
-    def told(self) -> str:
-        """How long it is, and what it can do."""
-        now = [can for name, can in ABILITIES.items() if name in self.parts]
+    def told(self, failed: Mapping[str, str]) -> str:
+        """How long it is, what it can do, and which parts do not pass."""
+        now = [can for name, can in ABILITIES.items() if name in self.parts.keys() - failed]
         can = f", and can {joined(now)}" if now else ""
-        return f"{self} has {len(self.lines)} lines{can}."
+        broken = "".join(f" Its {name} does not pass: {why}." for name, why in failed.items())
+        return f"{self} has {len(self.lines)} lines{can}.{broken}".replace("..", ".")
 
     def with_answer(self, parts: list[Part], gone: set[str]) -> "MyFile":
         """The same file with the parts of an answer, its last one where the old one was.
@@ -196,9 +198,11 @@ def look() -> tuple[MyFile | None, str]:
     try:
         path = place()
         file = read(path) if path else None
+        if file and file.text:
+            return file, file.told(history().verdicts(file) or {})
     except NotKept as problem:
         return None, str(problem)
-    return (file, file.told()) if file and file.text else (None, "")
+    return None, ""
 
 
 @dataclass

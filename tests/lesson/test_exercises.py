@@ -16,7 +16,7 @@ from tests.lesson.answers import nb12
 exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
 prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
 RAISE = "max without .values", "no weights", "weights on both paths", "the two paths exchanged"
-RAISE += ("a list in the place of a letter",)
+RAISE += ("a list in the place of a letter", "the dict in the place of its counts")
 
 # Compiles every mistake: one whose change does not fit its reference stops the tests right here.
 CODES = {

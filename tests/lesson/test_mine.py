@@ -116,6 +116,9 @@ def test_what_was_changed_by_hand_stays(shell, file):
     assert "you have changed write in" in check(shell, "write")
     assert file.read_text() == by_hand
     assert said(shell.run('w = lesson.kept("write")')) == ""  # and is used
+    file.write_text(by_hand.replace("range(n)", "range(n - 1)"))
+    assert "can count pairs of letters. Its write does not" in check(shell, "count")
+    file.write_text(by_hand)
     assert "Kept:" in check(shell, "count")  # other parts still find their place
     assert "# mine" in file.read_text()
 

@@ -112,14 +112,6 @@ def weights_in_an_integer_matrix(T, width):
     return weights
 
 
-@wrong("02.2", "the slice begins below 0 in the first rows, so Python counts it from the end")
-def slice_from_a_negative_start(T, width):
-    weights = torch.zeros(T, T)
-    for t in range(T):
-        weights[t, t - width + 1 : t + 1] = 1
-    return weights / weights.sum(dim=-1, keepdim=True)
-
-
 @wrong("02.2", "cuts the text into blocks of `width` tokens instead of sliding the window")
 def blocks_of_width(T, width):
     block = torch.arange(T) // width
