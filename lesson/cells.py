@@ -68,7 +68,7 @@ def check(id: str = "", candidate: Callable | None = None, *, details: bool = Fa
         print("\n".join(map(wrap_text, told)))
         return candidate
     if verdict.status == "not attempted":
-        print(f"○ {head}: {verdict.message}")
+        print(wrap_text(f"○ {head}: {verdict.message}"))
         if mine.is_build(exercise.id) and (own := mine.passed_before(exercise.id)):
             print("The one in your file stands in, which has passed.")
             return own
