@@ -8,6 +8,7 @@ recognised by what it does, however it is written.
 
 import inspect
 import itertools
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -49,10 +50,8 @@ class Mistake:
 
     @property
     def code(self) -> Callable:
-        """The mistake as a function; a change is compiled when it is first needed."""
-        again = self.known in self.exercise.known
-        right = self.exercise.reworded if again else self.exercise.reference
-        return self.function or program(right, self.known)
+        """The mistake as a program; a change is compiled when it is first needed."""
+        return self.function or self.exercise.changed(self.known)
 
     @cached_property
     def outcomes(self) -> list[Outcome]:
@@ -150,6 +149,21 @@ class Exercise:
         """
         with few_lines():
             return Judge(self, candidate).verdict()
+
+    # ------------------------------------------------ programs
+
+    @property
+    def solution(self) -> str:
+        """The text of the reference, as `solution` shows it."""
+        return textwrap.dedent(inspect.getsource(self.reference))
+
+    def changed(self, known: Known) -> Callable:
+        """A right program with the changes of a mistake."""
+        return program(self.reworded if known in self.known else self.reference, known)
+
+    def recognises(self, mistake: str) -> bool:
+        """Tell whether it may give a mistake this name."""
+        return any(one.name == mistake for one in self.mistakes)
 
     # ------------------------------------------------ inputs
 

@@ -4,6 +4,7 @@
   prediction with buttons.
 - `mine`: kept and earlier. `own_file`: the learner's file. `sources`: finds an answer's text.
 - `progress_file`: keeps a learner's answers. `progress_view`: shows them. `series_view`: the map.
+- `builds`: what a learner builds as a class or a loop, and the judges of that.
 - `exercises`: for each notebook a page, with all that is told about its exercises, predictions and
   terms, and a file with what is computed. `pages` joins the two; `terms`: what a term is.
 """

@@ -12,8 +12,9 @@ from attention_base.known import execute, source
 from helpers.attention import causal_mask
 from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.lesson.answers import nb12
+from tests.lesson.examples import CALLED
 
-exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())
+exercise = pytest.mark.parametrize("exercise", CALLED.values(), ids=CALLED.keys())
 prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
 RAISE = "max without .values", "no weights", "weights on both paths", "the two paths exchanged"
 RAISE += ("a list in the place of a letter", "the dict in the place of its counts")

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lesson.exercises import EXERCISES, PREDICTIONS
+from tests.lesson.examples import CALLED
 from tests.lesson.proofs import Text, texts_of
 from tests.lesson.proofs.reading import agrees, run
 
@@ -171,7 +172,7 @@ PASSES = {
 }
 CHECKED = [
     pytest.param(exercise, is_so, found, id=f"{exercise.id} {found[0][0]}")
-    for exercise in EXERCISES.values()
+    for exercise in CALLED.values()
     for pattern, is_so in PASSES.items()
     if (found := list(re.finditer(pattern, exercise.checked)))
 ]
