@@ -1,11 +1,9 @@
-"""What the heads of notebooks 05 and 06 learn, and the steps by which they learn it."""
+"""What the heads of notebooks 05 and 06 learn."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import torch
 from torch import nn
-
-from attention_base.same import one_thread
 
 # Nouns, words that go with animals or with food, and others.
 ANIMALS = "cat dog elk cow goat ewe pig duck hen bat rat fox wolf bear lion seal frog bee ant owl"
@@ -104,11 +102,11 @@ class NounHeads(nn.Module):
         return logits
 
     @torch.no_grad()
-    def right(self, windows: torch.Tensor) -> torch.Tensor:
-        """Of each head, the share of texts that it guesses right, the worst head first: (20,)."""
+    def wrong(self, windows: torch.Tensor) -> torch.Tensor:
+        """How many of the windows each head guesses wrong, the worst head first: (20,)."""
         outputs = self.outputs(windows[:, :-1].repeat(20, 1))  # (20, n, 2)
         guesses = len(VOCABULARY) + (outputs[..., 1] > outputs[..., 0]).long()
-        return (guesses == windows[:, -1]).float().mean(dim=-1).sort().values
+        return (guesses != windows[:, -1]).sum(dim=-1).sort(descending=True).values
 
 
 def words_and_places(words: torch.Tensor) -> torch.Tensor:
@@ -123,29 +121,3 @@ def words_and_places(words: torch.Tensor) -> torch.Tensor:
 def first_word_and_word_before(words: torch.Tensor) -> torch.Tensor:
     """(B, 5) numbers of words up to 15 -> (B, 32): 16 channels for word 0, 16 for word 3."""
     return torch.cat([torch.eye(16)[words[:, 0]], torch.eye(16)[words[:, 3]]], dim=-1)
-
-
-def descend(
-    loss_of: Callable[[], torch.Tensor],
-    parameters: Iterable[torch.Tensor],
-    learning_rate: float,
-    steps: int,
-) -> list[float]:
-    """Gradient descent, as notebook 04 wrote it; the parameters are changed in place.
-
-    Returns
-    -------
-    list of float
-        The loss before each step.
-    """
-    parameters, losses = list(parameters), []
-    with one_thread():  # these tensors are small: several threads only wait for each other
-        for _ in range(steps):
-            loss = loss_of()
-            loss.backward()
-            with torch.no_grad():
-                for parameter in parameters:
-                    parameter -= learning_rate * parameter.grad
-                    parameter.grad = None
-            losses.append(loss.item())
-    return losses

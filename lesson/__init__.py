@@ -9,6 +9,7 @@
   terms, and a file with what is computed. `pages` joins the two; `terms`: what a term is.
 """
 
+from lesson.builds.steps import as_pytorch
 from lesson.cells import check, glossary, hint, known_mistakes, predict, solution
 from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, UnknownTerm
 from lesson.exercises import EXERCISES, PREDICTIONS, TERMS
@@ -25,6 +26,7 @@ __all__ = [
     "NotAChoice",
     "UnknownId",
     "UnknownTerm",
+    "as_pytorch",
     "check",
     "earlier",
     "glossary",
