@@ -107,15 +107,12 @@ def _exercise(
             "one, below its title",
         ),
         ("hint", section.items, "`- Which axis should disappear?`"),
-        ("mistake", section.entries or computed.known, "`## divided by T`"),
+        ("mistake", section.entries, "`## divided by T`"),
     ):
         if not there:
             raise PageError(f"{where}: exercise {computed.id} has no {what}. Write {form}.")
-    told = [Mistake(known, function) for known, function in computed.known.items()]
-    names = {mistake.name for mistake in told}
+    told: list[Mistake] = []
     for known in section.entries:
-        if known.name in names:
-            raise PageError(f"{known.where}: “{known.name}” is a known bug already. Rename it.")
         message = _message(
             known, {id: one.mistakes for id, one in above.items()} | {computed.id: told}
         )

@@ -2,7 +2,6 @@
 
 import torch
 
-from attention_clinic.bugs import EXERCISE_BUGS
 from feedback.grading import Exercise
 from helpers.attention import attention, causal_mask
 from lesson.builds import build
@@ -47,31 +46,6 @@ def _cosines(q, k):
     return scaled_weights(q * q.shape[-1] ** 0.5, k)
 
 
-def _weights_again(q, k):
-    """The weights in the words of `attention_clinic.bugs.attention`."""
-    T, d = q.shape[-2:]  # noqa: RUF059 - for what a mistake divides by
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    future = torch.ones_like(scores).triu(diagonal=1) == 1
-    scores = scores.masked_fill(future, -torch.inf)
-    weights = torch.softmax(scores, dim=-1)
-    out = weights
-    return out
-
-
-_BUGS_OF_THE_WEIGHTS = (
-    "softmax over the queries",
-    "future filled with 0",
-    "masked after the softmax",
-    "diagonal masked too",
-    "diagonal masked with -1e9",
-    "0 times infinity",
-    "upper triangle kept",
-    "mask not inverted",
-    "mask one too far",
-    "queries and keys swapped",
-)
-
-
 SCALED_WEIGHTS = Exercise(
     "05.2",
     scaled_weights,
@@ -98,9 +72,6 @@ SCALED_WEIGHTS = Exercise(
     trained=True,
     cases=lambda: _pairs((3, 5, 16), (2, 6, 7)),
     accepted=(_scaled_queries,),
-    known={EXERCISE_BUGS[name]: None for name in _BUGS_OF_THE_WEIGHTS},
-    reworded=_weights_again,
-    words={"d**0.5": "q.shape[-1] ** 0.5", "/ d**0.5": "/ q.shape[-1] ** 0.5"},
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
 )
 
