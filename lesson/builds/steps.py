@@ -3,6 +3,7 @@
 It is asked where `attention_clinic` finds no queries, keys and values by the layers that make them.
 """
 
+import copy
 from typing import NamedTuple
 
 import torch
@@ -44,8 +45,9 @@ def head_steps(module: nn.Module, x: Tensor, head_size: int) -> tuple[list[HeadS
     with torch.no_grad(), Seen() as seen:
         out = module(x)
     B, T, _ = x.shape
-    end = (T, head_size)
-    parts = [one for one in seen.tensors.values() if one.shape[-2:] == end and len(one) == B]
+    tensors = [z for one in seen.tensors.values() if len(one) == B for z in _heads_in_front(one)]
+    same_place = {(z.data_ptr(), z.shape, z.stride()): z for z in tensors}
+    parts = [z for z in same_place.values() if z.shape[-2:] == (T, head_size)]
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
     heads: list[HeadSteps] = []
     for q in parts:
@@ -62,6 +64,11 @@ def head_steps(module: nn.Module, x: Tensor, head_size: int) -> tuple[list[HeadS
                     heads += [HeadSteps(*one) for one in found]
     first = [all(not same(one.gave, z.gave) for z in heads[:i]) for i, one in enumerate(heads)]
     return [one for one, new in zip(heads, first, strict=True) if new], out
+
+
+def _heads_in_front(z: Tensor) -> list[Tensor]:
+    """A tensor as it is, and with its heads moved to axis 1, from axis 2 and from axis 3."""
+    return [z, z.transpose(1, 2), z.movedim(3, 1)] if z.dim() == 4 else [z]
 
 
 def is_attention(module: nn.Module, x: Tensor, n_head: int) -> bool:
@@ -113,12 +120,12 @@ def as_pytorch(attention: nn.Module, C: int, n_head: int) -> nn.MultiheadAttenti
     """
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 3 * C, C, generator=generator)
-    heads, out = head_steps(attention, x, C // n_head)
+    heads, out = head_steps(copy.deepcopy(attention).eval(), x, C // n_head)  # without dropout
     if len(heads) != n_head:
         raise ValueError(
             f"Among the steps of this attention, {len(heads)} heads were found, and n_head is "
-            f"{n_head}. Queries, keys and values are looked for as (B, T, head_size) and as "
-            "(B, n_head, T, head_size)."
+            f"{n_head}. Queries, keys and values are looked for as (B, T, head_size) of a head, or "
+            "of all as (B, n_head, T, head_size), with n_head on axis 1, 2 or 3."
         )
     q, k, v, gave = (torch.cat(steps, dim=-1) for steps in zip(*heads, strict=True))
     fused = torch.cat([fitted(x, one)[1] for one in (q, k, v)], dim=1).float()  # (C + 1, 3C)

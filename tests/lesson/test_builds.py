@@ -9,6 +9,7 @@ from torch.optim import optimizer
 
 from attention_base.known import Known, changed_text, execute
 from lesson.builds import JUDGES, TOLD, build, judge, right
+from lesson.builds.steps import as_pytorch
 from tests.lesson.build_answers import RIGHT, WRONG
 from tests.lesson.proofs.reading import items
 
@@ -84,6 +85,31 @@ def test_mistakes_in_other_designs_are_named(mistake):
     name, old, new = WRONG[mistake]
     assert RIGHT[name].count(old) == 1
     assert judged(name.split()[0], RIGHT[name].replace(old, new)).mistake == mistake
+
+
+def attention_of(design, C, n_head):
+    names = dict(vars(right))
+    execute(RIGHT[design] if design else "", f"answer {design}", names, names)
+    torch.manual_seed(0)
+    return names["MultiHeadAttention"](C, n_head)
+
+
+ATTENTIONS = [design for design in RIGHT if design.startswith("MultiHeadAttention")]
+
+
+@pytest.mark.parametrize("design", ["", *ATTENTIONS])
+@pytest.mark.parametrize("n_head", [1, 3])
+def test_the_layer_of_pytorch_gives_the_same(design, n_head):
+    own, x = attention_of(design, 12, n_head), torch.randn(2, 7, 12)
+    layer, future = as_pytorch(own, 12, n_head), torch.ones(7, 7).triu(1) == 1
+    expected = own.eval()(x)  # some drop numbers in training
+    torch.testing.assert_close(layer(x, x, x, attn_mask=future)[0], expected, atol=1e-5, rtol=0)
+
+
+def test_where_heads_are_not_found_it_says_what_it_looks_for():
+    told = r"0 heads were found, and n_head is 3\. .* as \(B, T, head_size\) of a head"
+    with pytest.raises(ValueError, match=told):
+        as_pytorch(torch.nn.Linear(12, 12), 12, 3)
 
 
 STUB = "        raise NotImplementedError\n"
