@@ -34,31 +34,18 @@ def word_numbers(texts: Iterable[str], vocabulary: list[str] = VOCABULARY) -> to
     return torch.tensor([[vocabulary.index(word) for word in text.split()] for text in texts])
 
 
-def texts_with_a_noun(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Make n random texts of six words, with one noun each and “it” at the end, from a seed.
+def noun_windows(n: int, seed: int) -> torch.Tensor:
+    """Make n random texts of six words and the one that follows, from a seed: (n, 7) numbers.
 
-    Returns
-    -------
-    texts : torch.Tensor
-        (n, 6), numbers of words in `VOCABULARY`.
-    wanted : torch.Tensor
-        (n, 2), the channels of the noun: what “it” has to output.
+    In each text stands one noun, and “it” at the end. What follows is “slept” after an animal and
+    “cooled” after a food: 102 and 103, behind `VOCABULARY`.
     """
     generator = torch.Generator().manual_seed(seed)
     texts = torch.randint(NOUNS, len(VOCABULARY) - 1, (n, 6), generator=generator)
     nouns = torch.randint(NOUNS, (n,), generator=generator)
     texts[torch.arange(n), torch.randint(5, (n,), generator=generator)] = nouns
     texts[:, 5] = VOCABULARY.index("it")
-    return texts, CHANNELS[nouns]
-
-
-def noun_windows(n: int, seed: int) -> torch.Tensor:
-    """Make n texts as `texts_with_a_noun` does, each with the word that follows: (n, 7) numbers.
-
-    It is “slept” after an animal and “cooled” after a food: 102 and 103, behind `VOCABULARY`.
-    """
-    texts, wanted = texts_with_a_noun(n, seed)
-    return torch.cat([texts, len(VOCABULARY) + wanted[:, 1:].long()], dim=1)
+    return torch.cat([texts, len(VOCABULARY) + CHANNELS[nouns, 1:].long()], dim=1)
 
 
 class NounHeads(nn.Module):

@@ -6,15 +6,16 @@ from helpers import tasks
 from helpers.attention import attention
 
 
-def test_each_text_has_one_noun_and_ends_with_it():
+def test_each_text_has_one_noun_and_it_and_ends_with_what_the_noun_did():
     before = torch.get_rng_state()
-    texts, wanted = tasks.texts_with_a_noun(300, seed=1)
-    assert torch.equal(torch.get_rng_state(), before)
-    nouns = texts < tasks.NOUNS
+    windows = tasks.noun_windows(300, seed=1)
+    assert torch.equal(torch.get_rng_state(), before) and windows.shape == (300, 7)
+    nouns = windows[:, :6] < tasks.NOUNS
     assert (nouns.sum(dim=1) == 1).all() and nouns.any(dim=0).tolist() == [True] * 5 + [False]
-    assert {tasks.VOCABULARY[number] for number in texts[:, 5]} == {"it"}
-    assert torch.equal(tasks.CHANNELS[texts[nouns]], wanted)
-    assert wanted.unique(dim=0).tolist() == [[0, 1], [1, 0]]
+    assert {tasks.VOCABULARY[number] for number in windows[:, 5]} == {"it"}
+    animal, food = tasks.CHANNELS[windows[:, :6][nouns]].T
+    assert torch.equal(windows[:, 6], torch.where(animal == 1, 102, 103))
+    assert torch.equal(animal, 1 - food) and 100 < animal.sum() < 200
 
 
 def test_words_pass_on_what_they_have_to_do_with():
@@ -22,13 +23,6 @@ def test_words_pass_on_what_they_have_to_do_with():
     told = {"cat": [1, 0], "soup": [0, 1], "warm": [1, 1], "hungry": [0, 1], "it": [0, 0]}
     for word, channels in told.items():
         assert tasks.CHANNELS[tasks.word_numbers([word])[0, 0]].tolist() == channels
-
-
-def test_a_window_ends_with_what_an_animal_or_a_food_did():
-    texts, wanted = tasks.texts_with_a_noun(300, seed=1)
-    windows = tasks.noun_windows(300, seed=1)
-    assert torch.equal(windows[:, :6], texts)
-    assert torch.equal(windows[:, 6], torch.where(wanted[:, 0] == 1, 102, 103))
 
 
 def test_each_of_the_heads_reads_its_part_and_guesses_at_it():

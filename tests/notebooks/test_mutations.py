@@ -36,7 +36,7 @@ def stored(cell):
 
 # Calls that train, measure times, or write a long text.
 TRAINS = re.compile(
-    r"\b(?:train\w*|Trainer|descend|learn_rule|counting_losses|share_seen|twenty|in_turns|write)\("
+    r"\b(?:train\w*|Trainer|learn_rule|counting_losses|share_seen|in_turns|write)\("
 )
 
 
