@@ -1,13 +1,11 @@
 """Known bugs of attention: changes of one right program, told in ``attention.md``.
 
-The exercises recognise a learner's mistake by these bugs. `diagnose` puts each into the program,
-runs it on the queries, keys and values of a module, and names the one that gives the same numbers.
-Two bugs together are both changes in one program.
+`diagnose` puts each into the program, runs it on the queries, keys and values of a module, and
+names the one that gives the same numbers. Two bugs together are both changes in one program.
 """
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -47,35 +45,11 @@ def attention(q, k, v, x, n_head):
 
 # ---------------------------------------------------------------- the page
 
-IN_AN_EXERCISE = "\nIn an exercise"
-
-
-def as_told(known: Known) -> tuple[Known, Known]:
-    """A bug as `diagnose` tells it, and as an exercise does, maybe by a name of its own."""
-    told, has_own, own = known.message.partition(IN_AN_EXERCISE)
-    if not has_own:
-        return known, known
-    name, _, message = own.partition(": ")
-    bug = replace(known, message=told)
-    return bug, replace(known, message=message, name=name.strip(", “”") or known.name)
-
-
-_PAGE = {
-    section.head: [as_told(known) for known in section.entries]
-    for section in read(Path(__file__).with_name("attention.md"))
-}
-for _known, _ in itertools.chain(*_PAGE.values()):
+IN_ONE_HEAD, WITH_SEVERAL, VARIANTS = (
+    section.entries for section in read(Path(__file__).with_name("attention.md"))
+)
+for _known in itertools.chain(IN_ONE_HEAD, WITH_SEVERAL, VARIANTS):
     changed_source(attention, _known.changes, f"{_known.where}, “{_known.name}”")  # each must fit
-_ALONE = ", for diagnose alone"
-IN_ONE_HEAD, WITH_SEVERAL = (
-    [bug for bug, _ in [*_PAGE[head], *_PAGE[head + _ALONE]]]
-    for head in ("In one head", "With several heads")
-)
-# The bugs that exercises recognise, too, by the name that `diagnose` gives them.
-EXERCISE_BUGS, EXERCISE_BUGS_OF_HEADS = (
-    {bug.name: told for bug, told in _PAGE[head]} for head in ("In one head", "With several heads")
-)
-VARIANTS = [known for known, _ in _PAGE["By another formula"]]
 BY_NAME = {bug.name: bug for bug in [*IN_ONE_HEAD, *WITH_SEVERAL]}
 NO_MASK = BY_NAME["no mask"]
 UNWANTED_MASK = Known(

@@ -13,7 +13,6 @@ from typing import Any
 from torch import Tensor
 
 from attention_base.known import Known, PageError, read
-from attention_clinic.bugs import as_told
 
 # How a branch and its norm are put together, as a function of what is added to (the residual
 # stream), what the branch reads, the branch and its norm.
@@ -92,8 +91,7 @@ def _at_both_branches(known: Known) -> Iterator[Known]:
 
 
 *_WHOLE, _AT_A_BRANCH = read(Path(__file__).with_name("block.md"))
-EXERCISE_BUGS = [as_told(known)[1] for known in _WHOLE[0].entries]
-WIRING_BUGS = [as_told(known)[0] for section in _WHOLE for known in section.entries]
+WIRING_BUGS = [known for section in _WHOLE for known in section.entries]
 WIRING_BUGS += itertools.chain.from_iterable(map(_at_both_branches, _AT_A_BRANCH.entries))
 for _bug in WIRING_BUGS:
     if _unknown := _bug.settings.keys() - block_output.__kwdefaults__.keys():

@@ -8,6 +8,7 @@ recognised by what it does, however it is written.
 
 import inspect
 import itertools
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -49,10 +50,8 @@ class Mistake:
 
     @property
     def code(self) -> Callable:
-        """The mistake as a function; a change is compiled when it is first needed."""
-        again = self.known in self.exercise.known
-        right = self.exercise.reworded if again else self.exercise.reference
-        return self.function or program(right, self.known)
+        """The mistake as a program; a change is compiled when it is first needed."""
+        return self.function or self.exercise.changed(self.known)
 
     @cached_property
     def outcomes(self) -> list[Outcome]:
@@ -79,13 +78,6 @@ class Exercise:
     checked: str = ""  # what a pass proves, in words
     hints: tuple[str, ...] = ()  # from vague to nearly there
     mistakes: tuple[Mistake, ...] = ()  # that are recognised
-    # Mistakes from elsewhere that are recognised, too, and what makes each; None where it is its
-    # change of `reworded`.
-    known: Mapping[Known, Callable | None] = field(default_factory=dict)
-    # The reference again, in the words that these change; and what has become of its words
-    # that the mistakes change.
-    reworded: Callable | None = None
-    words: Mapping[str, str] = field(default_factory=dict)
     accepted: tuple[Callable, ...] = ()  # other right forms: any of their numbers will do
     # Of each a name, such as "rows sum to 1", a function of the output and the arguments that says
     # whether it holds, and, if there is any, advice for an answer for which it only nearly does.
@@ -150,6 +142,21 @@ class Exercise:
         """
         with few_lines():
             return Judge(self, candidate).verdict()
+
+    # ------------------------------------------------ programs
+
+    @property
+    def solution(self) -> str:
+        """The text of the reference, as `solution` shows it."""
+        return textwrap.dedent(inspect.getsource(self.reference))
+
+    def changed(self, known: Known) -> Callable:
+        """The reference with the changes of a mistake."""
+        return program(self.reference, known)
+
+    def recognises(self, mistake: str) -> bool:
+        """Tell whether it may give a mistake this name."""
+        return any(one.name == mistake for one in self.mistakes)
 
     # ------------------------------------------------ inputs
 
@@ -242,24 +249,15 @@ class Exercise:
     def pairs(self) -> list[tuple[Mistake, Outcome]]:
         """Two mistakes at a time in one program, and what it makes of the first input."""
         changes = [mistake.known for mistake in self.mistakes if not mistake.function]
-        again = [
-            replace(one, changes=tuple((self.words.get(old, old), new) for old, new in one.changes))
-            for one in changes
-        ]
-        found: dict[str, tuple[Mistake, Outcome]] = {}
+        right, given, found = self.reference, self.inputs[0], []
         with same_conditions(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for right, known in ((self.reference, changes), (self.reworded, again)):
-                for pair in itertools.combinations(known if right else (), 2):
-                    name = "; ".join(one.name for one in pair)
-                    if name in found:
-                        continue
-                    if function := program(right, *pair) or program(right, *pair[::-1]):
-                        given = self.inputs[0]
-                        first = call_again(self.in_use(function), given, self.names, self.several)
-                        mistake = Mistake(Known(name), function, self)
-                        found[name] = mistake, self._with_effect(first, given)
-        return list(found.values())
+            for pair in itertools.combinations(changes, 2):
+                if function := program(right, *pair) or program(right, *pair[::-1]):
+                    first = call_again(self.in_use(function), given, self.names, self.several)
+                    mistake = Mistake(Known("; ".join(one.name for one in pair)), function, self)
+                    found.append((mistake, self._with_effect(first, given)))
+        return found
 
     def always(self, has: Callable) -> bool:
         """Tell whether all right answers have a property on all check inputs."""

@@ -1,11 +1,9 @@
-"""What the heads of notebooks 05 and 06 learn, and the steps by which they learn it."""
+"""What the heads of notebooks 05 and 06 learn."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import torch
-
-from attention_base.same import one_thread
-from helpers.attention import causal_mask
+from torch import nn
 
 # Nouns, words that go with animals or with food, and others.
 ANIMALS = "cat dog elk cow goat ewe pig duck hen bat rat fox wolf bear lion seal frog bee ant owl"
@@ -54,10 +52,61 @@ def texts_with_a_noun(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return texts, CHANNELS[nouns]
 
 
-def raw_weights(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-    """Causal weights of raw scores, (B, T, d) each -> (B, T, T): nothing divides the scores."""
-    scores = q @ k.mT
-    return scores.masked_fill(~causal_mask(q.shape[1]), float("-inf")).softmax(dim=-1)
+def noun_windows(n: int, seed: int) -> torch.Tensor:
+    """Make n texts as `texts_with_a_noun` does, each with the word that follows: (n, 7) numbers.
+
+    It is “slept” after an animal and “cooled” after a food: 102 and 103, behind `VOCABULARY`.
+    """
+    texts, wanted = texts_with_a_noun(n, seed)
+    return torch.cat([texts, len(VOCABULARY) + wanted[:, 1:].long()], dim=1)
+
+
+class NounHeads(nn.Module):
+    """Twenty heads in which “it” finds the noun of a text, and guesses “slept” or “cooled”.
+
+    As only “it” reads here, a head is one query and a key for each word, of d random numbers each.
+    The value of a word is fixed, its channels animal and food (`CHANNELS`), and the larger channel
+    of the output is the guess. Head i reads the i-th of twenty equal parts of a batch.
+
+    Parameters
+    ----------
+    d
+        The head_size.
+    divisor
+        The scores q · k are divided by it.
+    size
+        The standard deviation of all numbers of queries and keys at initialisation.
+    """
+
+    def __init__(self, d: int, divisor: float = 1, size: float = 1) -> None:
+        super().__init__()
+        self.divisor = divisor
+        self.queries = nn.Parameter(size * torch.randn(20, 1, d))
+        self.keys = nn.Parameter(size * torch.randn(20, len(VOCABULARY), d))
+
+    def weights(self, ids: torch.Tensor) -> torch.Tensor:
+        """(B, T) numbers of words -> (20, B / 20, T): what “it”, the last of them, attends to."""
+        scores = (self.queries @ self.keys.mT / self.divisor)[:, 0]  # (20, 102)
+        parts = zip(scores, ids.view(20, -1, ids.shape[1]), strict=True)
+        return torch.stack([own[texts] for own, texts in parts]).softmax(dim=-1)
+
+    def outputs(self, ids: torch.Tensor) -> torch.Tensor:
+        """(B, T) numbers of words -> (20, B / 20, 2): animal and food, at “it”."""
+        values = CHANNELS[ids.view(20, -1, ids.shape[1])]  # (20, B / 20, T, 2)
+        return (self.weights(ids).unsqueeze(-2) @ values).squeeze(-2)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """(B, T) numbers of words -> (B, T, 104) logits; those before “it” guess nothing, all 0."""
+        logits = torch.zeros(*ids.shape, len(VOCABULARY) + 2)
+        logits[:, -1, -2:] = 8 * self.outputs(ids).flatten(0, 1)
+        return logits
+
+    @torch.no_grad()
+    def wrong(self, windows: torch.Tensor) -> torch.Tensor:
+        """How many of the windows each head guesses wrong, the worst head first: (20,)."""
+        outputs = self.outputs(windows[:, :-1].repeat(20, 1))  # (20, n, 2)
+        guesses = len(VOCABULARY) + (outputs[..., 1] > outputs[..., 0]).long()
+        return (guesses != windows[:, -1]).sum(dim=-1).sort(descending=True).values
 
 
 def words_and_places(words: torch.Tensor) -> torch.Tensor:
@@ -72,54 +121,3 @@ def words_and_places(words: torch.Tensor) -> torch.Tensor:
 def first_word_and_word_before(words: torch.Tensor) -> torch.Tensor:
     """(B, 5) numbers of words up to 15 -> (B, 32): 16 channels for word 0, 16 for word 3."""
     return torch.cat([torch.eye(16)[words[:, 0]], torch.eye(16)[words[:, 3]]], dim=-1)
-
-
-def descend(
-    loss_of: Callable[[], torch.Tensor],
-    parameters: Iterable[torch.Tensor],
-    learning_rate: float,
-    steps: int,
-) -> list[float]:
-    """Gradient descent, as notebook 04 wrote it; the parameters are changed in place.
-
-    Returns
-    -------
-    list of float
-        The loss before each step.
-    """
-    parameters, losses = list(parameters), []
-    with one_thread():  # these tensors are small: several threads only wait for each other
-        for _ in range(steps):
-            loss = loss_of()
-            loss.backward()
-            with torch.no_grad():
-                for parameter in parameters:
-                    parameter -= learning_rate * parameter.grad
-                    parameter.grad = None
-            losses.append(loss.item())
-    return losses
-
-
-def descend_with_adam(
-    loss_of: Callable[[], torch.Tensor],
-    parameters: Iterable[torch.Tensor],
-    learning_rate: float,
-    steps: int,
-) -> list[float]:
-    """Steps of PyTorch's Adam in place of those of `descend`.
-
-    Returns
-    -------
-    list of float
-        The loss before each step.
-    """
-    parameters, losses = list(parameters), []
-    adam = torch.optim.Adam(parameters, lr=learning_rate)
-    with one_thread():
-        for _ in range(steps):
-            loss = loss_of()
-            adam.zero_grad()
-            loss.backward()
-            adam.step()
-            losses.append(loss.item())
-    return losses

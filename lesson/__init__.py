@@ -4,10 +4,12 @@
   prediction with buttons.
 - `mine`: kept and earlier. `own_file`: the learner's file. `sources`: finds an answer's text.
 - `progress_file`: keeps a learner's answers. `progress_view`: shows them. `series_view`: the map.
+- `builds`: what a learner builds as a class or a loop, and the judges of that.
 - `exercises`: for each notebook a page, with all that is told about its exercises, predictions and
   terms, and a file with what is computed. `pages` joins the two; `terms`: what a term is.
 """
 
+from lesson.builds.steps import as_pytorch
 from lesson.cells import check, glossary, hint, known_mistakes, predict, solution
 from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, UnknownTerm
 from lesson.exercises import EXERCISES, PREDICTIONS, TERMS
@@ -24,6 +26,7 @@ __all__ = [
     "NotAChoice",
     "UnknownId",
     "UnknownTerm",
+    "as_pytorch",
     "check",
     "earlier",
     "glossary",

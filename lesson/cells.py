@@ -1,8 +1,6 @@
 """What a learner calls: predict, check, hint, solution and glossary."""
 
 import difflib
-import inspect
-import textwrap
 from collections.abc import Callable, Iterable
 
 from attention_base.numbers import wrap_text
@@ -25,7 +23,7 @@ def check(id: str = "", candidate: Callable | None = None, *, details: bool = Fa
     id
         The exercise, such as "03.1".
     candidate
-        The learner's function (itself, not its result).
+        The learner's function or class (itself, not its result).
     details
         Tell of a wrong answer also what it was given, and what holds all the same.
 
@@ -42,7 +40,7 @@ def check(id: str = "", candidate: Callable | None = None, *, details: bool = Fa
     UnknownId
         When there is no such exercise.
     LessonError
-        When there is no function to check, or it was stopped.
+        When there is nothing to check, or it was stopped.
     """
     if callable(id) and isinstance(candidate, str):
         name = getattr(id, "__name__", "your_function")
@@ -51,7 +49,7 @@ def check(id: str = "", candidate: Callable | None = None, *, details: bool = Fa
     if candidate is None:
         name = exercise.reference.__name__
         raise LessonError(
-            f'check needs your function {name}, too: {name} = check("{exercise.id}", {name}). '
+            f'check needs your {name}, too: {name} = check("{exercise.id}", {name}). '
             "(If it is None, run the cell again that defines it.)"
         )
     try:
@@ -70,7 +68,7 @@ def check(id: str = "", candidate: Callable | None = None, *, details: bool = Fa
         print("\n".join(map(wrap_text, told)))
         return candidate
     if verdict.status == "not attempted":
-        print(f"○ {head}: {verdict.message}")
+        print(wrap_text(f"○ {head}: {verdict.message}"))
         if mine.is_build(exercise.id) and (own := mine.passed_before(exercise.id)):
             print("The one in your file stands in, which has passed.")
             return own
@@ -118,15 +116,15 @@ def solution(id: str = "") -> None:
     """
     exercise = _find(id, EXERCISES)
     print(f"# One solution of {exercise.id} {exercise.title}; others pass too.")
-    print(textwrap.dedent(inspect.getsource(exercise.reference)), end="")
+    print(exercise.solution, end="")
 
 
 def known_mistakes(id: str) -> dict[str, Callable]:
-    """Functions like the solution of an exercise, each with one of the mistakes that `check` names.
+    """Programs like the solution of an exercise, each with one of the mistakes that `check` names.
 
     Returns
     -------
-    dict of name -> function
+    dict of name -> function or class
         In the order of the exercise's page.
 
     Raises

@@ -222,11 +222,12 @@ def _tried(new: MyFile, old: MyFile) -> dict[str, str]:
     failed = Loaded(new).judge()
     if set(failed) - set(before := Loaded(old).failed if old.text and failed else {}):
         name = next(name for name in failed if name not in before)
-        raise NotKept(
-            f"with it, your {name} in {new} would no longer pass: {failed[name]}"
+        told = (
+            f"with it, your {name} in {new} would no longer pass"
             if name in old.parts
-            else f"in a file of its own, {name} does not pass: {failed[name]}"
+            else f"in a file of its own, {name} does not pass"
         )
+        raise NotKept(f"{told}: {failed[name].rstrip('.')}.")
     return failed
 
 
@@ -339,7 +340,7 @@ def kept(*names: str) -> Any:
 def _part(name: str) -> Callable:
     asked = [build for id, build in builds().items() if id.split(".")[1] == name]
     if not asked:
-        known = joined(sorted({id.split(".")[1] for id in builds()}))
+        known = joined([*dict.fromkeys(id.split(".")[1] for id in builds())])
         raise LessonError(f"No notebook builds a part {name!r}. The parts are {known}.")
     path, why = place(), f"work/mine.py has none yet (you write it in {asked[0].id[:2]})"
     try:

@@ -31,6 +31,11 @@ ABILITIES = {
     "count": "count pairs of letters",
     "write": "write from counts",
     "generate": "write with any model",
+    "Head": "attend with one head",
+    "train": "train a model",
+    "MultiHeadAttention": "attend with many heads",
+    "Block": "stack transformer blocks",
+    "TinyGPT": "make a GPT",
 }
 
 

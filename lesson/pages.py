@@ -62,11 +62,11 @@ def join(module: ModuleType, above: Mapping[str, Exercise]) -> Joined:
         When the page does not say what it should; the text names file and line.
     """
     path = Path(module.__file__).with_name(module.__name__[-2:] + ".md")
-    exercises: dict[str, Exercise] = {}
+    computed = {exercise.id: exercise for exercise in module.EXERCISES}
+    exercises = {id: one for id, one in computed.items() if one.title}  # told already, as builds
     predictions: list[Prediction] = []
     terms: list[Term] = []
     idea = ""
-    computed = {exercise.id: exercise for exercise in module.EXERCISES}
     for section in read(path):
         id, _, title = section.head.partition(" ")
         if id == path.stem and title:
@@ -88,7 +88,7 @@ def join(module: ModuleType, above: Mapping[str, Exercise]) -> Joined:
         raise PageError(f"{path.name}: exercise {id} is missing. Begin it with `# {id} Its title`.")
     if not idea:
         raise PageError(f"{path.name}: begin it with its idea, as in `# {path.stem} one head`.")
-    return idea, list(exercises.values()), predictions, terms
+    return idea, [exercises[id] for id in computed], predictions, terms
 
 
 def _exercise(
@@ -107,15 +107,12 @@ def _exercise(
             "one, below its title",
         ),
         ("hint", section.items, "`- Which axis should disappear?`"),
-        ("mistake", section.entries or computed.known, "`## divided by T`"),
+        ("mistake", section.entries, "`## divided by T`"),
     ):
         if not there:
             raise PageError(f"{where}: exercise {computed.id} has no {what}. Write {form}.")
-    told = [Mistake(known, function) for known, function in computed.known.items()]
-    names = {mistake.name for mistake in told}
+    told: list[Mistake] = []
     for known in section.entries:
-        if known.name in names:
-            raise PageError(f"{known.where}: “{known.name}” is a known bug already. Rename it.")
         message = _message(
             known, {id: one.mistakes for id, one in above.items()} | {computed.id: told}
         )

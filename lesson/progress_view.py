@@ -76,13 +76,11 @@ def progress() -> Picture:
     every = states_of(entries)
     optional = [id for id, exercise in EXERCISES.items() if exercise.optional]
     states = {id: what for id, what in every.items() if id not in optional}
-    met = Counter((entry.id, entry.mistake) for entry in entries if entry.mistake)
-    met = {
-        (id, mistake.name): met[id, mistake.name]
-        for id, exercise in EXERCISES.items()
-        for mistake in exercise.mistakes
-        if met[id, mistake.name]
-    }
+    met = Counter(
+        (entry.id, entry.mistake)
+        for entry in entries
+        if entry.id in EXERCISES and EXERCISES[entry.id].recognises(entry.mistake)
+    )
     file, said = own_file.look()
     tables = [_overview(states), _builds(states, file)]
     tables += [_mistakes(met, entries)] if met else []

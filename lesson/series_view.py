@@ -14,8 +14,8 @@ IN_A_ROW = 8  # boxes; the next ones stand in a row below
 # What the map of the first notebook writes below others, so that it says where the way leads.
 MILESTONES = {
     "04": "your own head",
-    "07": "your block",
-    "10": "your GPT writes",
+    "07": "your GPT writes",
+    "10": "it learns to write",
     "13": "you find its bugs",
     "14": "it writes faster",
 }

@@ -5,6 +5,7 @@ import builtins
 import dis
 import inspect
 import linecache
+import re
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType, ModuleType
@@ -20,7 +21,8 @@ class NoSource(Exception):
 def definitions(text: str) -> dict[str, str]:
     """The text of each function, class and value at the top level; the last one of each name.
 
-    A value is what has a name of its own, such as ``SIZE = 4``, and is no call of `check`.
+    A value is what has a name of its own, such as ``SIZE = 4``, and is no call of `check` or
+    `kept`.
 
     Raises
     ------
@@ -30,7 +32,8 @@ def definitions(text: str) -> dict[str, str]:
     lines, found = text.split("\n"), {}
     for node in ast.parse(text).body:
         name = name_of(node)
-        if name and not (isinstance(node, ast.Assign) and name in found):
+        value = isinstance(node, ast.Assign) and ast.unparse(node.value)
+        if name and not (value and (name in found or re.match(r"(lesson\.)?kept\(", value))):
             found[name] = "\n".join(lines[first_line(node) - 1 : node.end_lineno]) + "\n"
     return found
 

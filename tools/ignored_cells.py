@@ -62,6 +62,16 @@ IGNORED_CELLS = (
         None,
         words=False,
     ),
+    IgnoredCell("05", 'text = " ".join(python_help().split())', HELP, None, words=False),
+    IgnoredCell("05", "def draw_texts():", TRAINED, 0.3),
+    IgnoredCell(
+        "05",
+        "torch.manual_seed(0)  # the same random numbers as those of the raw heads",
+        TRAINED,
+        0.3,
+    ),
+    IgnoredCell("05", "for lr in [0.003, 0.03, 0.3]:", TRAINED, None),
+    IgnoredCell("07", 'train, generate = kept("train", "generate")', WRITTEN, None, words=False),
     IgnoredCell(
         "08", "torch.manual_seed(0)  # words once more, now with rotary positions", TRAINED, 0.3
     ),

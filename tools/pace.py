@@ -13,7 +13,7 @@ from tools import notebooks
 from tools.lint_notebooks import Book, read
 
 LIMITS = {"minutes": 45, "words": 2300, "cells": 62}
-HELD = ("00", "01", "02", "03")  # lint fails where one of these has more; others get a star
+HELD = [f"0{n}" for n in range(8)]  # lint fails where one of these has more; others get a star
 UNSEEN = re.compile(r"<!--.*?-->|<details>.*?</details>|^\*\*Sources\.\*\*.*", re.M | re.S)
 NO_WORDS = re.compile(r"\$\$.*?\$\$|\$[^$\n]*\$|</?[a-z][^>]*>|\]\([^)]*\)", re.S)
 

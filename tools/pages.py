@@ -31,8 +31,6 @@ SLIPS: dict[str, str] = {
     r"## (✔|✓\S|.*\S.*✓ *$)": "no right choice. Its text begins with `✓ `, this sign and a space.",
     r"[Aa]s in (\d\d\.\d+)(?!(, “[^”]+”)?\.$)": "no reference that can be followed. Write "
     "`As in 01.1.` or `As in 01.1, “its name”.`, with these quotation marks and the full stop.",
-    r"In (an )?exercise(?!, “.+”: |: )s?": "no message for exercises. It begins with "
-    "`In an exercise: ` or `In an exercise, “its name there”: `.",
     r"# (terms|Term|TERMS)\b": "no heading. Glossary terms stand below `# Terms`.",
 }
 NO_ITEM = re.compile(r"-[^- ]|[*–•+] ")

@@ -195,7 +195,8 @@ def mistakes(students: list[Student], places: Places) -> str:
     rows = []
     for (id, name), who in made.items():
         messages = {mistake.name: mistake.message for mistake in EXERCISES[id].mistakes}
-        gone = "These notebooks do not know this mistake (any more)."
+        known = EXERCISES[id].recognises(name)  # though its message may not stand on a page
+        gone = "" if known else "These notebooks do not know this mistake (any more)."
         stuck = sum(student.states[id] != "done" for student in who.values())
         row = [
             f"<b>{escape(name)}</b><p>{code_marked(messages.get(name, gone))}</p>",

@@ -1,14 +1,23 @@
-"""Judges the parts that a learner builds, by what they do, and names their mistakes.
+"""The parts that a learner builds as a class or a loop, judged by what they do.
+
+`build` makes an exercise of one, such as "Head"; its right answer stands in `right`.
 
 - `builds.md`: the mistakes, each a change of a program of `right`, and what is told about them.
 - `calling`: makes and calls a class. `classes`: judges a head, an attention and a block; `steps`
   looks for an attention whose layers are unusual. `gpt`: judges the model. `training`: the loop.
 """
 
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from attention_base.known import Known, changed_text, execute
+from feedback.grading import Exercise, Mistake
 from feedback.judge import Verdict
+from lesson import sources
+from lesson.builds import right
 from lesson.builds.calling import TOLD, Begun, Wrong
 from lesson.builds.classes import judge_attention, judge_block, judge_head
 from lesson.builds.gpt import judge_gpt
@@ -18,13 +27,10 @@ __all__ = [
     "JUDGES",
     "TOLD",
     "Begun",
+    "Build",
     "Wrong",
+    "build",
     "judge",
-    "judge_attention",
-    "judge_block",
-    "judge_gpt",
-    "judge_head",
-    "judge_train",
 ]
 JUDGES = {
     "Head": judge_head,
@@ -59,3 +65,51 @@ def judge(build: str, names: Mapping[str, Any]) -> Verdict:
     except Wrong as wrong:
         return Verdict("failed", wrong.name or None, wrong.message)
     return Verdict("passed", None, TOLD[build].lines[0].text, notes=tuple(notes))
+
+
+# ---------------------------------------------------------------- as exercises
+
+
+class Build(Exercise):
+    """An exercise that asks for a class or a loop, which its judge looks at where it lives."""
+
+    def check(self, candidate: Any) -> Verdict:
+        """Judge a candidate among the parts that stand beside it."""
+        name = self.reference.__name__
+        return judge(name, {**sources.names_of(candidate), name: candidate})
+
+    @property
+    def solution(self) -> str:
+        """The text of the reference, behind that of what its learners write with it."""
+        parts = [right.FeedForward] if self.reference is right.Block else []
+        return "\n\n".join(map(inspect.getsource, [*parts, self.reference]))
+
+    def changed(self, known: Known) -> Callable:
+        """The reference with the changes of a mistake, in a namespace of its own."""
+        name, names = self.reference.__name__, {**vars(right), "__name__": "known_mistake"}
+        text = changed_text(self.solution, known.changes, known.where, name)
+        execute(text, f"{known.where}, “{known.name}”", names, names)
+        return names[name]
+
+    def recognises(self, mistake: str) -> bool:
+        """Any name will do: many are those of any class, or of `attention_clinic`."""
+        return bool(mistake)
+
+
+def build(name: str) -> Build:
+    """A build by its name, such as "Head"; ``builds.md`` tells what a page tells of others."""
+    section = TOLD[name]
+    id, _, title = section.head.partition(" ")
+    return Build(
+        id,
+        getattr(right, name),
+        cases=list,  # none: the judge has its own
+        title=title,
+        checked=section.lines[0].text,
+        hints=tuple(item.text for item in section.items),
+        mistakes=tuple(
+            # What the judge fills in stands in braces.
+            Mistake(replace(known, message=re.sub(r"(\{\w+\})+", "…", known.message)))
+            for known in section.entries
+        ),
+    )

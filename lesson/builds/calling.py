@@ -41,6 +41,8 @@ FIXED_LENGTH = "not for every number of tokens"
 FIXED_NUMBER = "not for every number of texts"
 # What may come of a number of the notebook, such as T = 8.
 FROM_OUTSIDE = ("", FIXED_LENGTH, FIXED_NUMBER, "scores times another factor")
+PARTS = TOLD.keys() - {"Any"}
+ELSEWHERE = '\n`{0}` is not defined in this notebook: {0} = kept("{0}") takes it from your file.'
 PRINTS = "One more thing: each call of {} prints something, and training calls it very often."
 
 
@@ -254,6 +256,8 @@ class Made:
         for known in self._entries():
             if any(part in text for part in known.settings.get("error", "").split(" | ") if part):
                 return self.known(known.name, **words)
+        if isinstance(error, NameError) and words["name"] in PARTS:
+            return Wrong("", place + ELSEWHERE.format(words["name"]))
         if isinstance(error, NameError) and words["name"]:
             own = getattr(module, error.name, None) is not None or error.name in vars(self.cls)
             return self.known("self. forgotten" if own else "a name that is not defined", **words)

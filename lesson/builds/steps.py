@@ -3,6 +3,9 @@
 It is asked where `attention_clinic` finds no queries, keys and values by the layers that make them.
 """
 
+import copy
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -28,6 +31,46 @@ class Seen(TorchFunctionMode):
         return out
 
 
+class HeadSteps(NamedTuple):
+    """What one head of an attention computed: (B, T, head_size) each."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    gave: Tensor
+
+
+def head_steps(module: nn.Module, x: Tensor, head_size: int) -> tuple[list[HeadSteps], Tensor]:
+    """The heads that are found among the steps of a module, and what the module gives."""
+    with torch.no_grad(), Seen() as seen:
+        out = module(x)
+    B, T, _ = x.shape
+    tensors = [z for one in seen.tensors.values() if len(one) == B for z in _heads_in_front(one)]
+    same_place = {(z.data_ptr(), z.shape, z.stride()): z for z in tensors}
+    parts = [z for z in same_place.values() if z.shape[-2:] == (T, head_size)]
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    heads: list[HeadSteps] = []
+    for q in parts:
+        for k in (one for one in parts if one.shape == q.shape and one is not q):
+            scores = q @ k.mT / q.shape[-1] ** 0.5
+            weights = scores.masked_fill(future, -torch.inf).softmax(dim=-1)
+            for v in (one for one in parts if one.shape == q.shape):
+                gave = weights @ v
+                if any(same(gave, one, TOLERANCE) for one in parts):
+                    steps = (q, k, v, gave)
+                    found = (
+                        zip(*(z.unbind(1) for z in steps), strict=True) if q.dim() == 4 else [steps]
+                    )
+                    heads += [HeadSteps(*one) for one in found]
+    first = [all(not same(one.gave, z.gave) for z in heads[:i]) for i, one in enumerate(heads)]
+    return [one for one, new in zip(heads, first, strict=True) if new], out
+
+
+def _heads_in_front(z: Tensor) -> list[Tensor]:
+    """A tensor as it is, and with its heads moved to axis 1, from axis 2 and from axis 3."""
+    return [z, z.transpose(1, 2), z.movedim(3, 1)] if z.dim() == 4 else [z]
+
+
 def is_attention(module: nn.Module, x: Tensor, n_head: int) -> bool:
     """Tell whether the steps of causal attention lead to what a module gives.
 
@@ -40,28 +83,63 @@ def is_attention(module: nn.Module, x: Tensor, n_head: int) -> bool:
     n_head
         The number of heads; 1 for a head alone.
     """
-    with torch.no_grad(), Seen() as seen:
-        out = module(x)
-    B, T, C = x.shape
-    end = (T, out.shape[-1] if n_head == 1 else C // n_head)
-    parts = [one for one in seen.tensors.values() if one.shape[-2:] == end and len(one) == B]
-    future = torch.ones(T, T, dtype=torch.bool).triu(1)
-    heads: list[Tensor] = []  # (B, T, head_size)
-    for q in parts:
-        for k in (one for one in parts if one.shape == q.shape and one is not q):
-            scores = q @ k.mT / q.shape[-1] ** 0.5
-            weights = scores.masked_fill(future, -torch.inf).softmax(dim=-1)
-            for v in (one for one in parts if one.shape == q.shape):
-                gave = weights @ v
-                if any(same(gave, one, TOLERANCE) for one in parts):
-                    heads += gave.unbind(1) if gave.dim() == 4 else [gave]
     if n_head == 1:
-        return any(same(out, one, TOLERANCE) for one in heads)
-    heads = [one for i, one in enumerate(heads) if not any(same(one, z) for z in heads[:i])]
-    merged = torch.cat([*heads, torch.ones(B, T, 1)], dim=-1).flatten(0, 1).double()
-    wanted = out.flatten(0, 1).double()
-    linear = merged @ torch.linalg.lstsq(merged, wanted).solution
-    return len(heads) == n_head and same(linear, wanted, TOLERANCE)
+        with torch.no_grad():
+            width = module(x).shape[-1]
+        heads, out = head_steps(module, x, width)
+        return any(same(out, one.gave, TOLERANCE) for one in heads)
+    heads, out = head_steps(module, x, x.shape[-1] // n_head)
+    merged = torch.cat([one.gave for one in heads], dim=-1) if heads else x[..., :0]
+    linear, _ = fitted(merged, out)
+    return len(heads) == n_head and same(linear, out.double(), TOLERANCE)
+
+
+def fitted(z: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
+    """The linear function of z that is nearest to out, and its matrix, the bias its last row."""
+    z = torch.cat([z, torch.ones(*z.shape[:-1], 1)], dim=-1).double()
+    matrix = torch.linalg.lstsq(z.flatten(0, 1), out.flatten(0, 1).double()).solution
+    return z @ matrix, matrix
+
+
+def as_pytorch(attention: nn.Module, C: int, n_head: int) -> nn.MultiheadAttention:
+    """Make PyTorch's layer with the weights of a causal attention, whatever its layers are called.
+
+    The weights are fitted to the queries, keys, values and outputs that the attention computes.
+
+    Parameters
+    ----------
+    attention
+        Takes (B, T, C).
+    C, n_head
+        The channels of a token, and the number of heads.
+
+    Raises
+    ------
+    ValueError
+        If its heads are not found.
+    """
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 3 * C, C, generator=generator)
+    heads, out = head_steps(copy.deepcopy(attention).eval(), x, C // n_head)  # without dropout
+    if len(heads) != n_head:
+        raise ValueError(
+            f"Among the steps of this attention, {len(heads)} heads were found, and n_head is "
+            f"{n_head}. Queries, keys and values are looked for as (B, T, head_size) of a head, or "
+            "of all as (B, n_head, T, head_size), with n_head on axis 1, 2 or 3."
+        )
+    q, k, v, gave = (torch.cat(steps, dim=-1) for steps in zip(*heads, strict=True))
+    fused = torch.cat([fitted(x, one)[1] for one in (q, k, v)], dim=1).float()  # (C + 1, 3C)
+    ending = fitted(gave, out)[1].float()
+    layer = nn.MultiheadAttention(C, n_head, batch_first=True)
+    with torch.no_grad():
+        for own, matrix in (
+            (layer.in_proj_weight, fused[:-1].T),
+            (layer.in_proj_bias, fused[-1]),
+            (layer.out_proj.weight, ending[:-1].T),
+            (layer.out_proj.bias, ending[-1]),
+        ):
+            own.copy_(matrix)
+    return layer
 
 
 def gives_heads(module: nn.Module, x: Tensor) -> bool:

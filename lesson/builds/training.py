@@ -191,6 +191,8 @@ def _check_gradients(made: Made, run: _Run) -> None:
         if i and torch.allclose(got, run.right[i - 1], atol=NEAR):
             raise made.known("step before backward")
         raise made.known("another gradient", step=i, **told)
+    if any(ids.shape[-1] > T for ids in run.model.read):
+        raise made.known("the last letter read, too", T=T)
     if not all(run.model.trains):
         raise made.known("evaluation mode")
 

@@ -32,6 +32,17 @@ RETIRED = {
     "00.3": "Swap the last two axes",
     "01.2": "One loop for the whole batch",
     "03.p5": "Read published weights",
+    "04.1": "One score",
+    "04.2": "From nn.Linear to a plain matrix",
+    "04.3": "A causal head",
+    "04.p2": "The lowest of three scores",
+    "05.1": "Measure the variance of scores",
+    "05.p3": "Adam and saturated heads",
+    "06.1": "A list of heads",
+    "06.2": "All heads in one tensor",
+    "06.3": "Split a fused weight",
+    "07.1": "Feed-forward network",
+    "07.3": "The block",
 }
 
 EXERCISES: dict[str, Exercise] = {}

@@ -3,89 +3,8 @@
 import torch
 from torch import nn
 
-from attention_base.same import seed_all
-from attention_clinic.wiring import EXERCISE_BUGS, block_output
 from feedback.grading import Exercise
-from helpers.attention import FeedForward, MultiHeadAttention
-
-# ---------------------------------------------------------------- 07.1
-
-
-def feed_forward(x, W_1, b_1, W_2, b_2):
-    """(..., C) -> (..., C): widen by W_1 (4C, C) and b_1, ReLU, project back by W_2 and b_2."""
-    return torch.relu(x @ W_1.T + b_1) @ W_2.T + b_2
-
-
-def _by_linear(x, W_1, b_1, W_2, b_2):
-    linear = nn.functional.linear
-    return linear(linear(x, W_1, b_1).clamp(min=0), W_2, b_2)
-
-
-def _layers():
-    generator = torch.Generator().manual_seed(0)
-
-    def normal(*shape):
-        return torch.randn(*shape, generator=generator)
-
-    return [
-        (normal(2, 3, 5), normal(20, 5), normal(20), normal(5, 20), normal(5)),
-        (normal(4, 2, 3), normal(12, 3), normal(12), normal(3, 12), normal(3)),
-    ]
-
-
-def _hidden(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ W_1.T + b_1)
-
-
-def _with(curve):
-    """The network with another function in the place of ReLU."""
-    return lambda x, W_1, b_1, W_2, b_2: curve(x @ W_1.T + b_1) @ W_2.T + b_2
-
-
-_CURVES = (
-    ("softmax", lambda z: torch.softmax(z, dim=-1)),
-    ("SiLU", nn.functional.silu),
-    ("leaky ReLU", nn.functional.leaky_relu),
-    ("leaky ReLU of slope 0.1", lambda z: nn.functional.leaky_relu(z, 0.1)),
-    ("leaky ReLU of slope 0.2", lambda z: nn.functional.leaky_relu(z, 0.2)),
-    ("the absolute value", torch.abs),
-    ("ELU", nn.functional.elu),
-    ("softplus", nn.functional.softplus),
-    ("squared ReLU", lambda z: torch.relu(z) ** 2),
-    ("a ReLU that keeps the negative numbers", lambda z: z.clamp(max=0)),
-    ("a clamp between 0 and 1", lambda z: z.clamp(0, 1)),
-)
-
-
-def _relu_on_x(x, W_1, b_1, W_2, b_2):
-    return (torch.relu(x) @ W_1.T + b_1) @ W_2.T + b_2
-
-
-def _both_matrices(x, W_1, b_1, W_2, b_2):
-    return torch.relu(x @ (W_2 @ W_1).T + W_2 @ b_1 + b_2)
-
-
-def _of_the_mean(x, *layers):
-    return feed_forward(x.mean(dim=-2, keepdim=True).expand_as(x), *layers)
-
-
-FEED_FORWARD = Exercise(
-    "07.1",
-    feed_forward,
-    axes={"x": "... C", "W_1": "4C C", "b_1": "4C", "W_2": "C 4C", "b_2": "C", "return": "... C"},
-    intermediates=(
-        ("the hidden numbers before the ReLU", lambda x, W_1, b_1, W_2, b_2: x @ W_1.T + b_1),
-        ("the hidden numbers after the ReLU", _hidden),
-        *((f"the network with {name} in the place of ReLU", _with(f)) for name, f in _CURVES),
-        ("the network with a ReLU on x in the place of the one between the layers", _relu_on_x),
-        ("a ReLU of the product of both matrices", _both_matrices),
-        ("the network of the mean of all tokens", _of_the_mean),
-    ),
-    trained=True,
-    cases=_layers,
-    accepted=(_by_linear,),
-)
-
+from lesson.builds import build
 
 # ---------------------------------------------------------------- 07.2
 
@@ -144,78 +63,9 @@ LAYER_NORM = Exercise(
     cases=_tokens,
     accepted=(_by_squares,),
     atol=1e-4,
+    optional=True,
     properties=(("each token has mean 0", lambda out, x: bool(out.mean(-1).abs().max() < 1e-4)),),
 )
 
 
-# ---------------------------------------------------------------- 07.3
-
-
-def block(x, attention, feed_forward, norm_1, norm_2):
-    """(B, T, C) -> (B, T, C): a pre-norm transformer block from its four parts."""
-    x = x + attention(norm_1(x))
-    return x + feed_forward(norm_2(x))
-
-
-def _parts():
-    """A batch and four parts. At initialisation all norms are equal, so these are changed."""
-    cases = []
-    for seed, (B, T, C, n_head) in enumerate([(3, 5, 8, 2), (2, 4, 6, 3)]):
-        seed_all(seed)
-        norms = [nn.LayerNorm(C) for _ in range(2)]
-        for norm in norms:
-            nn.init.uniform_(norm.weight, 0.5, 2.0)
-            nn.init.normal_(norm.bias)
-        parts = [MultiHeadAttention(C, n_head), FeedForward(C), *norms]
-        cases.append((torch.randn(B, T, C), *(part.requires_grad_(False) for part in parts)))
-    return cases
-
-
-def _with_bug(bug):
-    """A block with a wiring bug as an answer to 07.3."""
-
-    def block(x, attention, feed_forward, norm_1, norm_2):
-        return block_output(x, attention, feed_forward, norm_1, norm_2, **bug.settings)
-
-    return block
-
-
-def _halved(x, attention, feed_forward, norm_1, norm_2):
-    x = (x + attention(norm_1(x))) / 2
-    return (x + feed_forward(norm_2(x))) / 2
-
-
-def _attention_twice(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
-    return block(x, attention, feed_forward, norm_1, norm_2)
-
-
-def _feed_forward_twice(x, attention, feed_forward, norm_1, norm_2):
-    x = block(x, attention, feed_forward, norm_1, norm_2)
-    return x + feed_forward(norm_2(x))
-
-
-def _branches_multiplied(x, attention, feed_forward, norm_1, norm_2):
-    return x + attention(norm_1(x)) * feed_forward(norm_2(x))
-
-
-BLOCK = Exercise(
-    "07.3",
-    block,
-    axes={"x": "B T C", "return": "B T C"},
-    intermediates=(
-        ("the output of the attention alone", lambda x, a, f, n, m: a(n(x))),
-        ("x after the attention, before the feed-forward", lambda x, a, f, n, m: x + a(n(x))),
-        ("the feed-forward's output alone", lambda x, a, f, n, m: f(m(x + a(n(x))))),
-        ("each sum of x and a branch halved: the mean of both", _halved),
-        ("the block with its attention twice", _attention_twice),
-        ("the block with its feed-forward twice", _feed_forward_twice),
-        ("the two branches multiplied, not added one after the other", _branches_multiplied),
-    ),
-    trained=True,
-    cases=_parts,
-    known={bug: _with_bug(bug) for bug in EXERCISE_BUGS},
-)
-
-
-EXERCISES = (FEED_FORWARD, LAYER_NORM, BLOCK)
+EXERCISES = (LAYER_NORM, build("Block"), build("TinyGPT"))

@@ -1,13 +1,15 @@
 """The known bugs of a block: each is different, and `diagnose` names it."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from attention_clinic import diagnose
-from attention_clinic.wiring import EXERCISE_BUGS, WIRING_BUGS, block_output, wiring_bugs_and_pairs
+from attention_base.known import read
+from attention_clinic import diagnose, wiring
+from attention_clinic.wiring import WIRING_BUGS, block_output, wiring_bugs_and_pairs
 from helpers.attention import Block, FeedForward, MultiHeadAttention
 from tests.attention_clinic.written import (
     BROKEN_BLOCKS,
@@ -17,8 +19,6 @@ from tests.attention_clinic.written import (
     no_first_residual,
     rewired,
 )
-
-PARALLEL = "parallel block (Wang and Komatsuzaki 2021)"
 
 
 def test_no_wiring_bug_is_right_or_another_one():
@@ -45,16 +45,16 @@ def test_no_wiring_bug_is_right_or_another_one():
         seen.append((names, out))
 
 
-def test_every_wiring_bug_is_tried():
+def test_every_common_wiring_bug_is_tried():
     tried = {name.removesuffix(", post") for name in BROKEN_BLOCKS}
-    assert {bug.name for bug in EXERCISE_BUGS} == tried - {"norm after the feed-forward"}
-    assert all(bug.message.endswith(".") for bug in EXERCISE_BUGS)
+    common, *_ = read(Path(wiring.__file__).with_name("block.md"))
+    assert {bug.name for bug in common.entries} == tried - {"norm after the feed-forward"}
+    assert all(bug.message.endswith(".") for bug in common.entries)
 
 
 @pytest.mark.parametrize("name", BROKEN_BLOCKS)
 def test_a_block_put_together_wrongly_is_named(name):
     report = diagnose(rewired(BROKEN_BLOCKS[name]), C=C, n_head=N_HEAD)
-    name = PARALLEL if name == "parallel branches" else name  # which an exercise calls it
     on_purpose = any(bug.meant for bug in WIRING_BUGS if bug.name == name)
     assert report.status == ("different" if on_purpose else "broken")
     assert report.bugs == (name.removesuffix(", post"),)

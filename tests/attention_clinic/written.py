@@ -291,5 +291,7 @@ BROKEN_BLOCKS = {
     "no attention": lambda b, x: x + b.feed_forward(b.norm_2(x)),
     "no feed-forward": lambda b, x: x + b.attention(b.norm_1(x)),
     "feed-forward before attention": feed_forward_first,
-    "parallel branches": lambda b, x: x + b.attention(b.norm_1(x)) + b.feed_forward(b.norm_2(x)),
+    "parallel block (Wang and Komatsuzaki 2021)": lambda b, x: (
+        x + b.attention(b.norm_1(x)) + b.feed_forward(b.norm_2(x))
+    ),
 }

@@ -1,13 +1,16 @@
 """What the contract of an exercise allows beside its plain check inputs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from feedback import axes, contracts, messages
+from feedback import axes, contracts, judge, messages
 from helpers.attention import attention, causal_mask
 from lesson.exercises import EXERCISES
+from tests.lesson.examples import EXERCISE, running_sum
 from tests.lesson.right_answers import FRAGILE, RIGHT
 
 AXES = {"x": "... T C", "W": "C 4C", "return": "... T C"}
@@ -51,6 +54,7 @@ def test_shapes_are_written_in_letters():
     assert axes.spelled([(6, 8), (4, 8)], known) == "(2·B, 8)"
     assert axes.spelled([(6,), (4,)], known) == "(2·B,)"
     assert axes.spelled([(3, 4, 2), (2, 2, 4)], known) == "(B, T − 1, C)"
+    assert axes.spelled([(2,), (1,)], [{"C": 6}, {"C": 3}]) == "(C/3,)"
     assert axes.spelled([(3, 11), (2, 12)], known) == ""
     assert axes.spelled([(3, 1), (2,)], known) == ""
 
@@ -65,13 +69,13 @@ def test_inputs_follow_from_the_names_of_axes():
     assert {"`scores` with 1 axis", "`scores` with 3 axes"} <= told("03.3")
     assert {"T = 1", "T = 150", "width = 1", "width = 30"} <= told("02.2")
     assert {"eps = 1", "eps = 1e-08", "C = 1", "`x` with 1 axis"} <= told("07.2")
-    assert any("not contiguous" in one for one in told("06.2"))
-    assert "n_head = 1" in told("06.2") and "T = 1" in told("07.3")
+    assert any("not contiguous" in one for one in told("13.1"))
+    assert {"n_head = 1", "T = 1"} <= told("13.1")
 
 
 def test_inputs_that_a_right_answer_refuses_are_left_out():
     assert "float64" not in told("02.1"), "its reference multiplies by a float32 matrix"
-    assert "i = 20" not in told("04.1"), "there is no token 20"
+    assert "head = 20" not in told("12.3"), "there is no head 20"
     assert "numbers around -1000 in `a`" not in told("00.2"), "its numbers are positive"
 
 
@@ -102,15 +106,9 @@ def width_at_most_T(T, width):
     return weights[:, :T] if width <= T else weights[:0]
 
 
-def mean_of_squares(q, k, scaled):
-    scores = q @ k.mT / (q.shape[-1] ** 0.5 if scaled else 1)
-    return (scores**2).mean()
-
-
-def detached_head(x, W_query, W_key, W_value):
-    q, k, v = x.data @ W_query, x.data @ W_key, x @ W_value
-    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~causal_mask(x.shape[1]), -torch.inf)
-    return torch.softmax(scores, dim=-1) @ v
+def detached_queries(q, k):
+    scores = q.data @ k.mT / q.shape[-1] ** 0.5
+    return scores.masked_fill(~causal_mask(q.shape[1]), -torch.inf).softmax(-1)
 
 
 def filled_with(value):
@@ -118,15 +116,6 @@ def filled_with(value):
         return scores.masked_fill(~causal_mask(scores.shape[-1]), value).softmax(-1)
 
     return answer
-
-
-def attention_itself(x, W_query, W_key, W_value):
-    return attention(x @ W_query, x @ W_key, x @ W_value, causal_mask(x.shape[1]))[0]
-
-
-def attention_of_torch(x, W_query, W_key, W_value):
-    q, k, v = x @ W_query, x @ W_key, x @ W_value
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def ready_made(x):
@@ -171,6 +160,13 @@ def counts_by_guess(x):
     return x.cumsum(dim=1) / (counts[:, None] if len(x) != x.shape[1] else counts[:, None, None])
 
 
+def weights_in_place(q, k):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    weights = scores.masked_fill(~causal_mask(q.shape[1]), -torch.inf).softmax(-1)
+    weights *= 1
+    return weights
+
+
 def first_64_channels(q, k):
     scores = q[..., :64] @ k[..., :64].mT / q.shape[-1] ** 0.5
     return scores.masked_fill(~causal_mask(q.shape[1]), -torch.inf).softmax(-1)
@@ -181,14 +177,13 @@ def eps_left_out(x, eps=1e-5):
     return centred / (centred.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt()
 
 
-def head_filled_with_minus_100(x, W_query, W_key, W_value):
-    scores = (x @ W_query) @ (x @ W_key).mT / W_query.shape[1] ** 0.5
-    scores = scores.masked_fill(~causal_mask(x.shape[1]), -100.0)
-    return scores.softmax(-1) @ (x @ W_value)
-
-
 def ready_made_weights(q, k):
     return attention(q, k, k, causal_mask(q.shape[1]))[1]
+
+
+def weights_by_torch(q, k):
+    T = q.shape[1]
+    return F.scaled_dot_product_attention(q, k, torch.eye(T).expand(len(q), T, T), is_causal=True)
 
 
 def ready_made_norm(x, eps=1e-5):
@@ -206,15 +201,11 @@ REFUSED = [
     ("03.3", clamped, "the numbers reach"),
     ("00.2", two_or_three_axes, "not for `a` with 4 axes"),
     ("02.2", width_at_most_T, "not for T = 2"),
-    ("05.1", mean_of_squares, "the mean of the squared scores"),
-    ("04.3", detached_head, "the gradient of `x` is not"),
+    ("05.2", detached_queries, "no gradient reaches `q`"),
     ("03.1", filled_with(-20.0), "a number that is not low enough there?"),
     ("03.1", filled_with(-100.0), "does not hold: no weight on the future"),
     ("03.1", filled_with(-1e4), "not for numbers 100000 times as large"),
     ("03.2", ready_made, "calls a ready-made attention"),
-    ("04.3", head_filled_with_minus_100, "or a number that is not low enough there?"),
-    ("04.3", attention_itself, "calls a ready-made attention"),
-    ("04.3", attention_of_torch, "calls a ready-made attention"),
     ("01.3", loop_over_sequences, "loops over the sequences"),
     ("01.3", loop_over_tokens, "loops over the tokens"),
     ("01.3", loop_hidden_in_a_list, "loops over the"),
@@ -226,6 +217,7 @@ REFUSED = [
     ("07.2", eps_left_out, "not for eps = 1"),
     ("07.2", ready_made_norm, "calls torch's own layer_norm"),
     ("05.2", ready_made_weights, "calls a ready-made attention"),
+    ("05.2", weights_by_torch, "calls a ready-made attention"),
 ]
 
 
@@ -239,23 +231,53 @@ def test_an_answer_that_breaks_the_contract_is_refused_with_the_input_that_shows
 
 
 def test_the_cut_from_the_graph_is_named_only_when_the_source_shows_it():
-    assert "`data` in your code" in EXERCISES["04.3"].check(detached_head).message
-    hidden = EXERCISES["07.1"].check(eval("lambda x, *w: relu_net(x, *w)", {"relu_net": no_grad}))
-    assert "no gradient reaches `x`" in hidden.message and "in your code" not in hidden.message
+    assert "`data` in your code" in EXERCISES["05.2"].check(detached_queries).message
+    hidden = EXERCISES["05.2"].check(eval("lambda q, k: weights(q, k)", {"weights": no_grad}))
+    assert "no gradient reaches `q`" in hidden.message and "in your code" not in hidden.message
 
 
-def no_grad(x, W_1, b_1, W_2, b_2):
+def no_grad(q, k):
     with torch.no_grad():
-        return F.linear(torch.relu(F.linear(x, W_1, b_1)), W_2, b_2)
+        return detached_queries(q, k)
 
 
 def test_numpy_scalars_pass_where_python_numbers_do():
-    def as_numpy(x, W_query, W_key, i, j):
-        return np.float64((x[i] @ W_query @ (x[j] @ W_key)).item())
+    def as_numpy(layer, x, order):
+        return np.float64((layer(x[:, order]) - layer(x)[:, order]).abs().max().item())
 
-    assert EXERCISES["04.1"].check(as_numpy).status == "passed"
-    wrong = EXERCISES["04.1"].check(lambda *arguments: np.float64(as_numpy(*arguments) + 1))
+    assert EXERCISES["08.1"].check(as_numpy).status == "passed"
+    wrong = EXERCISES["08.1"].check(lambda *arguments: np.float64(as_numpy(*arguments) + 1))
     assert wrong.place.startswith("Your result is ")
+
+
+def test_right_numbers_that_cannot_be_trained_get_a_note():
+    verdict = EXERCISES["05.2"].check(weights_in_place)
+    assert verdict.status == "passed" and verdict.notes == (messages.backward_in_place(),)
+
+
+def test_an_axis_that_squeeze_loses_is_missing_only_where_the_task_names_its_size():
+    def squeezed(q, k):
+        return EXERCISES["05.2"].reference(q, k).squeeze()
+
+    (note,) = EXERCISES["05.2"].check(squeezed).notes
+    assert messages.REASONS[contracts.SQUEEZED] in note and "not (1, 5, 5)" in note
+    told = replace(EXERCISES["05.2"], named=("B = 1",)).check(squeezed).message
+    assert "(1, 5, 5), got (5, 5). An axis of size 1 is missing: keepdim=True keeps it." in told
+
+
+def test_of_long_inputs_a_slow_answer_gets_the_first_tokens_only(monkeypatch):
+    cases = lambda: [(torch.randn(2, 100, 3),), (torch.randn(3, 90, 2),)]  # noqa: E731
+    long, tokens = replace(EXERCISE, cases=cases, axes={"x": "B T C", "return": "B T C"}), set()
+
+    def answer(x):
+        tokens.add(x.shape[1])
+        return running_sum(x)
+
+    assert long.check(answer).notes == () and {90, 100} <= tokens
+    monkeypatch.setattr(judge, "SECONDS", 1e-9)
+    tokens.clear()
+    assert messages.fewer_inputs() in long.check(answer).notes and max(tokens) == 24
+    assert "over the channels" in long.check(lambda x: x.cumsum(-1)).mistake
 
 
 def test_every_way_to_be_fragile_has_a_reason():

@@ -10,7 +10,15 @@ import torch
 
 from feedback.grading import Exercise
 from lesson.exercises import EXERCISES
-from tests.lesson.examples import EXERCISE, failure, in_place, running_sum
+from tests.lesson.examples import (
+    EXERCISE,
+    LISTS,
+    MODULE,
+    PIECES,
+    failure,
+    in_place,
+    running_sum,
+)
 
 
 def whole_numbers(x):
@@ -177,6 +185,9 @@ RAISING = [
     lambda x: x - x.max(dim=1),
     lambda x: [x for _ in x.shape[1]],
     lambda x: [T for B, T in [x.shape]],
+    lambda x: x[:, 7],
+    lambda x: x + torch.nn.Linear(3, 3, bias=False).bias,
+    lambda x: torch.nn.ReLU()(x, x),
 ]
 REMEDIES_MET = [
     "Sizes line up from the right",
@@ -190,6 +201,9 @@ REMEDIES_MET = [
     "take .values",
     "write range(n)",
     "one number for each axis",
+    "Is it the right axis?",
+    "So is the bias of a layer with bias=False",
+    "called with more arguments than it takes",
 ]
 
 
@@ -209,12 +223,12 @@ def test_a_long_exception_is_shortened():
 
 
 def test_parameters_in_another_order_are_told_before_anything_runs():
-    def swapped(x, heads):
+    def swapped(x, parts):
         raise AssertionError("not called")
 
-    message = failure(swapped, EXERCISES["06.1"])
-    assert message.startswith("Your function takes (x, heads), but it is called as")
-    assert message.endswith("Its first line should read: def side_by_side_heads(heads, x):")
+    message = failure(swapped, LISTS)
+    assert message.startswith("Your function takes (x, parts), but it is called as")
+    assert message.endswith("Its first line should read: def side_by_side(parts, x):")
 
 
 @pytest.mark.filterwarnings("ignore")  # of NumPy, which it makes on purpose
@@ -238,8 +252,52 @@ def test_what_is_kept_between_calls_is_told():
     assert "Called again with the same input, your function returns" in failure(collecting)
 
 
-def test_one_tensor_in_the_place_of_several():
-    text = failure(lambda fused: fused[:6], EXERCISES["06.3"])
-    assert "Expected 3 tensors of shape (6, 6), got one of shape (6, 6)." in text
-    text = failure(lambda fused: fused.chunk, EXERCISES["06.3"])
-    assert "Are the brackets of a call missing?" in text
+def test_several_tensors_may_come_as_tuple_list_or_stack():
+    rows = PIECES.reference
+    for answer in (list, torch.stack, iter, lambda three: (one for one in three)):
+        assert PIECES.check(lambda z, answer=answer: answer(rows(z))).status == "passed"
+    assert PIECES.check(lambda z: rows(z)[::-1]).status == "failed"
+    for answer, told in (
+        (lambda z: (z, z[:1]), "got 2 tensors of the shapes (9, 3) and (1, 3)."),
+        (lambda z: z.split(1), "Expected 3 tensors of shape (3, 3), got 9 of shape (1, 3)."),
+        (lambda z: z.view(3, -1, z.shape[1])[:0], "got 0 of shape (3, 3)."),
+        (lambda z: z, "Your result is `fused` itself, unchanged.\nExpected 3 tensors of"),
+        (lambda z: z[:3], "Expected 3 tensors of shape (3, 3), got one of shape (3, 3)."),
+        (lambda z: z.chunk, "Are the brackets of a call missing?"),
+    ):
+        assert told in failure(answer, PIECES)
+
+
+def test_modules_among_the_inputs_are_told_in_a_line():
+    assert "Input: x of shape (7, 5, 6), order of" in failure(lambda f, x, o: x, EXERCISES["08.1"])
+    text = failure(lambda layer: layer.weight, MODULE)
+    assert "Input: layer = Linear(in_features=5, out_features=3, bias=True)." in text
+    text = failure(lambda parts, x: x, LISTS)
+    assert "Input: parts = [Sequential(…), Sequential(…), Sequential(…)], x of shape" in text
+
+
+def turned_in_place(layer):
+    layer.weight.data = layer.weight.data.T
+    return layer.weight
+
+
+def nothing_left(parts, x):
+    return torch.cat([parts.pop(0)(x) for _ in parts[:]], dim=-1)
+
+
+def answers_in_the_list(parts, x):
+    parts[:] = [part(x) for part in parts]
+    return torch.cat(parts, dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("of", "answer", "told"),
+    [
+        (MODULE, turned_in_place, "leaves `layer` changed"),
+        (MODULE, lambda layer: layer.double().weight.T, "leaves `layer` changed"),
+        (LISTS, nothing_left, "changed its input `parts`"),
+        (LISTS, answers_in_the_list, "changed its input `parts`"),
+    ],
+)
+def test_a_module_or_list_that_was_changed_is_told(of, answer, told):
+    assert told in failure(answer, of)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 
 from feedback import observations
 from feedback.grading import Exercise
@@ -13,7 +14,7 @@ from feedback.judge import Judge
 from feedback.observations import KINDS
 from feedback.observations.trial import place_word, written
 from helpers.attention import causal_mask
-from tests.lesson.examples import failure
+from tests.lesson.examples import LISTS, MODULE, PIECES, failure, side_by_side
 
 
 @pytest.mark.parametrize(
@@ -92,11 +93,15 @@ MAKE = exercise(
 MATRIX = exercise(
     lambda a: 2 * a, [normal((3, 4)), normal((4, 5))], axes={"a": "R S", "return": "R S"}
 )
-PIECES = exercise(
-    lambda fused: fused.chunk(3),
-    [normal((9, 3)), normal((6, 2))],
-    axes={"fused": "3C C", "return": "3 C C"},
-    several=True,
+FLAG = exercise(
+    lambda a, twice: 2 * a if twice else a,
+    [(*normal((3, 4)), True), (*normal((2, 5)), False)],
+    axes={"a": "R S", "return": "R S"},
+)
+FLIP = exercise(lambda a: a.flip(0), [normal((1, 4)), normal((3, 5))], axes={"a": "R S"})
+PARTS = exercise(
+    lambda f, g, x: x + f(x) * g(x),
+    [(nn.Tanh(), nn.Sigmoid(), *normal((3, 5, 2))), (nn.Sigmoid(), nn.Tanh(), *normal((2, 4, 3)))],
 )
 
 
@@ -174,6 +179,21 @@ def diagonal_lost(T, width):
     return weights.fill_diagonal_(0.0)
 
 
+def last_part_stays_zero(parts, x):
+    out = side_by_side(parts, x)
+    out[..., -parts[0][0].out_features :] = 0
+    return out
+
+
+def padded_to_x(parts, x):
+    out = side_by_side(parts, x)
+    return nn.functional.pad(out, (0, x.shape[-1] - out.shape[-1]))
+
+
+def square_part_only(layer):
+    return layer.weight.T * (torch.arange(layer.in_features) < len(layer.weight))[:, None]
+
+
 def small_weights_dropped(scores, temperature):
     weights = soften(scores, temperature)
     return weights.where(weights > 0.01, 0.0)
@@ -234,6 +254,10 @@ FACTS = [
     (SOFT, lambda s, t: soften(s, t**2), "for temperature² in the place of `temperature`."),
     (SOFT, lambda s, t: soften(s.round(), t), "for `scores` rounded to whole numbers."),
     (HEAD, lambda x, *W: head(x * 6, *W), None),
+    (FLAG, lambda a, twice: 2 * a, "the right one for `twice=True`, whatever it is."),
+    (FLAG, lambda a, twice: a if twice else 2 * a, "right one for the other value of `twice`."),
+    (PARTS, lambda f, g, x: x + f(x) * x, "the right one if `g` changed nothing."),
+    (PARTS, lambda f, g, x: x + f(x) * g(x)[0], "got what `g` makes of sequence 0."),
     # what it depends on
     (SOFT, lambda s, t: soften(s, 3.0), "Your result does not change when `temperature` changes."),
     (HEAD, lambda x, q, k, v: head(x, q, k * 0 + 1, v).sin(), "not change when `W_key` changes."),
@@ -250,10 +274,24 @@ FACTS = [
     ),
     (HEAD, weights_not_used, "You compute `weights`, and nothing uses it."),
     (MEAN, lambda x: running_mean(TOKENS), "Your function uses `TOKENS` of the notebook"),
+    (LISTS, last_part_stays_zero, "does not change when item 2 of `parts` changes."),
+    (LISTS, lambda parts, x: side_by_side(parts[:-1], x), "right one for all but the last of `par"),
+    (LISTS, lambda parts, x: side_by_side(parts[:4], x), "Right for the first inputs, but not for"),
+    (LISTS, padded_to_x, "Your result is right where C = d·n, and is wrong where they differ."),
+    (FLIP, lambda a: a, "Your result is right where R = 1, and is wrong where it is more."),
+    (
+        MODULE,
+        lambda layer: layer.weight.T[:60],
+        "Right for the first inputs, but not for layer = nn.Linear(70, 71)",
+    ),
+    (MODULE, lambda layer: layer, "Your result is `layer` itself, unchanged."),
+    (MODULE, square_part_only, "Your result is right where C = d, and is wrong where they differ."),
+    (MODULE, lambda layer: [layer.weight], "Item 0 of your list is the right result transposed."),
     # where it is wrong
     (MEAN, fixed_size, "Your result is right for the second input, and is wrong for the first"),
     (SOFT, small_weights_dropped, "right for the numbers of the first input, and is wrong for 3 t"),
     (MAKE, lambda T, w: torch.eye(T), "only zeros and ones; the right one"),
+    (MEAN, lambda x: running_mean(x).abs(), "No number of your result is below 0; some should be."),
     (MEAN, nan_in_row_2, "Output 2 of your result is nan, and nothing else is."),
     (MEAN, lambda x: running_mean(x) * math.nan, "Every number is nan."),
     (MAKE, diagonal_lost, "Row 2 is 1/3 1/3 0 0 0; it should be 1/3 1/3 1/3 0 0."),
@@ -271,6 +309,8 @@ FACTS = [
     (SOFT, lambda s, t: torch.zeros_like(s), "Your result is 0 everywhere."),
     # shapes, types, crashes
     (MEAN, lambda x: (x * x).flatten(1), "your result is (B, T·C); it"),
+    (MEAN, lambda x: running_mean(x)[0], "Axis 0 is missing in your result."),
+    (PIECES, lambda f: (f, f[:0], f[:0]), "(1) no rows and (2) no rows; they should be"),
     (MEAN, lambda x: (x, running_mean(x)), "Item 1 of the 2 in your tuple is the right result"),
     (MEAN, lambda x: running_mean(x).tolist(), "right, but your result is a list of numbers"),
     (MEAN, lambda x: running_mean(x).numpy(), "they stand in a NumPy array, not in a tensor."),

@@ -1,9 +1,9 @@
-"""The tasks of notebooks 05 and 06: what the texts hold, and that both ways to descend do so."""
+"""The tasks of notebooks 05 and 06: what the texts hold, and who learns from them."""
 
 import torch
 
 from helpers import tasks
-from helpers.attention import attention, causal_mask
+from helpers.attention import attention
 
 
 def test_each_text_has_one_noun_and_ends_with_it():
@@ -24,10 +24,32 @@ def test_words_pass_on_what_they_have_to_do_with():
         assert tasks.CHANNELS[tasks.word_numbers([word])[0, 0]].tolist() == channels
 
 
-def test_raw_weights_are_those_of_attention_with_larger_queries():
-    q, k = torch.randn(2, 3, 5, 16, generator=torch.Generator().manual_seed(0))
-    _, weights = attention(4 * q, k, k, causal_mask(5))
-    torch.testing.assert_close(tasks.raw_weights(q, k), weights)
+def test_a_window_ends_with_what_an_animal_or_a_food_did():
+    texts, wanted = tasks.texts_with_a_noun(300, seed=1)
+    windows = tasks.noun_windows(300, seed=1)
+    assert torch.equal(windows[:, :6], texts)
+    assert torch.equal(windows[:, 6], torch.where(wanted[:, 0] == 1, 102, 103))
+
+
+def test_each_of_the_heads_reads_its_part_and_guesses_at_it():
+    ids, heads = tasks.noun_windows(40, seed=0)[:, :6], tasks.NounHeads(16, divisor=4)
+    logits, its_own = heads(ids), ids[6:8]  # what head 3 reads
+    q, k, v = heads.queries[3].expand(2, 1, 16), heads.keys[3][its_own], tasks.CHANNELS[its_own]
+    out, weights = attention(q, k, v)  # which divides by √16
+    torch.testing.assert_close(heads.weights(ids)[3], weights[:, 0])
+    torch.testing.assert_close(logits[6:8, 5, 102:], 8 * out[:, 0])
+    assert logits.shape == (40, 6, 104) and logits[:, 5, :102].abs().sum() == 0
+    assert logits[:, :5].abs().sum() == 0
+
+
+def test_a_head_that_finds_the_noun_guesses_nothing_wrong_and_the_worst_head_comes_first():
+    windows, heads = tasks.noun_windows(200, seed=0), tasks.NounHeads(2, size=0)
+    with torch.no_grad():
+        heads.queries[..., 0] = 20
+        heads.keys[:, : tasks.NOUNS, 0] = 1
+        heads.keys[7] *= -1
+    wrong = heads.wrong(windows).tolist()
+    assert wrong[0] > 50 and wrong[1:] == [0] * 19
 
 
 def test_tokens_say_word_and_place_and_the_target_says_word_0_and_word_3():
@@ -39,17 +61,3 @@ def test_tokens_say_word_and_place_and_the_target_says_word_0_and_word_3():
         and (tokens[0].nonzero()[:, 1].view(5, 2) % 16).eq(torch.arange(5)[:, None]).all()
     )
     assert target.nonzero()[:, 1].tolist() == [0, 16 + 3]
-
-
-def test_descend_takes_the_steps_of_gradient_descent():
-    a = torch.tensor(3.0, requires_grad=True)
-    losses = tasks.descend(lambda: a**2, [a], learning_rate=0.25, steps=3)
-    assert losses == [9.0, 2.25, 0.5625] and a.item() == 0.375 and a.grad is None
-
-
-def test_with_adam_a_tiny_gradient_makes_as_large_a_step_as_a_large_one():
-    for factor in (1.0, 1e-4):
-        a = torch.tensor(3.0, requires_grad=True)
-        losses = tasks.descend_with_adam(lambda a=a, c=factor: c * a, [a], 0.25, steps=2)
-        torch.testing.assert_close(a.detach(), torch.tensor(2.5), atol=1e-4, rtol=0)
-        torch.testing.assert_close(losses, [3 * factor, 2.75 * factor], atol=0, rtol=1e-4)

@@ -48,6 +48,17 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x):
         return self.last(torch.cat([head(x) for head in self.heads], dim=-1))
 """,
+    "MultiHeadAttention one layer for all three, bias, SDPA": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.n_head, self.c_attn, self.c_proj = n_head, nn.Linear(C, 3 * C), nn.Linear(C, C)
+
+    def forward(self, x):
+        q, k, v = self.c_attn(x).unflatten(2, (3, self.n_head, -1)).permute(2, 0, 3, 1, 4)
+        z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.c_proj(z.transpose(1, 2).reshape(x.shape))
+""",
     "MultiHeadAttention convolutions in the place of layers": """
 class MultiHeadAttention(nn.Module):
     def __init__(self, C, n_head):
@@ -113,7 +124,7 @@ def train(model, draw_windows, steps, lr=5e-3):
     plan = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
     while len(losses) < steps:
         windows = draw_windows()
-        loss = F.cross_entropy(model(windows)[:, :-1].mT, windows[:, 1:])
+        loss = F.cross_entropy(model(windows[:, :-1]).mT, windows[:, 1:])
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         adam.step()

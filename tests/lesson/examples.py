@@ -1,10 +1,16 @@
-"""An exercise and a prediction that no notebook has, and answers to the exercise."""
+"""Exercises and a prediction that no notebook has, and answers to the first exercise."""
 
 import torch
+from torch import nn
 
 from attention_base.known import Known
 from feedback.grading import Exercise, Mistake
+from lesson.builds import Build
+from lesson.exercises import EXERCISES
 from lesson.question import Choice, Prediction
+
+# All but those that ask for a class or a loop, whose judges have inputs and tests of their own.
+CALLED = {id: one for id, one in EXERCISES.items() if not isinstance(one, Build)}
 
 
 def running_sum(x):
@@ -34,6 +40,37 @@ EXERCISE = Exercise(
         ("last is the total", lambda out, x: torch.allclose(out[:, -1], x.sum(1), atol=1e-5)),
     ),
     checked="two shapes, every number",
+)
+
+
+def side_by_side(parts, x):
+    """Functions (B, T, C) -> (B, T, d), and x (B, T, C) -> (B, T, n·d)."""
+    return torch.cat([part(x) for part in parts], dim=-1)
+
+
+LISTS = Exercise(
+    "99.2",
+    side_by_side,
+    lambda: [
+        ([nn.Sequential(nn.Linear(6, 2)) for _ in range(3)], torch.randn(4, 5, 6)),
+        ([nn.Sequential(nn.Linear(8, 3)) for _ in range(2)], torch.randn(3, 6, 8)),
+    ],
+    axes={"parts": "n", "x": "B T C", "return": "B T n·d"},
+    sizes={"d": lambda parts, x: parts[0][0].out_features},
+)
+MODULE = Exercise(
+    "99.3",
+    lambda layer: layer.weight.T,
+    lambda: [(nn.Linear(5, 3),), (nn.Linear(4, 4),)],
+    axes={"return": "C d"},
+    sizes={"C": lambda layer: layer.in_features, "d": lambda layer: layer.out_features},
+)
+PIECES = Exercise(
+    "99.4",
+    lambda fused: fused.chunk(3),
+    lambda: [(torch.randn(9, 3),), (torch.randn(6, 2),)],
+    axes={"fused": "3C C", "return": "3 C C"},
+    several=True,
 )
 
 PREDICTION = Prediction(

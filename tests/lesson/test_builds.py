@@ -1,6 +1,5 @@
 """The judges of builds: each mistake of the page by its name, right designs, and what is left."""
 
-import inspect
 import signal
 
 import pytest
@@ -8,43 +7,71 @@ import torch
 from torch.nn.modules import module
 from torch.optim import optimizer
 
-from attention_base.known import changed_text, execute
-from lesson.builds import TOLD, judge, right
+from attention_base.known import Known, changed_text, execute
+from lesson.builds import JUDGES, TOLD, build, judge, right
+from lesson.builds.steps import as_pytorch
 from tests.lesson.build_answers import RIGHT, WRONG
+from tests.lesson.proofs.reading import items
 
-PROGRAMS = {"Any": [right.Head], "Block": [right.FeedForward, right.Block]}
-ENTRIES = [(build, one) for build, section in TOLD.items() for one in section.entries]
-
-
-def text_of(build):
-    parts = PROGRAMS.get(build, [getattr(right, build, None)])
-    return "".join(map(inspect.getsource, parts))
+ENTRIES = [(name, one) for name, section in TOLD.items() for one in section.entries]
 
 
-def judged(build, text):
+def judged(name, text):
     names = dict(vars(right))
-    execute(text, f"answer to {build}", names, names)
-    return judge(build, names)
+    execute(text, f"answer to {name}", names, names)
+    return judge(name, names)
 
 
-def changed(build, *changes):
-    return judged(build, changed_text(text_of(build), changes, build, build))
+def changed(name, *changes):
+    return build(name).check(build(name).changed(Known(name, changes)))
 
 
-@pytest.mark.parametrize(("build", "known"), ENTRIES, ids=[f"{b} {k.name}" for b, k in ENTRIES])
-def test_each_mistake_of_the_page_is_named_and_told(build, known):
-    text = changed_text(text_of(build), known.changes, known.where, build)
-    verdict = judged("Head" if build == "Any" else build, text)
+@pytest.mark.parametrize(("name", "known"), ENTRIES, ids=[f"{n} {k.name}" for n, k in ENTRIES])
+def test_each_mistake_of_the_page_is_named_and_told(name, known):
+    exercise = build("Head" if name == "Any" else name)
+    verdict = exercise.check(exercise.changed(known))
     assert (verdict.status, verdict.mistake) == ("failed", known.name)
     assert verdict.message and "{" not in verdict.message
 
 
-@pytest.mark.parametrize("build", [build for build in TOLD if build != "Any"])
-def test_a_build_is_told_in_full_and_its_program_is_right(build):
-    section, verdict = TOLD[build], judge(section_id := TOLD[build].head.split()[0], vars(right))
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_build_is_told_in_full_and_its_program_is_right(name):
+    exercise = build(name)
+    verdict = exercise.check(exercise.reference)
     assert verdict.status == "passed" and not verdict.notes
-    assert section_id.endswith(f".{build}") and verdict.message == section.lines[0].text
-    assert (len(section.lines), len(section.items)) == (1, 3)
+    assert exercise.id.endswith(f".{name}") and verdict.message == exercise.checked
+    assert exercise.title and len(exercise.hints) == len(TOLD[name].items) == 3
+
+
+# Changes of right programs into words of their hints.
+IN_OTHER_WORDS = {
+    "Block": [
+        ("x = x +", "something = self.attention(self.norm_1(x))\n        x = x + something #")
+    ],
+    "train": [
+        ("logits = model(", "targets = windows[:, 1:]\n        logits = model("),
+        ("windows[:, 1:].flatten()", "targets.flatten()"),
+    ],
+    "MultiHeadAttention": [
+        ("return z.", "(B, T, C), n_head = z.shape, self.n_head\n        return z."),
+        ("unflatten(2, (self.n_head, self.head_size))", "view(B, T, n_head, head_size)"),
+        ("return z.", "head_size = self.head_size\n        return z."),
+        ("T = x.shape[1]", "B, T, C = x.shape"),
+        (".flatten(2)", ".reshape(B, T, C)"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_code_in_a_hint_is_that_of_right_programs(name):
+    exercise, words = build(name), IN_OTHER_WORDS.get(name, [])
+    programs = [text for design, text in RIGHT.items() if design.split()[0] == name]
+    programs += [exercise.solution, changed_text(exercise.solution, words, name, name)]
+    assert judged(name, programs[-1]).status == "passed"
+    programs = "".join(programs).replace('"', "'")
+    programs += programs.replace("self.", "")
+    code = [item.text for hint in exercise.hints for item in items(hint) if item.kind != "word"]
+    assert [text for text in code if text not in programs] == []
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -60,10 +87,35 @@ def test_mistakes_in_other_designs_are_named(mistake):
     assert judged(name.split()[0], RIGHT[name].replace(old, new)).mistake == mistake
 
 
+def attention_of(design, C, n_head):
+    names = dict(vars(right))
+    execute(RIGHT[design] if design else "", f"answer {design}", names, names)
+    torch.manual_seed(0)
+    return names["MultiHeadAttention"](C, n_head)
+
+
+ATTENTIONS = [design for design in RIGHT if design.startswith("MultiHeadAttention")]
+
+
+@pytest.mark.parametrize("design", ["", *ATTENTIONS])
+@pytest.mark.parametrize("n_head", [1, 3])
+def test_the_layer_of_pytorch_gives_the_same(design, n_head):
+    own, x = attention_of(design, 12, n_head), torch.randn(2, 7, 12)
+    layer, future = as_pytorch(own, 12, n_head), torch.ones(7, 7).triu(1) == 1
+    expected = own.eval()(x)  # some drop numbers in training
+    torch.testing.assert_close(layer(x, x, x, attn_mask=future)[0], expected, atol=1e-5, rtol=0)
+
+
+def test_where_heads_are_not_found_it_says_what_it_looks_for():
+    told = r"0 heads were found, and n_head is 3\. .* as \(B, T, head_size\) of a head"
+    with pytest.raises(ValueError, match=told):
+        as_pytorch(torch.nn.Linear(12, 12), 12, 3)
+
+
 STUB = "        raise NotImplementedError\n"
 FORWARD = "    def forward(self, x):\n"
-HEAD = text_of("Head").partition("        q, k, v")[0]
-BLOCK = inspect.getsource(right.Block).partition("        self.att")[0] + STUB + FORWARD + STUB
+HEAD = build("Head").solution.partition("        q, k, v")[0]
+BLOCK = build("Block").solution.partition("        self.att")[0]
 BEGUN = {
     "not attempted yet.": HEAD.partition("        self.query")[0] + STUB + FORWARD + STUB,
     "__init__ runs, and Head(12, 5) has 3 layers with 180 parameters. forward comes next.": HEAD
@@ -75,7 +127,7 @@ BEGUN = {
     "forward still says `raise NotImplementedError`. Take that line out.": HEAD
     + "        q = self.query(x)\n"
     + STUB,
-    "FeedForward is right. Block comes next.": inspect.getsource(right.FeedForward) + BLOCK,
+    "FeedForward is right. Block comes next.": BLOCK + STUB + FORWARD + STUB,
 }
 
 

@@ -5,13 +5,24 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import lesson
+from attention_clinic import diagnose
 from lesson import mine
+from lesson.builds import JUDGES, build, right
 from lesson.exercises import nb00, nb03
 from tests.cells import fresh_shell
+from tests.lesson.build_answers import RIGHT
 
-SETUP = "import random\nfrom itertools import pairwise\nimport torch\nimport lesson"
+SETUP = """\
+import random
+from itertools import pairwise
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import lesson
+"""
 COUNT = """\
 def count(text):
     table = {letter: {} for letter in text}
@@ -200,7 +211,7 @@ def test_the_reference_stands_in_and_a_line_says_so(shell, file):
     file.write_text(file.read_text().replace("range(n)", "range(n - 1)"))
     ran = shell.run('lesson.kept("write")')
     assert ran.value is nb00.write and "does not pass: one letter too few." in said(ran)
-    assert "builds a part 'Hed'. The parts are count, generate" in said(
+    assert "builds a part 'Hed'. The parts are count, write" in said(
         shell.run('lesson.kept("Hed")')
     )
 
@@ -349,3 +360,84 @@ def test_switched_off_nothing_is_kept_or_read(shell, file, monkeypatch):
 def test_without_its_folder_it_says_so(shell, kept, monkeypatch):
     monkeypatch.setenv("ATTENTION_PROGRESS", str(kept.parent / "gone" / "progress.jsonl"))
     assert "Not kept: there is no folder" in check(shell, "count")
+
+
+# ---------------------------------------------------------------- classes
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """All builds, whether or not a notebook asks for them already."""
+    for name in JUDGES:
+        monkeypatch.setitem(lesson.EXERCISES, build(name).id, build(name))
+        monkeypatch.setitem(OF, name, (build(name).id, build(name).solution))
+
+
+OWN_HEADS = RIGHT["MultiHeadAttention own heads, dropout"]
+
+
+def test_the_file_of_all_builds_trains_a_gpt_that_writes(shell, file, asked):
+    for name in ("count", "write", "generate", "Head", "train", "MultiHeadAttention"):
+        told = check(shell, name)
+    assert "with any model, attend with one head, train a model and attend with many" in told
+    block = 'MultiHeadAttention = lesson.kept("MultiHeadAttention")\n\n\n' + OF["Block"][1]
+    check(shell, "Block", block)  # with a part of the file in its cell
+    assert "with many heads, stack transformer blocks and make a GPT." in check(shell, "TinyGPT")
+    text = file.read_text()
+    head = "\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n# 00.count"
+    assert head in text and "import" not in text.split("# 00.count")[1]
+    assert "\n\n\n# 07.Block\nclass FeedForward" in text and "lesson" not in text
+    ran = shell.run('lesson.kept("TinyGPT", "train", "generate", "MultiHeadAttention")')
+    assert said(ran) == "" and {part.__module__ for part in ran.value} == {"mine"}
+    gpt, train, generate, attention = ran.value
+    assert diagnose(attention(12, 2), C=12, n_head=2).status == "healthy"
+    torch.manual_seed(0)
+    model, ids = gpt(5, 8, C=12, n_head=2), (torch.arange(9) % 5).repeat(4, 1)
+    losses = train(model, lambda: ids, 20, lr=0.03)
+    assert len(losses) == 20 and losses[-1] < losses[0] / 2
+    assert generate(model, ids[:1, :3], 12, temperature=0.1).tolist() == [[*range(5)] * 3]
+
+
+def test_check_tells_what_is_begun_wrong_and_worth_a_note(shell, file, asked, monkeypatch):
+    monkeypatch.setattr(mine, "_run", lambda file: "")
+    half = OF["Head"][1].partition("        q, k, v")[0] + "        raise NotImplementedError\n"
+    told = check(shell, "Head", half)
+    assert told.startswith("○ 04.Head One head: __init__ runs, and Head(12, 5) has 3 layers with")
+    assert "forward comes next. The reference stands in" in told
+    assert shell.run("Head").value is right.Head
+    told = check(shell, "Head", OF["Head"][1].replace("weights @ v", "weights"))
+    assert told.startswith("✗ 04.Head: weights returned These are the weights, (B, T, T)")
+    assert told.count('with the values, weights @ v. More: hint("04.Head").') == 2  # and raised
+    unmasked = OF["Head"][1].replace('masked_fill(~past, float("-inf"))', "clone()")
+    assert "✗ 04.Head: no mask" in check(shell, "Head", unmasked)  # which the clinic names
+    assert "04.Head no mask 1 × ✗ not solved" in " ".join(str(lesson.progress()).split())
+    told = check(shell, "Head", OF["Head"][1].replace("return", "print(T)\n        return"))
+    assert "✓ 04.Head One head: two sizes" in told and "each call of Head prints some" in told
+    assert "The one in your file stands in" in check(shell, "Head", half)
+
+
+def test_a_part_of_an_earlier_notebook_is_asked_for(shell, file, asked):
+    told = check(shell, "Block")
+    assert "`self.attention = MultiHeadAttention(C, n_head)`. `MultiHeadAttention` is not" in told
+    assert 'MultiHeadAttention = kept("MultiHeadAttention") takes it from your file.' in told
+
+
+def test_a_reference_stands_in_the_file_until_the_part_comes(shell, file, asked, monkeypatch):
+    monkeypatch.setattr(mine, "_run", lambda file: "")
+    shell.run('MultiHeadAttention = lesson.kept("MultiHeadAttention")')
+    assert "Kept:" in check(shell, "Block")
+    line = "from lesson.builds.right import MultiHeadAttention  # until 06.MultiHeadAttention is"
+    assert line in file.read_text()
+    assert "Kept:" in check(shell, "MultiHeadAttention")
+    assert line not in file.read_text() and said(shell.run('lesson.kept("Block")')) == ""
+
+
+def test_a_head_that_breaks_the_heads_is_not_kept(shell, file, asked, monkeypatch):
+    monkeypatch.setattr(mine, "_run", lambda file: "")
+    check(shell, "Head")
+    by_name = OWN_HEADS.replace("Head(C, C //", "Head(C, head_size=C //")
+    assert "Kept:" in check(shell, "MultiHeadAttention", by_name)
+    told = check(shell, "Head", OF["Head"][1].replace("head_size", "d"))
+    assert "Not kept: with it, your MultiHeadAttention in" in told
+    assert "would no longer pass: a part made with other arguments." in told
+    assert "Kept:" in check(shell, "Head", OF["Head"][1].replace("q.shape[-1]", "k.shape[-1]"))

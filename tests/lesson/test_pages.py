@@ -7,7 +7,7 @@ import torch
 
 from attention_base.known import PageError
 from feedback.grading import Exercise
-from lesson import exercises
+from lesson import builds, exercises
 from lesson.pages import join
 from lesson.terms import Term
 from tests.lesson.examples import EXERCISE, running_sum
@@ -44,6 +44,9 @@ Axes count from 0.
 """
 
 
+HEAD = builds.build("Head")
+
+
 def by_loop(x):
     return torch.stack([x[:, : t + 1].sum(1) for t in range(x.shape[1])], 1) * 2
 
@@ -56,7 +59,8 @@ def joined(tmp_path):
         module = ModuleType("exercises.nb97")
         module.__file__ = str(tmp_path / "nb97.py")
         module.by_loop = by_loop
-        module.EXERCISES = [Exercise(f"97.{n}", running_sum, EXERCISE.cases) for n in (1, 2)]
+        one, two = (Exercise(f"97.{n}", running_sum, EXERCISE.cases) for n in (1, 2))
+        module.EXERCISES = [one, HEAD, two]
         (tmp_path / "97.md").write_text(text, encoding="utf-8")
         return join(module, {EXERCISE.id: EXERCISE})
 
@@ -64,7 +68,8 @@ def joined(tmp_path):
 
 
 def test_what_is_told_and_what_is_computed_become_one(joined):
-    idea, (one, two), (prediction,), terms = joined()
+    idea, (one, build, two), (prediction,), terms = joined()
+    assert build is HEAD, "it is told elsewhere"
     assert idea == "sums\nand means"
     assert (one.title, one.checked, one.hints) == (
         "Running sum",

@@ -343,6 +343,20 @@ def test_of_two_references_with_one_name_the_last_above_its_exercise_counts():
     assert ast.dump(first) != ast.dump(second)
 
 
+def test_the_reference_of_a_build_is_found_by_its_name():
+    found = lint_notebooks.Lessons.read('EXERCISES = (build("Head"),)', "").exercises
+    assert {id_: one.name for id_, one in found.items()} == {"04.Head": "Head"}
+
+
+@pytest.mark.parametrize(("times", "told"), [(0, True), (1, False), (2, False), (3, True)])
+def test_a_part_may_be_built_again_once(times, told):
+    book, stub = good(), "class Head:\n    raise NotImplementedError\n\n\n"
+    book.exercises = 'EXERCISES = (build("Head"),)'
+    in_code((stub + 'check("04.Head", Head)\n') * times)(book)
+    said = [one for one in lint_notebooks.lint(book) if "asks 04.Head" in one]
+    assert bool(said) == told
+
+
 def test_a_cell_whose_output_is_not_compared_is_listed_with_its_reason(monkeypatch):
     book = good()
     first_line = cell(book, 4).source.splitlines()[0]

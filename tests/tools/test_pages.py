@@ -107,7 +107,6 @@ FAULTS = [  # old, new, the line and a part of what is told of it
     ("## ✓ this", "## this ✓", 15, "begins with `✓ `"),
     ("“no softmax”.", '"no softmax".', 11, "with these quotation marks and the full stop"),
     ("“no softmax”.", "“no softmax”", 11, "and the full stop"),
-    ("Yes.", "In exercises: yes.", 16, "It begins with `In an exercise: `"),
 ]
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from lesson import CheckFailed, check, progress_file
+from lesson.builds import build
 from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.helpers.pictures import reading
 from tools import lint_notebooks, notebooks, report
@@ -290,6 +291,15 @@ def test_a_mistake_of_another_version_is_counted_and_marked(handed_in):
     report.main([str(handed_in)])
     (row,) = [row for row in mistakes(page_of(handed_in)) if row[0].startswith("a former name")]
     assert "do not know this mistake" in row[0] and row[1] == "1 of 5"
+
+
+def test_a_mistake_of_a_build_that_no_page_tells_stands_there_by_its_name(handed_in, monkeypatch):
+    monkeypatch.setitem(EXERCISES, "04.Head", build("Head"))
+    line = checked("04.Head", "failed") | {"mistake": "no mask"}  # attention_clinic tells it
+    write(handed_in, "cleo", json.dumps(line) + "\n")
+    report.main([str(handed_in)])
+    rows = mistakes(page_of(handed_in))
+    assert [row[0] for row in rows if row[3].startswith("04.Head")] == ["no mask"]
 
 
 def test_what_comes_from_files_is_escaped(handed_in):

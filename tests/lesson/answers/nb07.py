@@ -1,58 +1,9 @@
-"""Wrong answers to the exercises of notebook 07, as learners might write them."""
+"""Wrong answers to the exercise of notebook 07, as learners might write them."""
 
 import torch
 import torch.nn.functional as F
 
 from tests.lesson.answers import wrong
-
-# --------------------------------------------------- 07.1 feed-forward network
-
-
-@wrong("07.1", "puts tokens in columns with x.T, which works only for a 2-D x")
-def tokens_as_columns(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(W_1 @ x.T + b_1[:, None])
-    return (W_2 @ hidden + b_2[:, None]).T
-
-
-@wrong("07.1", "applies softmax to the widened channels instead of ReLU")
-def softmax_for_relu(x, W_1, b_1, W_2, b_2):
-    hidden = torch.softmax(x @ W_1.T + b_1, dim=-1)
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", "applies the ReLU to x, before the first layer, and not to what the layer returns")
-def relu_on_the_input(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x) @ W_1.T + b_1
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", "is fixed to C = 32 channels")
-def fixed_to_32_channels(x, W_1, b_1, W_2, b_2):
-    hidden = torch.relu(x.reshape(-1, 32) @ W_1.T + b_1)
-    return (hidden @ W_2.T + b_2).reshape(*x.shape[:-1], 32)
-
-
-@wrong("07.1", "keeps the negative numbers and sets the positive ones to 0")
-def relu_upside_down(x, W_1, b_1, W_2, b_2):
-    hidden = (x @ W_1.T + b_1).clamp(max=0)
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", "writes torch.max(hidden, 0), which takes the maximum over axis 0, for a ReLU")
-def maximum_over_axis_0(x, W_1, b_1, W_2, b_2):
-    hidden = x @ W_1.T + b_1
-    hidden = torch.max(hidden, 0).values
-    return hidden @ W_2.T + b_2
-
-
-@wrong("07.1", named="GELU by tanh instead of ReLU")
-def ffn_gelu_formula(x, W_1, b_1, W_2, b_2):
-    h = torch.einsum("...c,hc->...h", x, W_1) + b_1
-    h = h / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (h + 0.044715 * h**3)))
-    return torch.einsum("...h,ch->...c", h, W_2) + b_2
-
-
-# ------------------------------------------------------------- 07.2 layer norm
 
 
 @wrong("07.2", named="over the whole sequence")
@@ -95,49 +46,3 @@ def layer_norm_copied_for_two_axes(x, eps=1e-5):
     xmean = x.mean(1, keepdim=True)
     xvar = x.var(1, keepdim=True)
     return (x - xmean) / torch.sqrt(xvar + eps)
-
-
-# -------------------------------------------------------------- 07.3 the block
-
-
-@wrong("07.3", named="norm after the branch")
-def norms_after_the_branches(x, attention, feed_forward, norm_1, norm_2):
-    x = x + norm_1(attention(x))
-    return x + norm_2(feed_forward(x))
-
-
-@wrong("07.3", "takes [0] of the attention's output, so all sequences get that of sequence 0")
-def output_taken_for_a_tuple(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))[0]
-    return x + feed_forward(norm_2(x))
-
-
-@wrong("07.3", "takes the mean of stream and branch instead of their sum")
-def mean_instead_of_sum(x, attention, feed_forward, norm_1, norm_2):
-    x = (x + attention(norm_1(x))) / 2
-    return (x + feed_forward(norm_2(x))) / 2
-
-
-@wrong("07.3", "the branches read a detached x, so no gradient passes back through them")
-def branches_read_detached_x(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x.detach()))
-    return x + feed_forward(norm_2(x.detach()))
-
-
-@wrong("07.3", "calls attention with three arguments, as for nn.MultiheadAttention")
-def attention_called_with_three(x, attention, feed_forward, norm_1, norm_2):
-    normed = norm_1(x)
-    x = x + attention(normed, normed, normed)
-    return x + feed_forward(norm_2(x))
-
-
-@wrong("07.3", "puts a ReLU on the stream after each addition")
-def relu_on_the_stream(x, attention, feed_forward, norm_1, norm_2):
-    x = torch.relu(x + attention(norm_1(x)))
-    return torch.relu(x + feed_forward(norm_2(x)))
-
-
-@wrong("07.3", "adds x a second time to the stream that already contains it")
-def x_added_twice(x, attention, feed_forward, norm_1, norm_2):
-    after = x + attention(norm_1(x))
-    return x + after + feed_forward(norm_2(after))

@@ -2,6 +2,7 @@
 
 import torch
 
+from helpers.tasks import NounHeads
 from lesson.exercises import EXERCISES
 from tests.lesson.proofs import proves, run, run_cells, written
 
@@ -58,23 +59,31 @@ def variance_of_raw_scores(texts):
     return {letter: near(measured, *texts[letter].gives()) for letter in "abcd"}
 
 
-@proves("05.p3")
-def raw_heads_with_adam(texts):
-    d, variance, steps, rate, small = texts["question"].gives()
-    assert (variance, steps) == (1, 100)  # as in `twenty`
-    here = run_cells("05", "import torch", "texts, wanted", "def twenty(")
-    ends = here["twenty"](d, 1, rate, by=here["descend_with_adam"])
-    learned = (ends < small).float().mean().item()  # the share of the heads
-    (half,) = texts["b"].gives()
-    return {"hardly": learned < 0.2, "b": near(learned, half, 0.5), "all": learned == 1}
+@proves("05.p4")
+def raw_heads_at_three_rates(texts):
+    said, d, first, steps, *rates = texts["question"].gives()
+    train = EXERCISES["05.train"].reference
+    windows = run_cells("05", "import torch", "windows = ")["windows"]
 
+    def learned(rate, divisor=1):
+        torch.manual_seed(0)
+        heads = NounHeads(d, divisor)
+        train(heads, lambda: windows[torch.randint(400, (20 * 64,))], steps, lr=rate)
+        return int((heads.wrong(windows) < 4).sum())
 
-@proves("05.1")
-def score_variance(texts):
-    texts["1"].says(("B", "T", "d"), ("B", "d", "T"))
-    root, variance = texts["2"].says(..., -1), texts["3"].says(...)
-    scores = f"scores = q @ k.mT / ({root} if scaled else 1)"
-    return written("q, k, scaled", "d = q.shape[-1]", scores, variance)
+    assert learned(first) == said
+    low, middle, high = found = [learned(rate) for rate in rates]
+    assert [learned(rate, d**0.5) for rate in rates] == [20, 20, 20]
+    one_step = 2 * d * rates[2] * torch.randn(1000, d).abs().mean()  # of a query, and of its key
+    for letter, rate in zip("abc", rates, strict=True):
+        texts[letter].says(rate)
+    texts["why a"].says(rates[0], steps)
+    texts["why b"].says(rates[0], rates[2], high, len(rates))
+    texts["why c"].says(d, rates[2], 100)
+    texts["why d"].says(rates[1], middle)
+    assert low == 0 and one_step > 100
+    most = max(found) if max(found) > 10 else None
+    return {**{letter: n == most for letter, n in zip("abc", found, strict=True)}, "none": not most}
 
 
 @proves("05.2")

@@ -2,10 +2,10 @@
 
 import torch
 
+from attention_clinic.bugs import merge_heads, split_heads
 from attention_clinic.probes import no_leak, reach
 from helpers.attention import Head, MultiHeadAttention, attention, causal_mask
-from lesson.exercises import EXERCISES
-from tests.lesson.proofs import proves, run, same, written
+from tests.lesson.proofs import proves, same
 
 
 @proves("06.p1")
@@ -64,7 +64,8 @@ def split_and_merge_by_view_alone(texts):
         return attention(q, k, v, causal_mask(T))[0].reshape(x.shape)
 
     leaks = not no_leak(heads, x).ok
-    right = same(heads(x), EXERCISES["06.2"].reference(*(x @ W for W in matrices), n_head))
+    q, k, v = (split_heads(x @ W, n_head) for W in matrices)
+    right = same(heads(x), merge_heads(attention(q, k, v, causal_mask(T))[0]))
     blanked = [heads(x.index_fill(1, torch.tensor([s]), 0.0)) for s in range(T)]
     uses = ((torch.stack(blanked) - heads(x)).abs() > 1e-6).any(dim=-1).any(dim=1)  # (s, t)
     earlier = uses.triu(1).sum(dim=0)  # how many tokens from before it an output uses
@@ -79,34 +80,3 @@ def split_and_merge_by_view_alone(texts):
     probes = {"no_leak": no_leak, "reach": reach}
     assert probes[passes](heads, x).ok and not probes[finds](heads, x).ok
     return {"yes": leaks, "is right": not leaks and right, "depend": not leaks and lost}
-
-
-@proves("06.1")
-def side_by_side_heads(texts):
-    join, axis = texts["2"].says(..., -1, ...)
-    join = join.replace("dim=…", axis)
-    return written("heads, x", "outputs = [head(x) for head in heads]", join)
-
-
-@proves("06.2")
-def many_heads(texts):
-    before = texts["1"].says(3, ..., "n_head")
-    assert EXERCISES[before].reference.__name__ == "head"
-    sizes = {"B": 2, "T": 3, "C": 20, "n_head": 4, "head_size": 5}
-    split = texts["2"].says(..., (2, 4, 3, 5), **sizes)
-    back, join = texts["3"].says(..., (2, 3, 4, 5), ..., 2, **sizes)
-    parts = run(split, z=torch.randn(2, 3, 20), **sizes)
-    assert parts.shape == (2, 4, 3, 5) and run(back, out=parts).shape == (2, 3, 4, 5)
-    names = "(B, T, C), head_size = q.shape, q.shape[-1] // n_head"
-    out = f"out, _ = attention(*({split} for z in (q, k, v)), causal_mask(T))"
-    return written("q, k, v, n_head", names, out, back + join, attention=attention)
-
-
-@proves("06.3")
-def cut_qkv(texts):
-    texts["1"].says("3C", "C")
-    chunk, split, C = texts["2"].says(..., 3, ..., ...)
-    fused = torch.randn(18, 6)
-    pieces = run(split, fused=fused, C=run(C, fused=fused))
-    assert torch.equal(torch.stack(pieces), fused.view(3, 6, 6))
-    return written("fused", chunk)

@@ -3,11 +3,10 @@
 import math
 
 import torch
-from torch import nn
 
 from helpers.attention import Block, MultiHeadAttention
 from helpers.stack import signal_by_depth
-from tests.lesson.proofs import proves, run, same, written
+from tests.lesson.proofs import proves, run, written
 
 
 @proves("07.p1")
@@ -92,17 +91,6 @@ def word_that_is_left(texts):
     return {"that of “it”": word == "it", "that of “the”": word == "the", "all about alike": alike}
 
 
-@proves("07.1")
-def feed_forward(texts):
-    layer, x = nn.Linear(3, 5), torch.randn(2, 3)
-    texts["1"].says(3)
-    linear = texts["2"].says(nn.Linear, ("out", "in"), ...)
-    assert layer.weight.shape == (layer.out_features, layer.in_features)
-    assert same(run(linear, x=x, W=layer.weight, b=layer.bias), layer(x))
-    hidden = f"x, W, b = {texts['3'].says(...)}, W_2, b_2"
-    return written("x, W_1, b_1, W_2, b_2", hidden, linear)
-
-
 @proves("07.2")
 def layer_norm(texts):
     axis, keepdim = texts["1"].says(..., 1, ...)
@@ -110,10 +98,3 @@ def layer_norm(texts):
     assert run(mean, x=torch.ones(2, 3)).shape[-1] == 1
     variance, root = texts["2"].says("C", ...), texts["3"].says(...)
     return written("x, eps=1e-5", f"variance = {variance}", f"(x - {mean}) / {root}")
-
-
-@proves("07.3")
-def block(texts):
-    form = texts["1"].says(2, ...)
-    first, second = (f"x = {form}".replace("branch", texts[n].says(...)) for n in "23")
-    return written("x, attention, feed_forward, norm_1, norm_2", first, second, "x")

@@ -8,6 +8,7 @@ import pytest
 
 from lesson.exercises import EXERCISES, PREDICTIONS
 from lesson.question import Choice, Prediction
+from tests.lesson.examples import CALLED
 from tests.lesson.proofs import PROOFS, Text, load, prove
 from tests.lesson.proofs.reading import items, same, together
 from tools.notebooks import SOURCE as NOTEBOOKS
@@ -15,7 +16,7 @@ from tools.prose_numbers import numbers
 
 load()
 # Their proofs train or measure again what a cell of the notebook does, and asserts.
-TRAINED = ("05.p3", "08.p3", "08.p4", "09.p3", "10.p1", "12.p1", "12.p2", "14.p2", "14.p3")
+TRAINED = ("05.p4", "08.p3", "08.p4", "09.p3", "10.p1", "12.p1", "12.p2", "14.p2", "14.p3")
 PLAIN = ("00.p2", "01.p1", "02.p1")  # quick predictions about numbers or shapes
 
 
@@ -23,7 +24,7 @@ PLAIN = ("00.p2", "01.p1", "02.p1")  # quick predictions about numbers or shapes
     "id_",
     [
         pytest.param(id_, marks=[pytest.mark.slow] * (id_ in TRAINED))
-        for id_ in (*PREDICTIONS, *EXERCISES)
+        for id_ in (*PREDICTIONS, *CALLED)
     ],
 )
 def test_the_key_is_the_one_true_choice_and_the_last_hint_leads_to_a_right_answer(id_):
@@ -50,7 +51,7 @@ def test_the_notebook_shows_the_numbers_of_the_right_choice(id_):
 
 
 def test_no_proof_is_left_of_a_text_that_is_gone():
-    assert PROOFS.keys() == EXERCISES.keys() | PREDICTIONS.keys()
+    assert PROOFS.keys() == CALLED.keys() | PREDICTIONS.keys()
 
 
 # ---------------------------------------------------------------- proofs see what is wrong

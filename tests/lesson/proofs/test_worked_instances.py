@@ -39,14 +39,14 @@ INSTANCES = {
     "08.2": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
 }
 # Their numbers are printed by cells beside them, or are shapes and sizes.
-NO_INSTANCE = {"04.1", "05.1", "07.2", "08.3"}
+NO_INSTANCE = {"07.2", "08.3"}
 
 
 def text_of(id_):
     """The words of an exercise's cell, below its heading."""
     (path,) = SOURCE.glob(f"{id_[:2]}_*.ipynb")
     cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
-    (text,) = (cell for cell in cells if f"### Exercise {id_}" in cell)
+    (text,) = (cell for cell in cells if f"### Exercise {id_} " in cell)
     text = text[text.index(f"### Exercise {id_}") :].split("\n", 1)[1]
     return " ".join(re.sub("<!--.*?-->", "", text, flags=re.S).split())
 
