@@ -230,4 +230,5 @@ def _from_report(report: Report) -> Wrong | None:
 
 
 def _sentence(text: str) -> str:
+    text = text.partition(" (If it may, as in an encoder")[0]  # nobody can say so to check
     return f"{text[0].upper()}{text[1:]}"

@@ -80,7 +80,22 @@ class _Run:
         self.drawn.append((start + torch.arange(T + 1) * (step + 1)) % V)
         return self.drawn[-1].clone()
 
-    def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    def _before_step(
+        self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict
+    ) -> tuple[tuple, dict] | None:
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        if closure is None:
+            self._note_step(optimizer)
+            return None
+
+        def seen() -> Any:
+            loss = closure()  # it computes the gradient
+            self._note_step(optimizer)
+            return loss
+
+        return (args[0], seen), {}
+
+    def _note_step(self, optimizer: torch.optim.Optimizer) -> None:
         own = list(self.model.parameters())
         held = {id(one) for group in optimizer.param_groups for one in group["params"]}
         n = sum(id(one) not in held or not one.requires_grad for one in own)

@@ -142,16 +142,9 @@ def test_the_stub_of_a_function_is_not_attempted():
     assert (verdict.status, verdict.message) == ("not attempted", "not attempted yet.")
 
 
-def test_a_right_answer_that_prints_or_has_no_norm_at_the_end_gets_a_note():
+def test_a_right_answer_that_prints_gets_a_note():
     printed = changed("Head", ("return weights @ v", "print(T)\n        return weights @ v"))
-    no_norm = changed(
-        "TinyGPT",
-        ("self.to_logits(self.norm(x))", "self.to_logits(x)"),
-        ("self.embedding(ids)", "self.norm(self.embedding(ids))"),
-    )
-    for verdict, told in ((printed, "Head prints something"), (no_norm, "no norm stands behind")):
-        assert verdict.status == "passed"
-        assert told in " ".join(verdict.notes)
+    assert printed.status == "passed" and "Head prints something" in " ".join(printed.notes)
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,10 @@ def two_trainings(texts):
     angles = torch.stack([torch.cosine_similarity(*map(torch.flatten, p), dim=0) for p in pairs])
     a_factor = (angles.abs() > 0.95).all()
     return {
-        "and matrices are nearly": outputs and alike,
+        "same, and queries and keys, too": outputs and alike,
         "up to a factor": outputs and a_factor and not alike,
-        "quite different": outputs and not a_factor,
-        "are different": not outputs,
+        "keys quite different": outputs and not a_factor,
+        "outputs differ": not outputs,
     }
 
 
