@@ -107,8 +107,10 @@ class MyFile:
         """How long it is, what it can do, and which parts do not pass."""
         now = [can for name, can in ABILITIES.items() if name in self.parts.keys() - failed]
         can = f", and can {joined(now)}" if now else ""
-        broken = "".join(f" Its {name} does not pass: {why}." for name, why in failed.items())
-        return f"{self} has {len(self.lines)} lines{can}.{broken}".replace("..", ".")
+        broken = "".join(
+            f" Its {name} does not pass: {why.rstrip('.')}." for name, why in failed.items()
+        )
+        return f"{self} has {len(self.lines)} lines{can}.{broken}"
 
     def with_answer(self, parts: list[Part], gone: set[str]) -> "MyFile":
         """The same file with the parts of an answer, its last one where the old one was.
