@@ -196,10 +196,10 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
     readings, roles, used = found
     block = inline_block(call.module, layer_calls, used, x)
     read = [  # by each of these layers; (B, T, n_head, d), where a layer reads each head
-        (layer, next((one.z.flatten(2) for one in layer_calls if one.layer is layer), x))
+        (layer, next((one.z for one in layer_calls if one.layer is layer), x))
         for layer in (used if block is None else ())
     ]
-    read = [(layer, z) for layer, z in read if z.shape[:2] == x.shape[:2]]
+    read = [(layer, z.flatten(2)) for layer, z in read if z.shape[:2] == x.shape[:2]]
     more = () if all(same(z, x, 0) for _, z in read) else (ANOTHER_INPUT,)
     readings = [replace(one, bugs=(*one.bugs, *more)) for one in readings]
     different = () if may_take_context(whole.module) else _different_inputs([z for _, z in read])

@@ -336,13 +336,11 @@ def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Fou
 def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:
     """The layers that read the attention's input, in each order: the numbers tell which it is."""
     first = next((one for one in recorded if one.z.shape[:2] == x.shape[:2]), None)
-    if first is None or (len(recorded) == 1 and not same(first.z, x, 0)):  # an output projection
+    reads = partial(_are_tokens, x=x) if first is None else lambda z: same(z, first.z, 0)
+    layers = [*dict.fromkeys(one.layer for one in recorded if reads(one.z))]
+    if not layers or (len(recorded) == 1 and not same(recorded[0].z, x, 0)):  # a projection
         readings = [Reading(x, x, x, (NO_PROJECTIONS,))] if x.shape[-1] % n_head == 0 else []
         return _checked(readings, {}, []) if readings else NO_LAYERS
-    layers = []
-    for one in recorded:
-        if same(one.z, first.z, 0) and not any(one.layer is layer for layer in layers):
-            layers.append(one.layer)
     if len(layers) == 1:
         return _readings_of_fused("", layers[0], recorded, x, n_head)
     outputs = [_output_of(one, recorded, x) for one in layers]
@@ -351,6 +349,12 @@ def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -
     if not 3 <= len(layers) <= 4:
         return NO_LAYERS
     return _readings_of_any(itertools.permutations(outputs, 3), layers, n_head)
+
+
+def _are_tokens(z: Tensor, x: Tensor) -> bool:
+    """Each row of z is one of the tokens of x."""
+    rows, tokens = z.flatten(0, -2) if z.dim() > 1 else z[None], x.flatten(0, 1)
+    return z.shape[-1] == x.shape[-1] and bool((rows[:, None] == tokens).all(-1).any(-1).all())
 
 
 def _readings_of_two(outputs: list[Tensor], n_head: int) -> list[Reading] | str:

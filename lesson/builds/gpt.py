@@ -99,6 +99,8 @@ def _check_layers(made: Made, make: Callable) -> None:
         raise made.known("not each block once", n=len(calls))
     if len(calls) > 1 and same(calls[1].read, calls[0].read, TOLERANCE):
         raise made.known("each block reads the embedding")
+    if len(calls) > 1 and same(calls[1].read, calls[0].read + calls[0].gave, TOLERANCE):
+        raise made.known("a block added to what it read")
     if len(calls) > 1 and not same(calls[1].read, calls[0].gave, TOLERANCE):
         raise made.known("a norm between the blocks")
 

@@ -189,6 +189,7 @@ def _check_gradients(made: Made, run: _Run) -> None:
         raise made.known("optimizer made in each step")
     losses = _named_losses(run)
     odd = next((name for name, one in losses.items() if abs(one - run.losses[0]) < NEAR), "")
+    reads_all = any(ids.shape[-1] > T for ids in run.model.read)
     told = {"got": f"{run.losses[0]:.3f}", "right": f"{run.right_losses[0]:.3f}"}
     for i, (got, right) in enumerate(zip(run.got, run.right, strict=True)):
         if got is None or not got.any():
@@ -205,8 +206,10 @@ def _check_gradients(made: Made, run: _Run) -> None:
             raise made.known("zero_grad forgotten", step=i)
         if i and torch.allclose(got, run.right[i - 1], atol=NEAR):
             raise made.known("step before backward")
+        if reads_all:
+            raise made.known("the last letter read, too", T=T)
         raise made.known("another gradient", step=i, **told)
-    if any(ids.shape[-1] > T for ids in run.model.read):
+    if reads_all:
         raise made.known("the last letter read, too", T=T)
     if not all(run.model.trains):
         raise made.known("evaluation mode")

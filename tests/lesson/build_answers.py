@@ -38,6 +38,24 @@ class Head(nn.Module):
             rows.append(weights @ v[:, : t + 1])
         return torch.cat(rows, dim=1)
 """,
+    "Head loops over texts and tokens": """
+class Head(nn.Module):
+    def __init__(self, C, head_size):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Linear(C, head_size, bias=False) for _ in range(3))
+
+    def of_text(self, text):
+        rows = []
+        for t in range(len(text)):
+            keys = [self.b(text[s]) for s in range(t + 1)]
+            scores = torch.stack([self.a(text[t]) @ k / len(k) ** 0.5 for k in keys])
+            values = torch.stack([self.c(text[s]) for s in range(t + 1)])
+            rows.append(torch.softmax(scores, dim=0) @ values)
+        return torch.stack(rows)
+
+    def forward(self, x):
+        return torch.stack([self.of_text(text) for text in x])
+""",
     "MultiHeadAttention own heads, dropout": """
 class MultiHeadAttention(nn.Module):
     def __init__(self, C, n_head):
@@ -138,7 +156,7 @@ def train(model, draw_windows, steps, lr=5e-3):
 # The name of a mistake of the clinic -> a right program from above, what changes, and into what.
 WRONG = {
     "no mask": ("Head one layer for all three, bias, SDPA", ", is_causal=True", ""),
-    "no scale": ("Head a loop over the tokens", " / self.a.out_features**0.5", ""),
+    "no scale": ("Head loops over texts and tokens", " / len(k) ** 0.5", ""),
     "layers in a Python list": (
         "MultiHeadAttention own heads, dropout",
         "nn.ModuleList(Head(C, C // n_head) for _ in range(n_head))",
