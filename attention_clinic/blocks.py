@@ -259,7 +259,7 @@ def check_parts(call: Call, names: PartNames, causal: bool) -> dict[str, tuple[s
         evidence = f"what it returns is never negative, and often 0. {ONLY_ADDS}"
         found["activation behind the feed-forward"] = (evidence, where)
     if part_of(block, names[2]) is part_of(block, names[3]):
-        evidence = f"{names[2]} and {names[3]} are one and the same. Each branch needs its own."
+        evidence = f"both branches read through one norm, {names[2]}. Each needs its own."
         found["one norm for both"] = (evidence, names[3])
     for name in names[2:]:
         norm = _function(part_of(block, name))

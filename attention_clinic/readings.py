@@ -335,8 +335,10 @@ def _readings_of_unnamed_matrices(matrices: list, x: Tensor, n_head: int) -> Fou
 
 def _readings_without_names(recorded: list[LayerCall], x: Tensor, n_head: int) -> Found:
     """The layers that read the attention's input, in each order: the numbers tell which it is."""
-    first = next((one for one in recorded if one.z.shape[:2] == x.shape[:2]), None)
-    reads = partial(_are_tokens, x=x) if first is None else lambda z: same(z, first.z, 0)
+    reads = partial(_are_tokens, x=x)  # as layers do in a loop over texts or tokens
+    first = next((one.z for one in recorded if one.z.shape[:2] == x.shape[:2] or reads(one.z)), x)
+    if first.shape[:2] == x.shape[:2]:
+        reads = partial(same, first)
     layers = [*dict.fromkeys(one.layer for one in recorded if reads(one.z))]
     if not layers or (len(recorded) == 1 and not same(recorded[0].z, x, 0)):  # a projection
         readings = [Reading(x, x, x, (NO_PROJECTIONS,))] if x.shape[-1] % n_head == 0 else []

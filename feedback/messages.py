@@ -20,6 +20,7 @@ from attention_base.numbers import joined, told_apart
 # Folders whose lines are not the learner's own; a project that uses this adds its own.
 NOT_THEIRS = [sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"]]
 
+TURNED = "(.T turns all axes round; .mT swaps the last two.)"
 RIGHT_BUT = "The numbers are right, but"
 # A part of what PyTorch or Python says of a mistake that beginners make -> what to do about it;
 # what is unusual about an input -> why a right answer is fragile there.
@@ -85,7 +86,8 @@ def raised(error: Exception, candidate: Callable) -> str:
     message = f"Your function raised {type(error).__name__}{_in_line(error, candidate)}"
     if is_refused(error, candidate):
         message = ""
-    return "\n".join(filter(None, [message, _text(error), remedy(error)]))
+    turned = TURNED if re.search(r"\.T\b", message) and isinstance(error, RuntimeError) else ""
+    return "\n".join(filter(None, [message, _text(error), remedy(error), turned]))
 
 
 def is_refused(error: Exception, candidate: Callable) -> bool:

@@ -160,7 +160,8 @@ def _with_answer(file: MyFile, id: str, thing: Callable) -> tuple[MyFile | None,
     new = new.with_answer(parts, _orphans(file, parts, kept))
     for line in sorted(wanted):
         new = new.with_import(line)
-    return new.without_stand_ins(), ""
+    before = "\n".join(file.parts[part.name].text for part in parts if part.name in file.parts)
+    return new.without_stand_ins(before), ""
 
 
 def _orphans(file: MyFile, parts: list[Part], kept: History) -> set[str]:

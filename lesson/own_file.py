@@ -145,9 +145,19 @@ class MyFile:
         lines[at:at] = [line] if group or not at else ["", line]
         return MyFile(self.path, "\n".join(lines) + "\n")
 
-    def without_stand_ins(self) -> "MyFile":
-        """The same file without the imports that stood in for parts which it has now."""
-        lines = [line for line in self.lines if _stands_in(line) not in self.parts]
+    def without_stand_ins(self, replaced: str) -> "MyFile":
+        """The same file without imports for which it has parts now, or that `replaced` alone used.
+
+        `replaced` is the text of the parts that it has no more.
+        """
+        used = {*re.findall(r"\w+", "\n".join(part.text for part in self.parts.values()))}
+        gone = {*re.findall(r"\w+", replaced)} - used
+        lines = [
+            line
+            for line in self.lines
+            if _stands_in(line) not in self.parts
+            and not (line.startswith("from ") and line.split()[-1] in gone)
+        ]
         return MyFile(self.path, re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines) + "\n"))
 
 

@@ -287,22 +287,38 @@ class Made:
             return Begun()
         layers = sum(1 for part in module.modules() if list(part.parameters(recurse=False)))
         n = sum(own.numel() for own in module.parameters())
-        told = (
-            f"{layers} layer{'s' * (layers > 1)} with {n:,} parameters" if layers else "no layers"
-        )
+        told = f"{layers} layer{'s' * (layers > 1)} with {n:,} parameters"
+        told = told if layers else "no layers in self"
         return Begun(f"__init__ runs, and {self.made} has {told}. forward comes next.")
 
     def or_of_outside(self, wrong: Wrong) -> Wrong:
         """A mistake, or the numbers of the notebook that the class reads, if these may be why."""
+        stores = ("STORE_FAST", "STORE_ATTR")
+        code = dis.get_instructions(getattr(vars(self.cls).get("__init__"), "__code__", ""))
+        made = {one.argval for one in code if one.opname in stores}
+        for method, name, value in self._read_outside():
+            if wrong.name in FROM_OUTSIDE and type(value) in (int, Tensor):
+                if name in made:
+                    return self.known("self. forgotten", name=name)
+                value = f"a tensor {tuple(value.shape)}" if type(value) is Tensor else value
+                words = {"name": name, "method": method, "value": value}
+                return self.known("a number of the notebook", **words, told=wrong.message)
+        return wrong
+
+    def helpers_called(self) -> list[str]:
+        """The functions of `helpers.attention` that it reads."""
+        return [
+            name
+            for _, name, value in self._read_outside()
+            if getattr(value, "__module__", "").startswith("helpers.attention")
+        ]
+
+    def _read_outside(self) -> Iterator[tuple[str, str, Any]]:
+        """What it reads from outside: the method, the name and the value."""
         own = vars(self.cls).values() if isinstance(self.cls, type) else [self.cls]
         for one in (one for one in own if isinstance(one, FunctionType)):
             for name in sorted(_globals_read(one.__code__)):
-                value = one.__globals__.get(name)
-                if wrong.name in FROM_OUTSIDE and type(value) in (int, Tensor):
-                    value = f"a tensor {tuple(value.shape)}" if type(value) is Tensor else value
-                    words = {"name": name, "method": one.__name__, "value": value}
-                    return self.known("a number of the notebook", **words, told=wrong.message)
-        return wrong
+                yield one.__name__, name, one.__globals__.get(name)
 
     # ------------------------------------------------ watching
 

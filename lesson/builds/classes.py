@@ -29,6 +29,7 @@ TOLD_IN_A_NOTE = (
     "LayerScale",
     "ReZero",
 )
+NOT_YOURS = "One more thing: {} is from the helpers, so these steps are not yours yet."
 NOT_CHECKED = "One more thing: this could not be checked: {}."
 TOLERANCE = 1e-4
 
@@ -51,7 +52,10 @@ def judge_head(made: Made) -> list[str]:
                 problem = made.known("weights returned")
     if not problem and _size(head) > 3 * head_size * (C + 1):
         raise made.known("more than three layers", n=_size(head), wanted=3 * head_size * C, C=C)
-    return _diagnosed(head, C, 1, problem, _attends(head, C, 1))
+    notes = _diagnosed(head, C, 1, problem, _attends(head, C, 1))
+    if _size(head) < 3 * C * head_size:
+        raise made.known("fewer than three layers", n=_size(head), wanted=3 * head_size * C, C=C)
+    return [*notes, *(NOT_YOURS.format(name) for name in made.helpers_called())]
 
 
 @judges("MultiHeadAttention")
@@ -62,6 +66,10 @@ def judge_attention(made: Made) -> list[str]:
         problem = made.problem(attention, _floats(C), C)
         if problem:
             break
+    if problem and not problem.name:
+        with contextlib.suppress(RuntimeError):
+            if attention(torch.randn(2, n_head, C)).shape == (2, n_head, C):
+                raise made.known("heads where the tokens belong")
     heads = [] if problem else made.calls(attention, "Head", torch.randn(2, 5, C))
     if any(one.read is other.gave for one in heads for other in heads):
         raise made.known("heads one after another")
@@ -106,6 +114,9 @@ def judge_block(made: Made) -> list[str]:
     given = made.sizes_given("MultiHeadAttention", lambda: made.make(C, n_head))
     if not problem and (wrong := [sizes for sizes in given if sizes[:2] != (C, n_head)]):
         raise made.known("sizes not handed on", got=wrong[0], wanted=(C, n_head))
+    with torch.no_grad():
+        if not problem and same(block(x := torch.randn(2, 6, C)), x):
+            raise made.known("nothing added")
     notes = _diagnosed(block, C, n_head, problem, lambda: _by_its_parts(made, block, C))
     with torch.no_grad():
         if block(1e4 * torch.randn(2, 6, C)).abs().max() < 1e3:
@@ -221,7 +232,9 @@ def _from_report(report: Report) -> Wrong | None:
     told = {**failed, **report.different}
     bugs = [one for one in report.bugs if not one.startswith(ALSO_RIGHT + TOLD_IN_A_NOTE)]
     if bugs:
-        return Wrong(bugs[0], "\n".join(_sentence(told[name]) for name in bugs[:2]))
+        first, *more = (_sentence(told[name]) for name in bugs[:2])
+        same_numbers = f"{first.partition('. ')[0]}. "  # told once
+        return Wrong(bugs[0], "\n".join([first, *(one.removeprefix(same_numbers) for one in more)]))
     if report.status == "broken":
         lines = [_sentence(f"{name}: {evidence}") for name, evidence in failed.items()]
         return Wrong("", "\n".join(lines[:2]))
@@ -233,4 +246,5 @@ def _from_report(report: Report) -> Wrong | None:
 
 def _sentence(text: str) -> str:
     text = text.partition(" (If it may, as in an encoder")[0]  # nobody can say so to check
-    return f"{text[0].upper()}{text[1:]}"
+    word = text.split()[0]  # code stays as it is
+    return text if {*word} & {*"(_."} else f"{text[0].upper()}{text[1:]}"

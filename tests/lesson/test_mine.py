@@ -115,7 +115,10 @@ def test_a_new_answer_takes_the_place_of_the_old_one_which_can_be_seen_again(she
     assert file.read_text().index(newer) < file.read_text().index(COUNT)
     told = said(shell.run('lesson.earlier("write")'))
     assert "start += random" in told and "start = start" not in told
-    assert "There is no earlier count." in said(shell.run('lesson.earlier("count")'))
+    of_letters = COUNT.replace("pairwise(text)", "zip(text, text[1:])")
+    assert "Kept:" in check(shell, "count", of_letters)
+    assert "pairwise" not in file.read_text()  # nothing else imports it
+    assert "There is no earlier train." in said(shell.run('lesson.earlier("train")'))
     told = said(shell.run('lesson.earlier("00.elephant")'))
     assert "no earlier elephant. Kept were so far: count and write." in told
 
