@@ -90,10 +90,16 @@ class NounHeads(nn.Module):
 
     @torch.no_grad()
     def wrong(self, windows: torch.Tensor) -> torch.Tensor:
-        """How many of the windows each head guesses wrong, the worst head first: (20,)."""
+        """Which of the windows (n, 7) each head guesses wrong: (20, n) of True and False."""
         outputs = self.outputs(windows[:, :-1].repeat(20, 1))  # (20, n, 2)
         guesses = len(VOCABULARY) + (outputs[..., 1] > outputs[..., 0]).long()
-        return (guesses != windows[:, -1]).sum(dim=-1).sort(descending=True).values
+        return guesses != windows[:, -1]
+
+    @torch.no_grad()
+    def on_noun(self, windows: torch.Tensor) -> torch.Tensor:
+        """(n, 7) windows -> (20, n): the weight of each head's “it” on the noun of the text."""
+        ids = windows[:, :-1]
+        return (self.weights(ids.repeat(20, 1)) * (ids < NOUNS)).sum(dim=-1)
 
 
 def words_and_places(words: torch.Tensor) -> torch.Tensor:

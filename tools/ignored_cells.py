@@ -64,6 +64,7 @@ IGNORED_CELLS = (
     ),
     IgnoredCell("05", 'text = " ".join(python_help().split())', HELP, None, words=False),
     IgnoredCell("05", "def draw_texts():", TRAINED, 0.3),
+    IgnoredCell("05", "def still_wrong(weight, before, after):  # (20, 400) each", TRAINED, 0.3),
     IgnoredCell(
         "05",
         "torch.manual_seed(0)  # the same random numbers as those of the raw heads",

@@ -73,7 +73,6 @@ SCALED_WEIGHTS = Exercise(
     cases=lambda: _pairs((3, 5, 16), (2, 6, 7)),
     accepted=(_scaled_queries,),
     properties=(ROWS_SUM_TO_ONE, NO_FUTURE),
-    optional=True,
 )
 
 
