@@ -30,6 +30,7 @@ TOLD_IN_A_NOTE = (
     "ReZero",
 )
 NOT_YOURS = "One more thing: {} is from the helpers, so these steps are not yours yet."
+IN_A_LIST = "One more thing: its heads run one after the other; further down, one product does it."
 NOT_CHECKED = "One more thing: this could not be checked: {}."
 TOLERANCE = 1e-4
 
@@ -94,7 +95,7 @@ def judge_attention(made: Made) -> list[str]:
     has_norm = any(isinstance(one, nn.LayerNorm | nn.RMSNorm) for one in attention.modules())
     if not notes and (has_norm or _size(attention) > 4 * C * (C + 1)):
         raise made.known("more than four layers", **words)
-    return notes
+    return [*notes, IN_A_LIST] if heads else notes
 
 
 @judges("Block")
