@@ -108,7 +108,7 @@ def keep(id: str, thing: Callable) -> str:
             if new is None:
                 return said
             failed = _tried(new, old)
-            if _written(new, old, id, failed):
+            if _written(new, old, failed):
                 return f"Kept: {new.told(failed)}"
         except NotKept as problem:
             return f"Not kept: {problem}"
@@ -145,9 +145,9 @@ def _with_answer(file: MyFile, id: str, thing: Callable) -> tuple[MyFile | None,
     names = [*list(texts)[:0:-1], name]  # what it uses stands above it
     parts = []
     for one in names:
-        old = file.parts.get(one)
-        if one == name or old is None or old.id in ("", id):
-            parts.append(Part(one, texts[one], 0, id))
+        old, own_id = file.parts.get(one), _id_of(one, id)
+        if one == name or old is None or old.id in ("", id, own_id):
+            parts.append(Part(one, texts[one], 0, own_id))
         elif old.text != texts[one]:
             raise NotKept(f"{file} has another {one}, of {old.id}. Give yours another name.")
     if all(_same(file.parts.get(part.name), part.text) for part in parts):
@@ -164,6 +164,12 @@ def _with_answer(file: MyFile, id: str, thing: Callable) -> tuple[MyFile | None,
     return new.without_stand_ins(before), ""
 
 
+def _id_of(name: str, id: str) -> str:
+    """Whose answer a definition in the cell of a build is: of its own, in the same notebook."""
+    own = f"{id[:2]}.{name}"
+    return own if own in builds() else id
+
+
 def _orphans(file: MyFile, parts: list[Part], kept: History) -> set[str]:
     """Helpers of the old answer that the new one does not use, and nobody else."""
     new, id = {part.name for part in parts}, parts[-1].id
@@ -172,7 +178,7 @@ def _orphans(file: MyFile, parts: list[Part], kept: History) -> set[str]:
     return {
         name
         for name, part in file.parts.items()
-        if part.id == id and name not in new | used and _is_kept(part, kept)
+        if part.id == id == _id_of(name, id) and name not in new | used and _is_kept(part, kept)
     }
 
 
@@ -232,7 +238,7 @@ def _tried(new: MyFile, old: MyFile) -> dict[str, str]:
     return failed
 
 
-def _written(new: MyFile, old: MyFile, id: str, failed: dict[str, str]) -> bool:
+def _written(new: MyFile, old: MyFile, failed: dict[str, str]) -> bool:
     """Write the file, unless it is no longer the old one; say whether it is written."""
     kept = history()
     with open(kept.path, "a") as lock:
@@ -244,8 +250,8 @@ def _written(new: MyFile, old: MyFile, id: str, failed: dict[str, str]) -> bool:
             raise NotKept(f"{new} may only be read. Give yourself the right to write it.")
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for part in new.parts.values():
-            if part.id == id and not _same(old.parts.get(part.name), part.text):
-                kept.add(time=now, id=id, name=part.name, text=part.text)
+            if not _same(old.parts.get(part.name), part.text):
+                kept.add(time=now, id=part.id, name=part.name, text=part.text)
         kept.add(time=now, file=own_file.hash_of(new.text), failed=failed)
         write_whole(new.path, new.text.encode())
     return True

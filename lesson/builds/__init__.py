@@ -3,7 +3,7 @@
 `build` makes an exercise of one, such as "Head"; its right answer stands in `right`.
 
 - `builds.md`: the mistakes, each a change of a program of `right`, and what is told about them.
-- `calling`: makes and calls a class. `classes`: judges a head, an attention and a block; `steps`
+- `calling`: makes and calls a class. `classes`: judges these, up to a block; `steps`
   looks for an attention whose layers are unusual. `gpt`: judges the model. `training`: the loop.
 """
 
@@ -19,7 +19,7 @@ from feedback.judge import Verdict
 from lesson import sources
 from lesson.builds import right
 from lesson.builds.calling import TOLD, Begun, Wrong
-from lesson.builds.classes import judge_attention, judge_block, judge_head
+from lesson.builds.classes import judge_attention, judge_block, judge_feed_forward, judge_head
 from lesson.builds.gpt import judge_gpt
 from lesson.builds.training import judge_train
 
@@ -36,6 +36,7 @@ JUDGES = {
     "Head": judge_head,
     "train": judge_train,
     "MultiHeadAttention": judge_attention,
+    "FeedForward": judge_feed_forward,
     "Block": judge_block,
     "TinyGPT": judge_gpt,
 }
@@ -80,9 +81,8 @@ class Build(Exercise):
 
     @property
     def solution(self) -> str:
-        """The text of the reference, behind that of what its learners write with it."""
-        parts = [right.FeedForward] if self.reference is right.Block else []
-        return "\n\n".join(map(inspect.getsource, [*parts, self.reference]))
+        """The text of the reference."""
+        return inspect.getsource(self.reference)
 
     def changed(self, known: Known) -> Callable:
         """The reference with the changes of a mistake, in a namespace of its own."""

@@ -89,8 +89,7 @@ class Made:
         return Wrong(name, told.message.format(**words).strip())
 
     def _entries(self) -> list[Known]:
-        page = "Block" if self.build == "FeedForward" else self.build
-        return [*TOLD[page].entries, *TOLD["Any"].entries]
+        return [*TOLD[self.build].entries, *TOLD["Any"].entries]
 
     # ------------------------------------------------ making
 

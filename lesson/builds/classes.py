@@ -1,4 +1,4 @@
-"""Judges a head, an attention and a block: `attention_clinic` looks inside, and names most bugs."""
+"""Judges a head, an attention, a feed-forward and a block: `attention_clinic` names most bugs."""
 
 import contextlib
 import copy
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attention_base.same import same
 from attention_clinic import Report, diagnose
 from lesson.builds import right
-from lesson.builds.calling import FIXED_LENGTH, Begun, Made, Wrong, judges
+from lesson.builds.calling import FIXED_LENGTH, Made, Wrong, judges
 from lesson.builds.steps import gives_heads, is_attention
 
 # Beginnings of what the clinic calls different and is right here, too; a note tells the last ones.
@@ -98,26 +98,55 @@ def judge_attention(made: Made) -> list[str]:
     return [*notes, IN_A_LIST] if heads else notes
 
 
+@judges("FeedForward")
+def judge_feed_forward(made: Made) -> list[str]:
+    """Judge the learner's FeedForward (C): alone, and in the place of that of a right block."""
+    for C in (12, 24):
+        ff = made.make(C)
+        if problem := made.problem(ff, _floats(C), C):
+            raise problem
+    x, empty = torch.randn(2, 6, C), copy.deepcopy(ff)
+    for one in empty.parameters():
+        one.data.zero_()
+    block = right.Block(C, 3).eval()
+    block.feed_forward = ff
+    with torch.no_grad():
+        out, apart = ff(x), torch.cat([ff(one) for one in x.split(1, dim=1)], dim=1)
+        if not same(out, ff(x), TOLERANCE):
+            raise made.known("not the same twice")
+        if not same(out, apart, TOLERANCE):
+            raise made.known("tokens mixed in the feed-forward")
+        if same(empty(x), x, TOLERANCE):
+            raise made.known("x added inside of the feed-forward")
+        notes = _diagnosed(block, C, 3, None)
+        far, near = (ff(k * x).abs().mean() for k in (1000, 10))
+        if far < 3 * near:
+            raise made.known("not ReLU or GELU", times=f"{far / near:.1f}")
+        if same(ff(-x.abs()), ff(-2 * x.abs()), TOLERANCE):
+            raise made.known("ReLU before the first layer")
+        if (ff(100 * x) >= 0).all():
+            raise made.known("no output below 0")
+    if not 8 * C * C <= (n := _size(ff)) < 13 * C * C:  # three layers have 12 * C * C
+        raise made.known("hidden layer not 4 * C wide", n=f"{n:,}", wanted=f"{8 * C * C:,}", C=C)
+    return notes
+
+
 @judges("Block")
 def judge_block(made: Made) -> list[str]:
-    """Judge the learner's FeedForward (C) and Block (C, n_head)."""
-    if done := "FeedForward" in made.names:
-        _check_feed_forward(made)
-    try:
-        for C, n_head in ((12, 2), (24, 3)):
-            block = made.make(C, n_head)
-            problem = made.problem(block, _floats(C), C)
-            if problem:
-                break
-    except NotImplementedError as error:
-        begun = f"FeedForward is right. {str(error) or 'Block comes next.'}"
-        raise Begun(begun) if done else error from None
+    """Judge the learner's Block (C, n_head), and their FeedForward (C) if it is made of one."""
+    for C, n_head in ((12, 2), (24, 3)):
+        block = made.make(C, n_head)
+        problem = made.problem(block, _floats(C), C)
+        if problem:
+            break
     given = made.sizes_given("MultiHeadAttention", lambda: made.make(C, n_head))
     if not problem and (wrong := [sizes for sizes in given if sizes[:2] != (C, n_head)]):
         raise made.known("sizes not handed on", got=wrong[0], wanted=(C, n_head))
     with torch.no_grad():
         if not problem and same(block(x := torch.randn(2, 6, C)), x):
             raise made.known("nothing added")
+    if any(type(one) is made.names.get("FeedForward") for one in block.modules()):
+        judge_feed_forward(made.names)
     notes = _diagnosed(block, C, n_head, problem, lambda: _by_its_parts(made, block, C))
     with torch.no_grad():
         if block(1e4 * torch.randn(2, 6, C)).abs().max() < 1e3:
@@ -144,37 +173,6 @@ def _by_its_parts(made: Made, block: nn.Module, C: int) -> bool:
     if not same(out, total + feed_forward.gave, TOLERANCE):
         raise made.known("not the sum of x and its branches")
     return True
-
-
-def _check_feed_forward(made: Made) -> None:
-    """Look at FeedForward alone, and then in the place of that of a right block."""
-    C, own = 24, Made("FeedForward", made.names)
-    ff, x = own.make(C), torch.randn(2, 6, C)
-    if problem := own.problem(ff, _floats(C), C):
-        raise problem
-    empty = copy.deepcopy(ff)
-    for one in empty.parameters():
-        one.data.zero_()
-    block = right.Block(C, 3).eval()
-    block.feed_forward = ff
-    with torch.no_grad():
-        out, apart = ff(x), torch.cat([ff(one) for one in x.split(1, dim=1)], dim=1)
-        if not same(out, ff(x), TOLERANCE):
-            raise own.known("not the same twice")
-        if not same(out, apart, TOLERANCE):
-            raise own.known("tokens mixed in the feed-forward")
-        if same(empty(x), x, TOLERANCE):
-            raise own.known("x added inside of the feed-forward")
-        _diagnosed(block, C, 3, None)
-        far, near = (ff(k * x).abs().mean() for k in (1000, 10))
-        if far < 3 * near:
-            raise own.known("not ReLU or GELU", times=f"{far / near:.1f}")
-        if same(ff(-x.abs()), ff(-2 * x.abs()), TOLERANCE):
-            raise own.known("ReLU before the first layer")
-        if (ff(100 * x) >= 0).all():
-            raise own.known("no output below 0")
-    if not 8 * C * C <= (n := _size(ff)) < 13 * C * C:  # three layers have 12 * C * C
-        raise own.known("hidden layer not 4 * C wide", n=f"{n:,}", wanted=f"{8 * C * C:,}", C=C)
 
 
 def _floats(C: int) -> Callable[[int, int], Tensor]:

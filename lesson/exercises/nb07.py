@@ -68,4 +68,4 @@ LAYER_NORM = Exercise(
 )
 
 
-EXERCISES = (LAYER_NORM, build("Block"), build("TinyGPT"))
+EXERCISES = (LAYER_NORM, build("FeedForward"), build("Block"), build("TinyGPT"))

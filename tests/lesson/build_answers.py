@@ -101,6 +101,11 @@ class MultiHeadAttention(nn.Module):
         weights = (scores + torch.full_like(scores, -torch.inf).triu(1)).softmax(dim=-1)
         return self.wo(torch.einsum("bhij,bjdh->bidh", weights, v).flatten(2))
 """,
+    "FeedForward a Sequential, GELU, dropout": """
+class FeedForward(nn.Sequential):
+    def __init__(self, C):
+        super().__init__(nn.Linear(C, 4 * C), nn.GELU(), nn.Linear(4 * C, C), nn.Dropout(0.1))
+""",
     "Block RMSNorm, GELU, a feed-forward of its own": """
 class Block(nn.Module):
     def __init__(self, C, n_head):

@@ -115,7 +115,7 @@ def test_where_heads_are_not_found_it_says_what_it_looks_for():
 STUB = "        raise NotImplementedError\n"
 FORWARD = "    def forward(self, x):\n"
 HEAD = build("Head").solution.partition("        q, k, v")[0]
-BLOCK = build("Block").solution.partition("        self.att")[0]
+NETWORK = build("FeedForward").solution.partition("        self.wide")[0] + STUB + FORWARD + STUB
 BEGUN = {
     "not attempted yet.": HEAD.partition("        self.query")[0] + STUB + FORWARD + STUB,
     "__init__ runs, and Head(12, 5) has 3 layers with 180 parameters. forward comes next.": HEAD
@@ -127,7 +127,7 @@ BEGUN = {
     "forward still says `raise NotImplementedError`. Take that line out.": HEAD
     + "        q = self.query(x)\n"
     + STUB,
-    "FeedForward is right. Block comes next.": BLOCK + STUB + FORWARD + STUB,
+    "Block uses FeedForward, which is not written yet.": NETWORK + build("Block").solution,
 }
 
 
@@ -135,6 +135,14 @@ BEGUN = {
 def test_what_is_done_of_an_answer_is_told(told):
     verdict = judged("Block" if "Block" in told else "Head", BEGUN[told])
     assert (verdict.status, verdict.message) == ("not attempted", told)
+
+
+def test_a_block_may_have_a_feed_forward_of_its_own_and_is_judged_with_that():
+    narrow = build("FeedForward").solution.replace("4 * C", "2 * C")
+    own = narrow + RIGHT["Block RMSNorm, GELU, a feed-forward of its own"]
+    assert judged("Block", own).status == "passed"
+    told = judged("Block", narrow + build("Block").solution).mistake
+    assert told == "hidden layer not 4 * C wide"
 
 
 def test_the_stub_of_a_function_is_not_attempted():

@@ -82,19 +82,9 @@ def test_what_passes_is_kept_with_its_id_once_and_with_what_it_imports(shell, fi
         told = check(shell, name)
     assert "mine.py has it already." in told
     lines = file.read_text().splitlines()
-    assert lines[6:12] == [
-        "import random",
-        "from itertools import pairwise",
-        "",
-        "import torch",
-        "",
-        "",
-    ]
-    assert [line for line in lines if line[:3] == "# 0"] == [
-        "# 00.count",
-        "# 03.generate",
-        "# 00.write",
-    ]
+    assert lines[6:10] == ["import random", "from itertools import pairwise", "", "import torch"]
+    marks = [line[2:] for line in lines if line[:3] == "# 0"]
+    assert marks == ["00.count", "03.generate", "00.write"]
     assert file.read_text().endswith(f"\n\n\n# 00.write\n{WRITE}")
     assert subprocess.run([sys.executable, file]).returncode == 0
     kept = shell.run('lesson.kept("write", "count")').value
@@ -236,19 +226,11 @@ def test_an_import_that_stood_in_goes_when_the_part_comes(shell, file):
     [
         ("no Python", lambda f: f.write_text("def write(\n"), "line 1, is no Python"),
         ("a null byte", lambda f: f.write_bytes(b"x = 1\0"), "is no Python"),
-        (
-            "twice",
-            lambda f: f.write_text(WRITE + COUNT + WRITE),
-            "defines write twice, in lines 1 and 11",
-        ),
+        ("twice", lambda f: f.write_text(WRITE + COUNT + WRITE), "write twice, in lines 1 and 11"),
         ("a folder", lambda f: f.mkdir(), "is a folder. Move it away"),
         ("no text", lambda f: f.write_bytes(b"\xff\xfe"), "is no text in UTF-8"),
         ("large", lambda f: f.write_text("#" * 1_100_000), "more than 1,000,000 are not read"),
-        (
-            "a dangling link",
-            lambda f: f.symlink_to("nowhere"),
-            "is a link to a file that is not there",
-        ),
+        ("a dangling link", lambda f: f.symlink_to("nowhere"), "link to a file that is not there"),
         ("a pipe", lambda f: os.mkfifo(f), "is no ordinary file"),
         ("stops", lambda f: f.write_text("1 / 0\n"), "It stops in line 1: ZeroDivisionError"),
         ("ends Python", lambda f: f.write_text("raise SystemExit\n"), "It ends Python."),
@@ -380,7 +362,7 @@ OWN_HEADS = RIGHT["MultiHeadAttention own heads, dropout"]
 
 
 def test_the_file_of_all_builds_trains_a_gpt_that_writes(shell, file, asked):
-    for name in ("count", "write", "generate", "Head", "train", "MultiHeadAttention"):
+    for name in [*OF][:7]:
         told = check(shell, name)
     assert "with any model, attend with one head, train a model and attend with many" in told
     block = 'MultiHeadAttention = lesson.kept("MultiHeadAttention")\n\n\n' + OF["Block"][1]
@@ -389,7 +371,8 @@ def test_the_file_of_all_builds_trains_a_gpt_that_writes(shell, file, asked):
     text = file.read_text()
     head = "\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n# 00.count"
     assert head in text and "import" not in text.split("# 00.count")[1]
-    assert "\n\n\n# 07.Block\nclass FeedForward" in text and "lesson" not in text
+    marks = [line[2:] for line in text.splitlines() if line[:3] == "# 0"]
+    assert marks == [id for id, _ in OF.values()] and "lesson" not in text
     ran = shell.run('lesson.kept("TinyGPT", "train", "generate", "MultiHeadAttention")')
     assert said(ran) == "" and {part.__module__ for part in ran.value} == {"mine"}
     gpt, train, generate, attention = ran.value
@@ -427,12 +410,31 @@ def test_a_part_of_an_earlier_notebook_is_asked_for(shell, file, asked):
 
 def test_a_reference_stands_in_the_file_until_the_part_comes(shell, file, asked, monkeypatch):
     monkeypatch.setattr(mine, "_run", lambda file: "")
-    shell.run('MultiHeadAttention = lesson.kept("MultiHeadAttention")')
+    shell.run('MultiHeadAttention, FeedForward = lesson.kept("MultiHeadAttention", "FeedForward")')
     assert "Kept:" in check(shell, "Block")
     line = "from lesson.builds.right import MultiHeadAttention  # until 06.MultiHeadAttention is"
     assert line in file.read_text()
     assert "Kept:" in check(shell, "MultiHeadAttention")
     assert line not in file.read_text() and said(shell.run('lesson.kept("Block")')) == ""
+
+
+def test_a_feed_forward_of_the_block_is_kept_as_its_own(shell, file, asked, monkeypatch):
+    """Once 07.Block asked for both classes, and both stood under its mark."""
+    monkeypatch.setattr(mine, "_run", lambda file: "")
+    shell.run('MultiHeadAttention = lesson.kept("MultiHeadAttention")')
+    both = f"{OF['FeedForward'][1]}\n\n{OF['Block'][1]}"
+    with monkeypatch.context() as once:
+        once.setattr(mine, "_id_of", lambda name, id: id)
+        check(shell, "Block", both)
+    for name, source, id in (
+        ("Block", RIGHT["Block RMSNorm, GELU, a feed-forward of its own"], "07.Block"),
+        ("FeedForward", RIGHT["FeedForward a Sequential, GELU, dropout"], "07.FeedForward"),
+        ("Block", both, "07.FeedForward"),
+    ):
+        assert "Kept:" in check(shell, name, source)
+        assert [part.id for part in mine.read(file).parts.values()] == [id, "07.Block"]
+    told = said(shell.run('lesson.earlier("FeedForward")'))
+    assert "GELU" not in file.read_text() and "# 07.FeedForward, kept" in told and "GELU" in told
 
 
 def test_a_head_that_breaks_the_heads_is_not_kept(shell, file, asked, monkeypatch):

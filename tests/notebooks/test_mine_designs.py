@@ -19,6 +19,7 @@ DESIGNS = {
         RIGHT["Head one layer for all three, bias, SDPA"],
         RIGHT["train Adam, clipped, its rate falls"],
         RIGHT["MultiHeadAttention one layer for all three, bias, SDPA"],
+        RIGHT["FeedForward a Sequential, GELU, dropout"],
         RIGHT["Block RMSNorm, GELU, a feed-forward of its own"],
         RIGHT["TinyGPT tied weights, positions, Sequential, dropout"],
     ),

@@ -4,8 +4,8 @@ import math
 
 import torch
 
+from helpers import stack
 from helpers.attention import Block, MultiHeadAttention
-from helpers.stack import signal_by_depth
 from tests.lesson.proofs import proves, run, written
 
 
@@ -28,17 +28,24 @@ def two_texts_after_twelve_layers(texts):
 def signal_of_24_blocks(texts):
     blocks, branches, size = texts["question"].gives()
     share = math.sqrt(1 / 2)  # a ReLU sets half of the squares to 0
+    tokens, added = torch.randn(2, 1, 4, 8, 32, dtype=torch.double)[0], []
+    for branch in [one for _ in range(blocks) for one in stack._block("residual", "unit gain")]:
+        before, tokens = tokens, branch(tokens)
+        added.append(((tokens - before).norm() / before.norm()).item())
+    first, *later = added[::2]
+    assert abs(sum(later) / (blocks - 1) - 1) < 0.05 and max(added) < 1.3  # “about as large”
+    assert round(sum(added[1::2]) / blocks, 1) == round(share, 1)
     # At right angles, lengths add up as in Pythagoras.
     attention, feed_forward = math.sqrt(1 + 1), math.sqrt(1 + share**2)
     end = size * (attention * feed_forward) ** blocks
-    measured = signal_by_depth("residual", blocks, init="unit gain").signal
+    measured = stack.signal_by_depth("residual", blocks, init="unit gain").signal
     block = math.sqrt(2 * round(1 + share**2, 1))  # as the text rounds
     assert abs(block**blocks / end - 1) < 0.25
     texts["question"].says(blocks, 2 * blocks, size)
     texts["a"].says(size)
     texts["b"].says(round(size + branches * size, -1))
-    texts["why b"].says(branches, size, size)
-    of_branches = (2, math.sqrt(2), attention, round(share, 1), feed_forward)
+    texts["why b"].says(branches, size)
+    of_branches = (round(first, 1), math.sqrt(2), attention, round(share, 1), feed_forward)
     of_a_block = (*of_branches, branches, block, math.sqrt(3))
     of_all = (blocks, math.sqrt(3) ** blocks, round(block**blocks, -3), round(measured, -4))
     texts["why c"].says(*of_a_block, *of_all)
@@ -53,14 +60,14 @@ def signal_of_24_blocks_with_norms(texts):
     blocks, _, size = texts["question"].gives()
     share = math.sqrt(1 / 2)  # a ReLU sets half of the squares to 0
     squares = size + blocks * size + blocks * share**2
-    measured = signal_by_depth("+ norm", blocks, init="unit gain").signal
+    measured = stack.signal_by_depth("+ norm", blocks, init="unit gain").signal
     texts["why a"].says(size)
     worked = (squares, squares, math.sqrt(squares), round(math.sqrt(squares)))
     texts["why b"].says(size, size, round(share, 1), *worked, round(measured))
     texts["why c"].says(2 * blocks)
     texts["why d"].says(size)
     texts["c"].says(round(size + blocks * (size + share), -1))  # all in one direction
-    without = signal_by_depth("residual", blocks, init="unit gain").signal
+    without = stack.signal_by_depth("residual", blocks, init="unit gain").signal
     texts["d"].says(10 ** int(math.log10(without)))
     ends = {letter: texts[letter].gives()[0] for letter in "abcd"}
     nearest = min(ends, key=lambda letter: abs(math.log(measured / ends[letter])))
