@@ -29,6 +29,7 @@ TOLD_IN_A_NOTE = (
     "LayerScale",
     "ReZero",
 )
+BIASED = "One more thing: its layers have a bias. The task asks for none; either is right."
 NOT_YOURS = "One more thing: {} is from the helpers, so these steps are not yours yet."
 IN_A_LIST = "One more thing: its heads run one after the other; further down, one product does it."
 NOT_CHECKED = "One more thing: this could not be checked: {}."
@@ -56,7 +57,8 @@ def judge_head(made: Made) -> list[str]:
     notes = _diagnosed(head, C, 1, problem, _attends(head, C, 1))
     if _size(head) < 3 * C * head_size:
         raise made.known("fewer than three layers", n=_size(head), wanted=3 * head_size * C, C=C)
-    return [*notes, *(NOT_YOURS.format(name) for name in made.helpers_called())]
+    biased = [BIASED] if any(one.bias is not None for one in _linears(head)) else []
+    return [*notes, *biased, *(NOT_YOURS.format(name) for name in made.helpers_called())]
 
 
 @judges("MultiHeadAttention")

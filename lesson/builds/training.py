@@ -226,6 +226,7 @@ def _named_losses(run: _Run) -> dict[str, float]:
             "targets not shifted": (logits, read),
             "targets not cut": (of_all, window),
             "targets before the letters": (of_all[:, 1:], read),
+            "the targets read": (of_all[:, 1:], targets),
             "targets of another text": (of_all[:-1], window[1:]),
             "targets two letters on": (logits[:, :-1], window[:, 2:]),
             "only the first position": (logits[:, :1], targets[:, :1]),
