@@ -161,7 +161,7 @@ def _with_answer(file: MyFile, id: str, thing: Callable) -> tuple[MyFile | None,
     for line in sorted(wanted):
         new = new.with_import(line)
     before = "\n".join(file.parts[part.name].text for part in parts if part.name in file.parts)
-    return new.without_stand_ins(before), ""
+    return new.without_old_imports(before), ""
 
 
 def _id_of(name: str, id: str) -> str:

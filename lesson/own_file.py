@@ -145,13 +145,13 @@ class MyFile:
         lines[at:at] = [line] if group or not at else ["", line]
         return MyFile(self.path, "\n".join(lines) + "\n")
 
-    def without_stand_ins(self, replaced: str) -> "MyFile":
+    def without_old_imports(self, replaced: str) -> "MyFile":
         """The same file without imports for which it has parts now, or that `replaced` alone used.
 
         `replaced` is the text of the parts that it has no more.
         """
-        used = {*re.findall(r"\w+", "\n".join(part.text for part in self.parts.values()))}
-        gone = {*re.findall(r"\w+", replaced)} - used
+        body = "\n".join(line for line in self.lines if not line.startswith(("import ", "from ")))
+        gone = {*re.findall(r"\w+", replaced)} - {*re.findall(r"\w+", body)}
         lines = [
             line
             for line in self.lines

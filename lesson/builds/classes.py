@@ -31,7 +31,7 @@ TOLD_IN_A_NOTE = (
 )
 BIASED = "One more thing: its layers have a bias. The task asks for none; either is right."
 NOT_YOURS = "One more thing: {} is from the helpers, so these steps are not yours yet."
-IN_A_LIST = "One more thing: its heads run one after the other; further down, one product does it."
+IN_A_LIST = "One more thing: its heads run one after the other, which one product can do at once."
 NOT_CHECKED = "One more thing: this could not be checked: {}."
 TOLERANCE = 1e-4
 

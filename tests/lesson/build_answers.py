@@ -24,20 +24,6 @@ class Head(nn.Module):
         past = self.past[: x.shape[1], : x.shape[1]]
         return nn.Softmax(dim=-1)(scores.masked_fill(past == 0, -torch.inf)) @ v
 """,
-    "Head a loop over the tokens": """
-class Head(nn.Module):
-    def __init__(self, C, head_size):
-        super().__init__()
-        self.a, self.b, self.c = (nn.Linear(C, head_size) for _ in range(3))
-
-    def forward(self, x):
-        q, k, v = self.a(x) / self.a.out_features**0.5, self.b(x), self.c(x)
-        rows = []
-        for t in range(x.shape[1]):
-            weights = torch.softmax(q[:, t : t + 1] @ k[:, : t + 1].mT, dim=-1)
-            rows.append(weights @ v[:, : t + 1])
-        return torch.cat(rows, dim=1)
-""",
     "Head loops over texts and tokens": """
 class Head(nn.Module):
     def __init__(self, C, head_size):

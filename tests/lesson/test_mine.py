@@ -106,8 +106,13 @@ def test_a_new_answer_takes_the_place_of_the_old_one_which_can_be_seen_again(she
     told = said(shell.run('lesson.earlier("write")'))
     assert "start += random" in told and "start = start" not in told
     of_letters = COUNT.replace("pairwise(text)", "zip(text, text[1:])")
+    before = file.read_text()
+    file.write_text(f"{before}\npairs = pairwise  # by hand\n")
     assert "Kept:" in check(shell, "count", of_letters)
-    assert "pairwise" not in file.read_text()  # nothing else imports it
+    assert "import pairwise" in file.read_text()  # a line outside of all parts uses it
+    file.write_text(before)
+    assert "Kept:" in check(shell, "count", of_letters)
+    assert "pairwise" not in file.read_text()  # nothing uses it any more
     assert "There is no earlier train." in said(shell.run('lesson.earlier("train")'))
     told = said(shell.run('lesson.earlier("00.elephant")'))
     assert "no earlier elephant. Kept were so far: count and write." in told
