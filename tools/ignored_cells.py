@@ -74,6 +74,13 @@ IGNORED_CELLS = (
     IgnoredCell("05", "for lr in [0.003, 0.03, 0.3]:", TRAINED, None),
     IgnoredCell("07", 'train, generate = kept("train", "generate")', WRITTEN, None, words=False),
     IgnoredCell(
+        "08",
+        'TinyGPT, train_gpt, generate = kept("TinyGPT", "train", "generate")',
+        WRITTEN,
+        None,
+        words=False,
+    ),
+    IgnoredCell(
         "08", "torch.manual_seed(0)  # words once more, now with rotary positions", TRAINED, 0.3
     ),
     IgnoredCell(

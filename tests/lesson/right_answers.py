@@ -253,19 +253,6 @@ def by_hand(x, eps=1e-5):
     return centred / ((centred * centred).sum(-1, keepdim=True) / C + eps).sqrt()
 
 
-@right("08.1")
-def shuffle_error_as_a_float(layer, x, order):
-    shuffled = torch.stack([x[:, t] for t in order], dim=1)
-    after, before = layer(shuffled), layer(x).index_select(1, order)
-    return float(torch.max(torch.abs(after - before)))
-
-
-@right("08.1")
-def undone_first(layer, x, order):
-    back = torch.argsort(order)
-    return (layer(x[:, order, :])[:, back, :] - layer(x)).abs().amax()
-
-
 @right("08.turn")
 def turned_into_zeros(x, angles):
     out = torch.zeros_like(x)
@@ -1088,58 +1075,6 @@ def attended_by_hand(q, keys, values):
     return scores.masked_fill(later.bool(), -torch.inf).softmax(-1) @ values
 
 
-@right("14.1")
-def cache_by_hand(q, k, v, cache):
-    p = cache[0].shape[-2] + torch.arange(q.shape[-2])
-    keys, values = torch.cat((cache[0], rotary(k, p)), -2), torch.cat((cache[1], v), -2)
-    return attended_by_hand(rotary(q, p), keys, values), (keys, values)
-
-
-@right("14.1")
-def cache_of_unturned_keys(q, k, v, cache):
-    keys, values = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
-    new = torch.arange(keys.shape[2])[-q.shape[2] :]
-    mask = causal_mask(keys.shape[2])[-q.shape[2] :]
-    out = F.scaled_dot_product_attention(rotary(q, new), rotary(keys), values, attn_mask=mask)
-    return out, [keys, values]
-
-
-@right("14.1")
-def cache_token_by_token(q, k, v, cache):
-    (keys, values), out = cache, []
-    for i in range(q.shape[2]):
-        p, one = torch.tensor([keys.shape[2]]), slice(i, i + 1)
-        keys = torch.cat([keys, rotary(k[:, :, one], p)], dim=2)
-        values = torch.cat([values, v[:, :, one]], dim=2)
-        out.append(attention(rotary(q[:, :, one], p), keys, values)[0])
-    return torch.cat(out, dim=2), (keys, values)
-
-
-@right("14.1")
-def cache_of_values_with_channels_first(q, k, v, cache):
-    keys, values = cache
-    values = torch.cat([values.mT if not keys.shape[2] else values, v.mT], dim=3)
-    p = torch.arange(keys.shape[2], keys.shape[2] + q.shape[2])
-    keys = torch.cat([keys, rotary(k, p)], dim=2)
-    return attended_by_hand(rotary(q, p), keys, values.mT), (keys, values)
-
-
-@right("14.1")
-def cache_with_positions_counted_from_1(q, k, v, cache):
-    p = torch.arange(1, 1 + q.shape[2]) + cache[0].shape[2]
-    keys, values = torch.cat([cache[0], rotary(k, p)], 2), torch.cat([cache[1], v], 2)
-    return attended_by_hand(rotary(q, p), keys, values), (keys, values)
-
-
-@right("14.1")
-def cache_and_is_causal_for_the_first_piece(q, k, v, cache):
-    first, p = cache[0].shape[2] == 0, cache[0].shape[2] + torch.arange(q.shape[2])
-    k = torch.cat([cache[0], rotary(k, p)], 2)
-    v = torch.cat([cache[1], v], 2)
-    mask = None if first else causal_mask(q.shape[2], k.shape[2])
-    return F.scaled_dot_product_attention(rotary(q, p), k, v, mask, is_causal=first), (k, v)
-
-
 @right("14.2")
 def online_by_lists(scores, values):
     m, s, out = -math.inf, 0.0, [0.0] * values.shape[1]
@@ -1240,12 +1175,3 @@ def linear_with_a_small_number_against_0(q, k, v):
         state, total = state + torch.outer(key, value), total + key
         rows.append(one @ state / (one @ total).clamp(min=1e-6))
     return torch.stack(rows)
-
-
-@right("14.1")
-def kept_in_one_tensor(q, k, v, cache):
-    at = torch.arange(cache[0].shape[2], cache[0].shape[2] + q.shape[2])
-    q, new = rotary(q, at), torch.stack([rotary(k, at), v])
-    kept = torch.cat([torch.stack([*cache]), new], dim=3)
-    mask = causal_mask(q.shape[2], kept.shape[3])
-    return F.scaled_dot_product_attention(q, kept[0], kept[1], attn_mask=mask), kept

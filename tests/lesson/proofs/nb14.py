@@ -15,8 +15,6 @@ from helpers.attention import attention, causal_mask
 from helpers.gpt import encode, next_token_probabilities
 from helpers.positions import rotary
 from helpers.training import shipped_model
-from lesson import known_mistakes
-from lesson.exercises import EXERCISES
 from tests.lesson.proofs import proves, run, written
 
 # As in the notebook: beginnings of four texts, 20 letters each.
@@ -29,15 +27,20 @@ PROMPTS = (
 
 
 @torch.no_grad()
-def written_by(attend, times=1, seed=3):
-    """The four prompts, each so many times, and 236 letters more, as the notebook writes them."""
+def written_by(mask, times=1, seed=3):
+    """The four prompts, each so many times, read with a mask, and 236 letters more.
+
+    Also the probabilities of each letter that was written, (B, 236, V).
+    """
     gpt, letters = shipped_model()
-    ids = torch.stack([encode(text, letters) for text in PROMPTS * times])
-    reader, generator = cost.ReadsOnce(gpt, attend), torch.Generator().manual_seed(seed)
+    ids = new = torch.stack([encode(text, letters) for text in PROMPTS * times])
+    cache, generator, found = gpt.new_cache(), torch.Generator().manual_seed(seed), []
     for _ in range(236):
-        probabilities = next_token_probabilities(reader(ids)[:, -1], temperature=0.5)
-        ids = torch.cat([ids, torch.multinomial(probabilities, 1, generator=generator)], dim=1)
-    return ids
+        logits = gpt(new, mask=mask if not found else None, cache=cache)[:, -1]
+        found.append(next_token_probabilities(logits, temperature=0.5))
+        new = torch.multinomial(found[-1], 1, generator=generator)
+        ids = torch.cat([ids, new], dim=1)
+    return ids, torch.stack(found, dim=1)
 
 
 def keys_of(gpt, ids, mask):
@@ -79,22 +82,16 @@ def keys_that_change(texts):
 def texts_without_a_mask(texts):
     n, size, letters, again = texts["question"].gives()
     assert n == again == len(PROMPTS) and {len(text) for text in PROMPTS} == {size}
-    right, wrong = EXERCISES["14.1"].reference, known_mistakes("14.1")["no mask"]
-    as_it_should_be = written_by(right)
-    assert as_it_should_be.shape == (n, size + letters)
-    differ = written_by(wrong) != as_it_should_be  # (B, T)
+    (right, p), (wrong, p_wrong) = written_by("causal"), written_by(None)
+    assert right.shape == (n, size + letters)
+    differ = wrong != right  # (B, T)
     changed = differ.any(dim=1).sum().item()
-
-    gpt, _ = shipped_model()
-    after = []  # the probabilities of each letter that was written
-    for attend in (right, wrong):
-        reader = cost.ReadsOnce(gpt, attend)
-        logits = [reader(as_it_should_be[:, :end])[:, -1] for end in range(size, size + letters)]
-        after.append(next_token_probabilities(torch.stack(logits, dim=1), temperature=0.5))
-    moved = (after[0] - after[1]).abs().sum(dim=-1) / 2  # (B, T), of draws that may differ
+    moved = (p - p_wrong).abs().sum(dim=-1) / 2  # (B, T), of draws that may differ
     assert moved[:, :4].mean() > 5 * moved[:, 50:].mean(), "why b: it fades"
     assert moved[:, 0].min() > 1e-5, "why d: the probabilities move"
-    share = (written_by(wrong, 16) != written_by(right, 16)).any(dim=1).float().mean().item()
+    share = (
+        (written_by(None, 16)[0] != written_by("causal", 16)[0]).any(dim=1).float().mean().item()
+    )
     a_fifth = texts["why c"].says(...)
     assert abs(share - a_fifth) < 0.1, share
 
@@ -193,17 +190,21 @@ def most_bytes(function):
 # ---------------------------------------------------------------- hints
 
 
-@proves("14.1")
-def a_cache(texts):
-    texts["1"].says("T_old")
-    positions = texts["2"].says(...)
-    _, mask = texts["3"].gives()
-    out, keys, values, pair = texts["4"].gives()
-    assert mask in out and pair == ("keys", "values")
-    sizes = "T_old, T_new = cache[0].shape[2], q.shape[2]"
-    lines = f"positions = {positions}", f"keys = {keys}", f"values = {values}", f"out, _ = {out}"
-    known = {"attention": attention, "rotary": rotary}
-    return written("q, k, v, cache", sizes, *lines, "out, (keys, values)", **known)
+@proves("14.generate")
+def hints_of_generate(texts):
+    window = texts["3"].says("model.context_length", ...)
+    return written(
+        "model, ids, n, temperature=1.0, cached=False",
+        "cache, new = {}, ids",
+        "for _ in range(n):",
+        f"    window = {window}",
+        "    if ids.shape[1] > model.context_length:",
+        "        cache, new = {}, window",
+        "    logits = model(new, cache=cache) if cached else model(window)",
+        "    new = torch.multinomial(torch.softmax(logits[:, -1] / temperature, dim=-1), 1)",
+        "    ids = torch.cat([ids, new], dim=1)",
+        "ids",
+    )
 
 
 @proves("14.2")
