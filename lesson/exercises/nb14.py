@@ -226,6 +226,7 @@ LINEAR_ATTENTION = Exercise(
     _features_and_values,
     accepted=(with_a_tiny_number_in_the_divisor,),
     axes={"q": "T D", "k": "T D", "v": "T D_v", "return": "T D_v"},
+    optional=True,
     intermediates=(
         (
             "the divisors",

@@ -3,6 +3,7 @@
 Times are compared where one is several times the other, so that a busy machine changes no key.
 """
 
+from functools import partial
 from time import perf_counter
 
 import torch
@@ -156,14 +157,8 @@ def a_mask_of_ones_own(texts):
     argument, other, _, T = texts["question"].gives()
     assert (argument, other) == ("attn_mask", "is_causal=True")
     q, k, v = torch.randn(3, 1, 4, T, 16)
-    mask = causal_mask(T)
-
-    def own():
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-
-    def is_causal():
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-
+    own = partial(F.scaled_dot_product_attention, q, k, v, attn_mask=causal_mask(T))
+    is_causal = partial(F.scaled_dot_product_attention, q, k, v, is_causal=True)
     assert torch.allclose(own(), is_causal(), atol=1e-5)
     with one_thread():
         slow, fast = seconds(own, is_causal)
@@ -181,6 +176,17 @@ def a_mask_of_ones_own(texts):
         "to make the mask": fast > slow,
         "more of both": longer and more > 4 * less,
     }
+
+
+@proves("14.p5")
+def latent_attention(texts):
+    _, heads, _, _, groups, d = texts["question"].gives()
+    kept, llama = 512 + 64, 2 * groups * d  # DeepSeek-AI (2024), "DeepSeek-V2", section 3.1.2
+    texts["why d"].says(kept, (2, groups, d), llama)
+    shared, sixteen, eight, quarter = (texts[n].says(...) for n in ("why c", "a", "b", "d"))
+    assert heads == shared * groups and 2 * heads * d == sixteen * llama == 2 * eight * llama
+    times = {"16 times": sixteen, "8 times": eight, "just what": 1, "about a quarter": quarter}
+    return {choice: abs(kept / llama - n) < 0.05 for choice, n in times.items()}
 
 
 def most_bytes(function):
