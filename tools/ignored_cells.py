@@ -214,7 +214,6 @@ IGNORED_CELLS = (
     IgnoredCell("14", "def two_figures(ratio):", TIMES, None),
     IgnoredCell("14", "def formula(q, k, v):", TIMES, None),
     IgnoredCell("14", "unseen = Corpus(drop_repeats(python_help())).validation", HELP, 0.1),
-    IgnoredCell("14", "def sdpa(q, k, v):", TIMES, None),
 )
 
 

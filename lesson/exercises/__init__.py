@@ -43,6 +43,7 @@ RETIRED = {
     "06.3": "Split a fused weight",
     "07.1": "Feed-forward network",
     "07.3": "The block",
+    "14.p4": "A mask in place of is_causal=True",
 }
 
 EXERCISES: dict[str, Exercise] = {}
