@@ -46,6 +46,7 @@ RETIRED = {
     "08.1": "Shuffled tokens, shuffled outputs",
     "08.2": "Turn pairs of channels",
     "14.1": "A cache",
+    "14.p4": "A mask in place of is_causal=True",
 }
 
 EXERCISES: dict[str, Exercise] = {}

@@ -72,7 +72,6 @@ def _keys():
 LOOK_BACK = Exercise(
     "08.3",
     look_back,
-    optional=True,
     axes={"k": "T d", "return": "T d"},
     properties=(
         (
@@ -82,6 +81,7 @@ LOOK_BACK = Exercise(
     ),
     accepted=(_from_other_rows,),
     cases=_keys,
+    optional=True,
 )
 
 

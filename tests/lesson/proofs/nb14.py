@@ -6,8 +6,6 @@ Times are compared where one is several times the other, so that a busy machine 
 from time import perf_counter
 
 import torch
-import torch.nn.functional as F
-from torch.profiler import ProfilerActivity, profile
 
 from attention_base.same import one_thread
 from helpers import cost
@@ -148,43 +146,15 @@ def blocks_against_the_formula(texts):
     }
 
 
-@proves("14.p4")
-def a_mask_of_ones_own(texts):
-    argument, other, _, T = texts["question"].gives()
-    assert (argument, other) == ("attn_mask", "is_causal=True")
-    q, k, v = torch.randn(3, 1, 4, T, 16)
-    mask = causal_mask(T)
-
-    def own():
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-
-    def is_causal():
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-    assert torch.allclose(own(), is_causal(), atol=1e-5)
-    with one_thread():
-        slow, fast = seconds(own, is_causal)
-        more, less = most_bytes(own), most_bytes(is_causal)
-    assert more > 4 * T * T  # why d: a number for each pair of tokens
-    texts["why a"].says(other, 2)
-    twice = texts["b"].says(...)
-    texts["why b"].says("T × T", "T × 16")
-    texts["c"].says(other)
-    texts["why d"].says("T × T")
-    longer, same = slow > 1.5 * fast, 0.8 * fast < slow < 1.3 * fast
-    return {
-        "no difference": same and more < 1.3 * less,
-        "the same time": same and more < 1.5 * twice * less,
-        "to make the mask": fast > slow,
-        "more of both": longer and more > 4 * less,
-    }
-
-
-def most_bytes(function):
-    """The bytes of all that PyTorch stores meanwhile."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watch:
-        function()
-    return sum(max(0, event.self_cpu_memory_usage) for event in watch.key_averages())
+@proves("14.p5")
+def latent_attention(texts):
+    _, heads, _, _, groups, d = texts["question"].gives()
+    kept, llama = 512 + 64, 2 * groups * d  # DeepSeek-AI (2024), "DeepSeek-V2", section 3.1.2
+    texts["why d"].says(kept, (2, groups, d), llama)
+    shared, sixteen, eight, quarter = (texts[n].says(...) for n in ("why c", "a", "b", "d"))
+    assert heads == shared * groups and 2 * heads * d == sixteen * llama == 2 * eight * llama
+    times = {"16 times": sixteen, "8 times": eight, "just what": 1, "about a quarter": quarter}
+    return {choice: abs(kept / llama - n) < 0.05 for choice, n in times.items()}
 
 
 # ---------------------------------------------------------------- hints
