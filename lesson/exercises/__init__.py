@@ -43,6 +43,7 @@ RETIRED = {
     "06.3": "Split a fused weight",
     "07.1": "Feed-forward network",
     "07.3": "The block",
+    "13.p3": "One query and six kept keys",
 }
 
 EXERCISES: dict[str, Exercise] = {}
