@@ -43,7 +43,9 @@ RETIRED = {
     "06.3": "Split a fused weight",
     "07.1": "Feed-forward network",
     "07.3": "The block",
+    "08.2": "Turn pairs of channels",
     "13.p3": "One query and six kept keys",
+    "14.1": "A cache",
 }
 
 EXERCISES: dict[str, Exercise] = {}
