@@ -1065,6 +1065,62 @@ def repeated_along_the_tokens_and_cut(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def pieces_of(attention, x, sizes):
+    kept, out, start = [], [], 0
+    for n in sizes:
+        out.append(attention(x[:, start : start + n], start, kept))
+        start += n
+    return torch.cat(out, dim=1)
+
+
+@right("13.6")
+def as_a_chat(attention, x):
+    pieces = pieces_of(attention, x, (3, 1, 1, x.shape[1] - 5))
+    return float((pieces - attention(x)).abs().amax())
+
+
+@right("13.6")
+def three_ways_of_cutting(attention, x):
+    T, found = x.shape[1], []
+    for sizes in ([1] * T, [2] * (T // 2) + [1] * (T % 2), [3, 1, T - 4]):
+        found.append(torch.max(torch.abs(attention(x) - pieces_of(attention, x, sizes))))
+    return max(found)
+
+
+@right("13.7")
+def two_triangles(T_new, T_all, window):
+    old = T_all - T_new
+    return torch.ones(T_new, T_all, dtype=torch.bool).tril(old).triu(old + 1 - window)
+
+
+@right("13.7")
+def a_slice_for_each_row(T_new, T_all, window):
+    mask = torch.zeros(T_new, T_all).bool()
+    for i, t in enumerate(range(T_all - T_new, T_all)):
+        mask[i, max(0, t - window + 1) : t + 1] = True
+    return mask
+
+
+@right("13.8")
+def sinks_by_distance(T_new, T_all, window, sinks):
+    key = torch.arange(T_all)
+    back = key[-T_new:, None] - key
+    return (back >= 0) & ((back < window) | (key < sinks))
+
+
+@right("13.8")
+def columns_of_the_causal_mask(T_new, T_all, window, sinks):
+    mask = two_triangles(T_new, T_all, window)
+    mask[:, :sinks] |= causal_mask(T_new, T_all)[:, :sinks]
+    return mask
+
+
+@right("13.9")
+def longer_and_longer(attend, q, k, v):
+    factors = torch.linspace(1, 50, q[..., 0].numel()).view(*q.shape[:3], 1)
+    return torch.max(abs(attend(q * factors, k * factors.flip(2), v) - attend(q, k, v)))
+
+
 # ---------------------------------------------------------------- 14, attention as a loop
 
 
