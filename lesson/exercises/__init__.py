@@ -45,6 +45,7 @@ RETIRED = {
     "07.3": "The block",
     "08.1": "Shuffled tokens, shuffled outputs",
     "08.2": "Turn pairs of channels",
+    "13.3": "Whatever the scores are",
     "13.p3": "One query and six kept keys",
     "14.1": "A cache",
     "14.p4": "A mask in place of is_causal=True",

@@ -136,23 +136,7 @@ BOTH_PATHS = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 13.3
-
-
-def large_negative_mask(q, k, v):
-    """q, k, v (B, n_head, T, head_size) -> (out, weights)."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    scores = scores.masked_fill(~causal_mask(q.shape[2]), -1e4)
-    weights = torch.softmax(scores, dim=-1)
-    return weights @ v, weights
-
-
-def attend(q, k, v):
-    """q, k, v (B, n_head, T, head_size) -> (out, weights)."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    scores = scores.masked_fill(~causal_mask(q.shape[2]), -torch.inf)
-    weights = torch.softmax(scores, dim=-1)
-    return weights @ v, weights
+# ---------------------------------------------------------------- 13.4
 
 
 def _louder(generator, shape, size):
@@ -163,57 +147,6 @@ def _louder(generator, shape, size):
         z[..., 0] += sign * (1.1 + torch.rand(shape[:-1], generator=generator))
     q[0, 0, 0, 0], k[0, 0, 0, 0] = 2.2, -2.2  # the lowest score is one that has to be seen
     return (size * shape[-1] ** 0.5) ** 0.5 * q, (size * shape[-1] ** 0.5) ** 0.5 * k, 20 * v
-
-
-def _small_and_large_scores():
-    generator = torch.Generator().manual_seed(0)
-    large = [  # some below -10,000, and some below most numbers that people take for a mask
-        _louder(generator, shape, size)
-        for shape, size in (((3, 2, 6, 4), 1.2e4), ((2, 4, 5, 3), 1e30))
-    ]
-    lowest = _with_the_lowest_score(generator, -3.4018e38)
-    return [_qkv(generator, (2, 3, 5, 4), 1.5), *large, lowest]
-
-
-def _with_the_lowest_score(generator, score):
-    """Queries, keys and values in which query 0 sees one score, and this is so low."""
-    q, k, v = _qkv(generator, (3, 2, 6, 1))  # one channel: the product is the score
-    q[0, 0, 0, 0], k[0, 0, 0, 0] = -((-score) ** 0.5), (-score) ** 0.5
-    return q, k, v
-
-
-LOWEST_FLOAT = (
-    "One more thing: your masked scores are the lowest finite number in the place of minus "
-    "infinity. No finite score lies below it, and libraries use it, because a row in which every "
-    "key is masked gets equal weights then and not nan. A score that overflows to minus infinity "
-    "does lie below it, and there the future gets the weight."
-)
-
-
-def lowest_float(attend):
-    """Say so where a score of minus infinity gives the weight to the future."""
-    q, k, v = _with_the_lowest_score(torch.Generator().manual_seed(0), -1e50)  # it overflows
-    try:
-        weights = attend(q, k, v)[..., v.shape[-1] :]
-    except Exception:  # it refuses such scores
-        return ""
-    return LOWEST_FLOAT if weights[0, 0, 0, 1:].sum() > 0.5 else ""
-
-
-MINUS_INFINITY = Exercise(
-    "13.3",
-    attend,
-    _small_and_large_scores,
-    given=large_negative_mask,
-    used=with_its_weights,
-    parts=PARTS,
-    remark=lowest_float,
-    optional=True,
-    axes=QKV,
-)
-
-
-# ---------------------------------------------------------------- 13.4
 
 
 def mask_at_the_top_left(q, k, v):
@@ -605,7 +538,6 @@ LENGTH_MATTERS = Exercise(
 EXERCISES = (
     OVER_THE_KEYS,
     BOTH_PATHS,
-    MINUS_INFINITY,
     KEPT_KEYS,
     GROUPED_HEADS,
     ASK_IN_PIECES,

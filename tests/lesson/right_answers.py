@@ -878,13 +878,6 @@ def masked_scores(q, k):
 
 
 @right("13.1")
-@right("13.3")
-def softmax_over_keys(q, k, v):
-    weights = F.softmax(masked_scores(q, k), dim=3)
-    return weights @ v, weights
-
-
-@right("13.1")
 def softmax_over_keys_and_divided(q, k, v):
     weights = torch.softmax(masked_scores(q, k), dim=-1)
     weights = weights / weights.sum(dim=-1, keepdim=True)
@@ -910,12 +903,6 @@ def cut_and_divided_again(q, k, v):
     weights = torch.softmax(scores, dim=-1) * causal_mask(q.shape[2])
     weights = weights / weights.sum(dim=-1, keepdim=True)
     return weights @ v, weights
-
-
-@right("13.1")
-@right("13.3")
-def helpers_attention(q, k, v):
-    return attention(q, k, v, causal_mask(q.shape[2]))
 
 
 @right("13.2")
@@ -947,42 +934,6 @@ def weights_as_outputs_for_the_identity(q, k, v, need_weights):
         return out, None
     one = torch.eye(q.shape[2], dtype=v.dtype).expand(*q.shape[:3], -1)
     return out, F.scaled_dot_product_attention(q, k, one, is_causal=True)
-
-
-@right("13.3")
-def infinity_by_where(q, k, v):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    weights = torch.where(causal_mask(q.shape[2]), scores, -math.inf).softmax(-1)
-    return weights @ v, weights
-
-
-@right("13.3")
-def infinity_added(q, k, v):
-    mask = torch.full((q.shape[2], q.shape[2]), float("-inf")).triu(1)
-    weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5 + mask, dim=-1)
-    return weights @ v, weights
-
-
-@right("13.3")
-def lowest_float(q, k, v):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    lowest = torch.finfo(scores.dtype).min
-    weights = scores.masked_fill(~causal_mask(q.shape[2]), lowest).softmax(-1)
-    return weights @ v, weights
-
-
-@right("13.3")
-def infinity_as_the_lowest_float(q, k, v):
-    weights = torch.softmax(masked_scores(q, k).nan_to_num(), dim=-1)
-    return weights @ v, weights
-
-
-@right("13.3")
-def largest_visible_subtracted(q, k, v):
-    scores = masked_scores(q, k)
-    scores = scores - scores.amax(dim=-1, keepdim=True)
-    weights = torch.softmax(scores.clamp(min=-1e4), dim=-1)
-    return weights @ v, weights
 
 
 @right("13.4")

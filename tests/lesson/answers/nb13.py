@@ -95,39 +95,6 @@ def output_without_a_pair(q, k, v, need_weights):
     return attention(q, k, v, causal_mask(q.shape[2]))
 
 
-# ---------------------------------------------------------------- 13.3 minus infinity
-
-
-@wrong("13.3", named="a number near the lowest float")
-def half_the_lowest_float(q, k, v):
-    return future_is(q, k, v, torch.finfo(q.dtype).min / 2)
-
-
-@wrong("13.3")
-def outputs_of_pytorch_and_weights_without_a_mask(q, k, v):
-    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return out, scaled(q, k).softmax(-1)
-
-
-@wrong("13.3")
-def lowest_score_less_ten_thousand(q, k, v):
-    scores = scaled(q, k)
-    return future_is(q, k, v, scores.min() - 1e4)
-
-
-@wrong("13.3")
-def clamped_at_the_mask(q, k, v):
-    scores = scaled(q, k).clamp(min=-9999).masked_fill(~causal_mask(q.shape[2]), -1e4)
-    return with_weights(scores.softmax(-1), v)
-
-
-@wrong("13.3")
-def largest_of_all_subtracted(q, k, v):
-    scores = scaled(q, k)
-    scores = scores - scores.amax(dim=-1, keepdim=True)
-    return with_weights(scores.masked_fill(~causal_mask(q.shape[2]), -1e4).softmax(-1), v)
-
-
 # ---------------------------------------------------------------- 13.4 new tokens behind old ones
 
 

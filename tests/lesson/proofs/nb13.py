@@ -174,16 +174,6 @@ def both_paths(texts):
     return written("q, k, v, need_weights", *slow, pair)
 
 
-@proves("13.3")
-def minus_infinity(texts):
-    query, own, masked = texts["1"].gives()
-    weights = torch.tensor([own, *[masked] * 3]).float().softmax(dim=-1)
-    assert query == 0 and weights[0] == 0
-    (infinite,) = texts["3"].gives()
-    softmax = "weights = torch.softmax(scores, dim=-1)"
-    return written("q, k, v", SCORES, f"scores = {infinite}", softmax, "weights @ v, weights")
-
-
 @proves("13.4")
 def new_behind_old(texts):
     T_new, T_all, rows, columns = texts["1"].gives()
