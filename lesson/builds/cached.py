@@ -97,7 +97,7 @@ def judge_cached_gpt(made: Made) -> list[str]:
         whole, cache = model(ids), {}
         given.clear()
         first = model(ids[:, :4], cache=cache)
-        caches = [next(iter(one[1:]), None) for one in given]
+        caches = [one[1] if one[1:] else None for one in given]
         given.clear()
         second = model(ids[:, 4:], cache=cache)
     for hook in hooks:
@@ -109,6 +109,10 @@ def judge_cached_gpt(made: Made) -> list[str]:
         raise made.known("cache not handed on")
     if caches and len({*map(id, caches)}) < len(caches):
         raise made.known("one cache for all blocks")
+    if not is_right and any(
+        one[1:] and one[1] is not own for one, own in zip(given, caches, strict=False)
+    ):
+        raise made.known("a new cache in each call")
     _check_pieces(made, model, ids, (2, T, V))
     return notes
 

@@ -88,9 +88,9 @@ def _texts():
     ids = torch.tensor([[0, 3, 1], [2, 6, 4]])
     return [
         (_Model(), ids, 3, True),
-        (_Model(), ids, 5, True),  # longer than the context
+        (_Model(), ids, 7, True),  # longer than the context
         (_Model(has_cache=False), ids, 5, False),
-        (_Model(), ids[:, :1], 7, True),
+        (_Model(), ids[:, :1], 9, True),
     ]
 
 
