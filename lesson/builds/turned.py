@@ -61,8 +61,9 @@ def _check_angles(made: Made, attention: nn.Module, base: float) -> None:
     for name, undo in _mistakes(base).items():
         if all(_is_linear(undo(z), x) for z in (q, k)):
             raise made.known(name, base=base)
-    if _is_linear(q, turn(x, _angles(base, C))):
-        raise made.known("tokens turned")
+    for angles in (_angles(base, C), right.repeat(1, N_HEAD)):
+        if _is_linear(q, turn(x, angles)):
+            raise made.known("tokens turned")
     which = "queries" if not turned["q"] else "keys"
     told = "At position t, arrow i of a head turns by t * base ** (-2 * i / head_size)."
     raise Wrong("", f"The {which} are turned by other angles than those of the task. {told}")
