@@ -153,7 +153,7 @@ class MultiHeadAttention(nn.Module):
         out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         return self.c_proj(out.transpose(1, 2).flatten(2))
 """,
-    "14.MultiHeadAttention own heads, each with its own cache, keys turned when they are read": """
+    "14.MultiHeadAttention own heads, own caches, keys turned when they are read": """
 class CachedHead(nn.Module):
     def __init__(self, C, head_size, base):
         super().__init__()
