@@ -88,7 +88,7 @@ def test_blocks_that_are_refused(blocks, message):
 def test_no_tensor_and_no_third_layer():
     with pytest.raises(TypeError, match=r"\('letter', 'letter'\) must be a tensor .*, got list"):
         score_from_blocks(LETTERS, T, {LL: [[1.0]]})
-    with pytest.raises(ValueError, match="layer must be 0 or 1, got 3"):
+    with pytest.raises(ValueError, match="layer must be 0 or 1, got 2"):
         score_from_blocks(LETTERS, T, {}, layer=2)
     with pytest.raises(TypeError, match=r"blocks must be a dict such as .* got list"):
         score_from_blocks(LETTERS, T, [])
