@@ -490,7 +490,7 @@ def _write(argument: Any) -> str:
         return f"[{', '.join(map(_write, argument[:4]))}{more}]"
     if isinstance(argument, nn.Module) and not isinstance(argument, nn.Linear):
         return f"{type(argument).__name__}(…)"
-    return repr(argument)
+    return argument.__name__.lstrip("_") if inspect.isfunction(argument) else repr(argument)
 
 
 def _shorten(text: str, most: int) -> str:

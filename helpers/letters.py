@@ -76,7 +76,7 @@ def train(
     n_step: int,
     learning_rate: float = 0.005,
     *,
-    decay: bool = False,
+    falling: bool = False,
 ) -> float:
     """Train with Adam as notebook 08 writes it, on 32 new sequences a step.
 
@@ -90,7 +90,7 @@ def train(
         Number of steps.
     learning_rate
         About the largest change of a weight in a step.
-    decay
+    falling
         Whether the learning rate falls, step by step, towards 0.
 
     Returns
@@ -102,7 +102,7 @@ def train(
     adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
     with one_thread():  # these tensors are small: several threads only wait for each other
         for step in range(n_step):
-            if decay:
+            if falling:
                 adam.param_groups[0]["lr"] = learning_rate * (1 - step / n_step)
             *inputs, targets = task(32, generator)
             loss = F.cross_entropy(model(*inputs).flatten(0, 1), targets.flatten())

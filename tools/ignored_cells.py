@@ -146,13 +146,6 @@ IGNORED_CELLS = (
     IgnoredCell("10", "sums = []", TRAINED, None),
     IgnoredCell("10", "repaired = TinyGPT(vocab_size=V, context_length=64)", TRAINED, 0.3),
     IgnoredCell("10", "shipped, its_letters = shipped_model()", WRITTEN, None, words=False),
-    IgnoredCell(
-        "11",
-        'learned = learn_rule(RULES["last separator"], head_size=2)',
-        TRAINED,
-        None,
-        words=False,  # the text names the column of a row's largest entry, which may be another one
-    ),
     IgnoredCell("11", "for head_size in (1, 2):", TRAINED, 0.3),
     IgnoredCell("11", 'one = learn_rule(RULES["same letter"], head_size=2)', TRAINED, 0.3),
     IgnoredCell(

@@ -61,7 +61,7 @@ def one_hot_tokens(word: str, letters: str, T: int) -> Tensor:
 
 
 def score_from_blocks(
-    letters: str, T: int, blocks: Mapping[tuple[str, str], Tensor], *, layer: int = 1
+    letters: str, T: int, blocks: Mapping[tuple[str, str], Tensor], *, layer: int = 0
 ) -> Tensor:
     """Put blocks together to the matrix M of scores: ``x @ M @ x.mT`` for tokens x.
 
@@ -75,13 +75,13 @@ def score_from_blocks(
         (part of the query, part of the key) -> the scores of the one with the other. The parts
         are "letter", with V channels, and "position", with T; blocks that are left out are 0.
     layer
-        1, or 2. The tokens of a second layer have two parts more: "copied letter" and "copied
-        position", which hold what the first layer has read.
+        0, or 1. The tokens of layer 1 have two parts more: "copied letter" and "copied
+        position", which hold what layer 0 has read.
 
     Returns
     -------
     torch.Tensor
-        (V + T, V + T), or twice as many for layer 2.
+        (V + T, V + T), or twice as many for layer 1.
 
     Raises
     ------
@@ -95,14 +95,14 @@ def score_from_blocks(
     torch.Size([5, 5])
     """
     _refuse_bad_letters(letters, T)
-    if layer not in (1, 2):
-        raise ValueError(f"layer must be 1 or 2, got {layer!r}.")
+    if layer not in (0, 1):
+        raise ValueError(f"layer must be 0 or 1, got {layer!r}.")
     if not isinstance(blocks, Mapping):
         raise TypeError(
             'blocks must be a dict such as {("letter", "letter"): a tensor}, got '
             f"{type(blocks).__name__}."
         )
-    names = PARTS if layer == 1 else PARTS + COPIED
+    names = PARTS if layer == 0 else PARTS + COPIED
     sizes = [len(letters) if "letter" in name else T for name in names]
     start = {name: sum(sizes[:i]) for i, name in enumerate(names)}
     M = torch.zeros(sum(sizes), sum(sizes))
@@ -112,7 +112,7 @@ def score_from_blocks(
             raise ValueError(
                 f"A block is named by a part of the query and one of the key, each one of {parts} "
                 f"in layer {layer}; got {pair!r}."
-                + (" Copied parts need layer=2." if "copied" in str(pair) and layer == 1 else "")
+                + (" Copied parts need layer=1." if "copied" in str(pair) and layer == 0 else "")
             )
         i, j = map(names.index, pair)
         refuse_bad_scores(f"The block {pair}", block, (sizes[i], sizes[j]))

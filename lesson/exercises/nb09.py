@@ -5,6 +5,7 @@ from itertools import pairwise
 import torch
 import torch.nn.functional as F
 
+from feedback import messages
 from feedback.grading import Exercise
 from helpers.attention import causal_mask
 
@@ -16,16 +17,6 @@ def batch_mask(real):
     T = real.shape[1]
     mask = causal_mask(T) & real[:, None, :]  # (B, T, T)
     return mask | torch.eye(T, dtype=torch.bool)
-
-
-def only_empty_rows(real):
-    mask = causal_mask(real.shape[1]) & real[:, None, :]
-    return mask | (torch.eye(real.shape[1]).bool() & ~mask.any(dim=-1, keepdim=True))
-
-
-def padding_alone(real):
-    pairs = real[:, :, None] & real[:, None, :]
-    return (causal_mask(real.shape[1]) & pairs) | torch.eye(real.shape[1]).bool()
 
 
 def closed_for_all(real):
@@ -60,28 +51,38 @@ def _real():
         [[0, 0, 1, 1, 1], [0, 1, 1, 1, 1]],
         [[0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1]],
         [[1, 1, 0, 0], [0, 0, 0, 1]],
+        [[0, 1, 0]],
     ]
     return [(torch.tensor(case).bool(),) for case in rows]
 
 
-BATCH_MASK = Exercise(
-    "09.1",
-    batch_mask,
-    _real,
-    axes={"real": "B T", "return": "B T T"},
-    accepted=(only_empty_rows, padding_alone),
-    intermediates=(
-        ("the causal mask, for every sequence", lambda real: batch_mask(real | True)),
-        (
-            "the mask of the padding alone",
-            lambda real: real[:, None] | torch.zeros_like(batch_mask(real)),
-        ),
-    ),
-    properties=(
-        ("no row is empty", lambda out, real: bool(out.bool().any(-1).all())),
-        ("no token may attend to a later one", lambda out, real: not out.bool().triu(1).any()),
-    ),
-)
+def _obeyed(mask, real):
+    """What the page asks of a mask: rows of the text as they are, two properties of the others."""
+    right, text = batch_mask(real), real[:, :, None]
+    if not isinstance(mask, torch.Tensor):
+        raise TypeError(messages.not_a_tensor(mask, right, several=False))
+    if mask.shape != right.shape:
+        raise ValueError(messages.wrong_shape(mask, right))
+    if mask.dtype != torch.bool:
+        more = " Return no numbers to add to the scores." if mask.min() < 0 else ""
+        raise TypeError(messages.wrong_kind(mask, right) + more)
+    past, empty = causal_mask(mask.shape[1]), ~mask.any(dim=-1, keepdim=True)
+    broken = {
+        "token {} may attend to token {}, which comes later.": mask & ~past,
+        "token {} is text and may attend to token {}, which is padding.": mask & text & ~right,
+        "token {} is text and may not attend to token {}, although it should.": ~mask
+        & right
+        & text,
+        "token {} may attend to nothing: its row is empty.": empty & (right | True),
+    }
+    told = []
+    for rule, wrong in broken.items():
+        for b, i, j in wrong.nonzero()[:1].tolist():
+            told.append(f"Where `real` is {real[b].int().tolist()}, {rule.format(i, j)}")
+    return torch.cat([mask & text, (mask & ~past).any(-1, True), empty], -1), "\n".join(told)
+
+
+BATCH_MASK = Exercise("09.1", batch_mask, _real, effect=_obeyed)
 
 
 # ---------------------------------------------------------------- 09.2
@@ -155,6 +156,7 @@ CROSS_ATTENTION = Exercise(
     ),
     trained=True,
     accepted=(_large_negative,),
+    optional=True,
 )
 
 
@@ -173,6 +175,16 @@ def prefix_change(f, x):
 def _all_outputs_so_far(f, x):
     whole, T = f(x), x.shape[1]
     return max((f(x[:, :t]) - whole[:, :t]).abs().max().item() for t in range(1, T + 1))
+
+
+def _distance(f, x):
+    cuts = [f(x[:, : t + 1])[:, t] - f(x)[:, t] for t in range(x.shape[1])]
+    return torch.stack(cuts).norm(dim=-1).max()
+
+
+def _one_token_more(f, x):
+    prefixes = [f(x[:, :n]) for n in range(1, x.shape[1] + 1)]
+    return max((a[:, -1] - b[:, -2]).abs().max() for a, b in pairwise(prefixes))
 
 
 def one_token_cut(f, x):
@@ -225,7 +237,39 @@ PREFIX_CHANGE = Exercise(
     _functions,
     axes={"x": "B T C"},
     accepted=(_all_outputs_so_far,),
+    intermediates=(
+        ("the largest distance between two outputs, of all channels together", _distance),
+        ("the largest change from one prefix to the next longer one", _one_token_more),
+    ),
 )
 
 
-EXERCISES = (BATCH_MASK, CROSS_ATTENTION, PREFIX_CHANGE)
+# ---------------------------------------------------------------- 09.4
+
+
+def three_masks(T, n):
+    """Three masks (T, T), True = may attend, of a number n: window, prefix, and sink."""
+    i, j = torch.arange(T)[:, None], torch.arange(T)
+    window = (j <= i) & (j > i - n)
+    prefix = (j <= i) | (j < n)
+    return window, prefix, window | (j == 0)
+
+
+def _followed(masks, T, n):
+    """The three masks side by side, and of each the first entry that its rule forbids."""
+    masks, right, told = [*masks], three_masks(T, n), []
+    if [tuple(getattr(mask, "shape", ())) for mask in masks] != 3 * [(T, T)]:
+        raise ValueError(f"Return three masks of shape ({T}, {T}): window, prefix, sink.")
+    for name, mask, wanted in zip(("window", "prefix", "sink"), masks, right, strict=True):
+        if mask.dtype != torch.bool:
+            raise TypeError(f"Your {name}: {messages.wrong_kind(mask, wanted)}")
+        for i, j in (mask != wanted).nonzero()[:1].tolist():
+            may = "may, and should not," if mask[i, j] else "may not, and should,"
+            told.append(f"T = {T}, n = {n}: in your {name}, query {i} {may} attend to key {j}.")
+    return torch.cat(masks, dim=-1), "\n".join(told)
+
+
+THREE_MASKS = Exercise("09.4", three_masks, lambda: [(5, 2), (7, 3), (4, 1)], effect=_followed)
+
+
+EXERCISES = (BATCH_MASK, CROSS_ATTENTION, PREFIX_CHANGE, THREE_MASKS)

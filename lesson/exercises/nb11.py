@@ -89,11 +89,11 @@ LAST_SEPARATOR = Exercise("11.3", last_separator, **_judged_by("last separator")
 
 
 def what_followed(letters, T):
-    """M of layer 2: find the tokens whose copied letter is my letter, else find yourself."""
+    """M of layer 1: find the tokens whose copied letter is my letter, else find yourself."""
     same, itself, start = torch.eye(len(letters)), torch.eye(T), torch.zeros(T, T)
     start[:, 0] = 2
     blocks = {("letter", "copied letter"): 2 * same, ("position", "position"): itself - start}
-    return score_from_blocks(letters, T, blocks, layer=2)
+    return score_from_blocks(letters, T, blocks, layer=1)
 
 
 WHAT_FOLLOWED = Exercise("11.4", what_followed, **_judged_by("induction"))
@@ -164,9 +164,9 @@ BRACKET = Exercise("11.10", matching_bracket, **_judged_by("matching bracket"), 
 
 
 def my_word(letters, T):
-    """M of layer 2: find all tokens that have copied the same position, that of their last “-”."""
+    """M of layer 1: find all tokens that have copied the same position, that of their last “-”."""
     blocks = {("copied position", "copied position"): torch.eye(T)}
-    return score_from_blocks(letters, T, blocks, layer=2)
+    return score_from_blocks(letters, T, blocks, layer=1)
 
 
 MY_WORD = Exercise("11.11", my_word, **_judged_by("my word"), optional=True)

@@ -54,14 +54,14 @@ def test_the_helper_trains_as_the_notebook_does():
 
 
 def test_a_learning_rate_that_falls_takes_smaller_steps_at_the_end():
-    def change(decay):
+    def change(falling):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Embedding(27, 8), nn.Linear(8, 26))
         before = model[0].weight.detach().clone()
-        train(model, three_back, 4, decay=decay)
+        train(model, three_back, 4, falling=falling)
         return (model[0].weight - before).abs().max()
 
-    assert change(decay=True) < 0.8 * change(decay=False)
+    assert change(falling=True) < 0.8 * change(falling=False)
 
 
 def test_the_share_of_right_predictions_is_told_for_each_position():

@@ -16,7 +16,7 @@ WORDS = ["a", "cat", "lemon", "background"]
 def trained():
     torch.manual_seed(0)
     model = Sorter()
-    train(model, alphabetical, 500, 0.004, decay=True)
+    train(model, alphabetical, 500, 0.004, falling=True)
     return model
 
 
@@ -80,8 +80,8 @@ def test_the_decoder_does_not_see_what_it_has_not_written():
     torch.testing.assert_close(short, long[:, :2], atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("decay", [False, True])
-def test_with_decay_the_learning_rate_falls(decay, monkeypatch):
+@pytest.mark.parametrize("falling", [False, True])
+def test_the_learning_rate_falls_if_asked(falling, monkeypatch):
     rates = []
     step = torch.optim.Adam.step
 
@@ -90,8 +90,8 @@ def test_with_decay_the_learning_rate_falls(decay, monkeypatch):
         step(self)
 
     monkeypatch.setattr(torch.optim.Adam, "step", noted)
-    train(Sorter(), alphabetical, 4, 0.008, decay=decay)
-    assert rates == pytest.approx([0.008, 0.006, 0.004, 0.002] if decay else [0.008] * 4)
+    train(Sorter(), alphabetical, 4, 0.008, falling=falling)
+    assert rates == pytest.approx([0.008, 0.006, 0.004, 0.002] if falling else [0.008] * 4)
 
 
 @pytest.mark.parametrize(

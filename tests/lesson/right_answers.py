@@ -308,26 +308,20 @@ def mask_of_places(real):
 
 
 @right("09.1")
-def mask_with_the_diagonal_filled(real):
-    mask = torch.logical_and(causal_mask(real.size(1)), real.unsqueeze(-2))
-    mask.diagonal(dim1=-2, dim2=-1).fill_(True)
-    return mask
-
-
-@right("09.1")
 def only_empty_rows_mended(real):
     mask = torch.tril(real[:, None, :].repeat(1, real.shape[1], 1))
-    for one in mask:
-        for i in range(len(one)):
-            if not one[i].any():
-                one[i, i] = True
+    mask[..., 0] |= ~mask.any(dim=-1)
     return mask
 
 
 @right("09.1")
 def padding_keeps_to_itself(real):
-    pairs = real[:, :, None] & real[:, None, :]
-    return torch.tril(pairs) | torch.eye(real.shape[1], dtype=torch.bool)
+    return torch.tril(real[:, :, None] == real[:, None, :])
+
+
+@right("09.1")
+def padding_reads_everything_so_far(real):
+    return causal_mask(real.shape[1]) & (real[:, None, :] | ~real[:, :, None])
 
 
 @right("09.2")
@@ -395,6 +389,14 @@ def change_without_the_last(f, x):
         ),
         default=0.0,
     )
+
+
+@right("09.4")
+def masks_of_triangles(T, n):
+    window, prefix = torch.ones(2, T, T).bool().tril()
+    window.triu_(1 - n)
+    prefix[:, :n] = True
+    return torch.stack([window, prefix, window | (torch.arange(T) < 1)])
 
 
 # ---------------------------------------------------------------- right, and fragile

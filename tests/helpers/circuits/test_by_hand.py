@@ -28,7 +28,7 @@ def test_a_score_is_the_sum_of_the_entries_of_four_blocks():
 
 def test_blocks_of_the_second_layer_stand_behind_those_of_the_first():
     pair = ("letter", "copied position")
-    M = score_from_blocks(LETTERS, T, {pair: torch.ones(4, 5)}, layer=2)
+    M = score_from_blocks(LETTERS, T, {pair: torch.ones(4, 5)}, layer=1)
     assert M.shape == (18, 18) and M[:4, 13:].eq(1).all() and M.sum() == 20
 
 
@@ -75,9 +75,9 @@ def test_words_that_have_no_tokens(word, message):
             r"row 0, column 0 has -inf, and 0 .* nan. For “never” use a",
         ),
         ({LL: torch.eye(4) * torch.nan}, r"row 0, column 0 has nan, and 0 times nan is nan\.$"),
-        ({("letter", "place"): torch.eye(4)}, "one of 'letter', 'position' in layer 1; got"),
-        ({"letter": torch.eye(4)}, "one of 'letter', 'position' in layer 1; got 'letter'"),
-        ({("letter", "copied letter"): torch.eye(4)}, "in layer 1; .* need layer=2"),
+        ({("letter", "place"): torch.eye(4)}, "one of 'letter', 'position' in layer 0; got"),
+        ({"letter": torch.eye(4)}, "one of 'letter', 'position' in layer 0; got 'letter'"),
+        ({("letter", "copied letter"): torch.eye(4)}, "in layer 0; .* need layer=1"),
     ],
 )
 def test_blocks_that_are_refused(blocks, message):
@@ -88,8 +88,8 @@ def test_blocks_that_are_refused(blocks, message):
 def test_no_tensor_and_no_third_layer():
     with pytest.raises(TypeError, match=r"\('letter', 'letter'\) must be a tensor .*, got list"):
         score_from_blocks(LETTERS, T, {LL: [[1.0]]})
-    with pytest.raises(ValueError, match="layer must be 1 or 2, got 3"):
-        score_from_blocks(LETTERS, T, {}, layer=3)
+    with pytest.raises(ValueError, match="layer must be 0 or 1, got 2"):
+        score_from_blocks(LETTERS, T, {}, layer=2)
     with pytest.raises(TypeError, match=r"blocks must be a dict such as .* got list"):
         score_from_blocks(LETTERS, T, [])
 

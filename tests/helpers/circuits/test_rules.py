@@ -58,7 +58,7 @@ def written(name, letters, T):
             PP: itself - column(T, 0, 2),
         },
     }[name]()
-    return score_from_blocks(letters, T, blocks, layer=2 if RULES[name].first else 1)
+    return score_from_blocks(letters, T, blocks, layer=1 if RULES[name].first else 0)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -105,7 +105,7 @@ def test_the_words_are_many_and_of_the_letters_of_the_rule(name):
     assert lengths.min() == 1 and lengths.max() == LONGEST
 
 
-def failure(name, blocks, layer=1):
+def failure(name, blocks, layer=0):
     rule = RULES[name]
     return rule.first_failure(score_from_blocks(rule.letters, LONGEST, blocks, layer=layer))
 
@@ -163,12 +163,12 @@ def test_near_misses_of_induction():
     same, itself = 2 * torch.eye(V), torch.eye(T)
     pair = ("letter", "copied letter")
     # token 0 is its own predecessor
-    assert failure("induction", {pair: same, PP: itself}, layer=2)
+    assert failure("induction", {pair: same, PP: itself}, layer=1)
     # own letter for the previous one
-    assert failure("induction", {LL: same, PP: itself - column(T, 0, 2)}, layer=2)
+    assert failure("induction", {LL: same, PP: itself - column(T, 0, 2)}, layer=1)
     # query and key exchanged
     wrong = {("copied letter", "letter"): same, PP: itself - column(T, 0, 2)}
-    assert failure("induction", wrong, layer=2)
+    assert failure("induction", wrong, layer=1)
 
 
 # ---------------------------------------------------------------- certificates

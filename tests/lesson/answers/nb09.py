@@ -16,9 +16,10 @@ def for_multihead_attention(real):
     return torch.logical_not(may)
 
 
-@wrong("09.1", "returns the causal mask only")
-def only_causal(real):
-    return causal_mask(real.shape[1])
+@wrong("09.1", "takes the lengths, as if all padding stood at the left")
+def by_length(real):
+    place, first = torch.arange(real.shape[1]), real.shape[1] - real.sum(dim=1)
+    return ((place >= first[:, None])[:, None] | (place == place[:, None])).tril()
 
 
 # --------------------------------------------------- 09.2 cross-attention
@@ -84,3 +85,14 @@ def yes_or_no(f, x):
 @wrong("09.3", "squares the changes")
 def largest_square(f, x):
     return changes(f, x).square().max()
+
+
+# --------------------------------------------------- 09.4 three masks
+
+
+@wrong("09.4", named="queries of the prefix")
+def rows_of_the_question(T, n):
+    window = torch.ones(T, T, dtype=torch.bool).tril().triu(1 - n)
+    prefix, sink = torch.ones(T, T, dtype=torch.bool).tril(), window.clone()
+    prefix[:n], sink[:, 0] = True, True
+    return window, prefix, sink

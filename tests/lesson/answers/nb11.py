@@ -6,10 +6,10 @@ from helpers.circuits import score_from_blocks
 from tests.lesson.answers import wrong
 
 
-def empty(letters, T, layer=1):
+def empty(letters, T):
     """M, and where its letters and its positions stand."""
     V = len(letters)
-    size = layer * (V + T)
+    size = V + T
     return torch.zeros(size, size), slice(V), slice(V, V + T)
 
 
@@ -75,7 +75,7 @@ def a_billion(letters, T):
 @wrong("11.4", named="token 1 lowered")
 def counted_from_one(letters, T):
     pair = {("letter", "copied letter"): 4 * torch.eye(len(letters))}
-    M = score_from_blocks(letters, T, pair | {("position", "position"): torch.eye(T)}, layer=2)
+    M = score_from_blocks(letters, T, pair | {("position", "position"): torch.eye(T)}, layer=1)
     M[: len(letters), len(letters) + 1] = -9
     return M
 
@@ -186,7 +186,7 @@ def two_kinds(letters, T):
 
 @wrong("11.11", named="its own position")
 def who_copied_me(letters, T):
-    return score_from_blocks(letters, T, {("position", "copied position"): torch.eye(T)}, layer=2)
+    return score_from_blocks(letters, T, {("position", "copied position"): torch.eye(T)}, layer=1)
 
 
 @wrong("11.11", "a matrix of one layer")

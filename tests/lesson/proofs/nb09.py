@@ -54,7 +54,7 @@ def nothing_to_read(texts):
     torch.manual_seed(0)
     model = Sorter()
     model.cross.value.requires_grad_(False).weight.zero_()
-    train(model, alphabetical, 500, 0.004, decay=True)
+    train(model, alphabetical, 500, 0.004, falling=True)
     (wrote,) = sort(model, fill([word]))
     (last,) = texts["c"].quoted()
     letters = "abcdefghijklmnopqrstuvwxyz"
@@ -113,3 +113,11 @@ def prefix_change(texts):
     difference, largest, places = texts["3"].says(..., ..., ...)
     assert prefix in last and difference == f"{last} - {whole}"
     return written("f, x", f"max(({difference}).{largest} for t in {places}).item()")
+
+
+@proves("09.4")
+def three_masks(texts):
+    i, j = texts["2"].says(..., ..., ("T", "T"))
+    window, prefix, sink = texts["3"].says(..., ..., ...)
+    lines = f"i, j = {i}, {j}", f"window = {window}"
+    return written("T, n", *lines, f"window, {prefix}, {sink}")

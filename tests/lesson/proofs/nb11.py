@@ -71,7 +71,7 @@ def one_number_for_a_position(texts):
 def by_hint(pairs, *lines):
     """The answer that puts these blocks together: {pair: code}, after some lines."""
     blocks = ", ".join(f"{pair!r}: {code}" for pair, code in pairs.items())
-    layer = 2 if any("copied" in part for pair in pairs for part in pair) else 1
+    layer = 1 if any("copied" in part for pair in pairs for part in pair) else 0
     result = f"score_from_blocks(letters, T, {{{blocks}}}, layer={layer})"
     steps = ["V = len(letters)", *lines]
     return written("letters, T", *steps, result, score_from_blocks=score_from_blocks)
