@@ -43,6 +43,9 @@ RETIRED = {
     "06.3": "Split a fused weight",
     "07.1": "Feed-forward network",
     "07.3": "The block",
+    "10.1": "The loss of the next letter",
+    "10.2": "Write",
+    "10.p3": "A window of four letters",
 }
 
 EXERCISES: dict[str, Exercise] = {}
