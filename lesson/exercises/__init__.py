@@ -46,6 +46,8 @@ RETIRED = {
     "10.1": "The loss of the next letter",
     "10.2": "Write",
     "10.p3": "A window of four letters",
+    "08.2": "Turn pairs of channels",
+    "14.1": "A cache",
 }
 
 EXERCISES: dict[str, Exercise] = {}
