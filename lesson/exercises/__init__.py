@@ -43,10 +43,10 @@ RETIRED = {
     "06.3": "Split a fused weight",
     "07.1": "Feed-forward network",
     "07.3": "The block",
+    "08.2": "Turn pairs of channels",
     "10.1": "The loss of the next letter",
     "10.2": "Write",
     "10.p3": "A window of four letters",
-    "08.2": "Turn pairs of channels",
     "14.1": "A cache",
 }
 

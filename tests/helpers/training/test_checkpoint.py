@@ -248,7 +248,7 @@ def test_a_model_that_its_sizes_do_not_bring_back_is_not_saved(path):
     changed = small.model()
     changed.blocks[0].attention.proj = nn.Identity()
     for model in (Deeper(5, 8), changed, nn.Linear(2, 2)):
-        with pytest.raises(ValueError, match="Only a TinyGPT of helpers.gpt with its own"):
+        with pytest.raises(ValueError, match=r"Only a TinyGPT of helpers\.gpt with its own"):
             save_model(path, model, "abcde")
     with pytest.raises(ValueError, match="made for 5 letters, but the vocabulary has 3"):
         save_model(path, TinyGPT(5, 8), "abc")
