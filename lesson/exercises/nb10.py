@@ -92,8 +92,9 @@ def _table(counts, text, k):
     for group in [*strange, *right]:
         got, wanted = mine.get(group, {}), right.get(group, {})
         if got != wanted:
-            told = f"In the text {text!r} with k = {k}, the right counts for {group!r} are {wanted}"
-            return effect, f"{told}, and yours are {got}."
+            told = f"the right counts for {group!r} are {wanted}"
+            told = told if wanted else f"{group!r} is no group with a letter after it"
+            return effect, f"In the text {text!r} with k = {k}, {told}, and yours are {got}."
     return effect, ""
 
 
@@ -159,7 +160,7 @@ def mean_of_the_tables(tables, past, letter, V):
 def _guesses():
     text = "the cat ate the tart and the tea that the cat had eaten"
     tables = [count_after(text, k) for k in range(4)]
-    asked = (("at the", " "), ("the c", "a"), ("the ", "d"), ("a q", "t"), ("that", "q"), ("", "e"))
+    asked = (("at the", " "), ("the ", "d"), ("a q", "t"), ("that", "q"), ("", "e"))
     few = [count_after("tatatat cat", k) for k in range(2)]
     return [*((tables, past, letter, 30) for past, letter in asked), (few, "cat", "a", 5)]
 

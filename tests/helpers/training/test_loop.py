@@ -4,13 +4,24 @@ import inspect
 import math
 import signal
 import threading
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
-from helpers.gpt import next_token_loss
-from helpers.training import Corpus, train, trained_perplexity, validation_loss, watched
+from attention_base.same import one_thread
+from helpers.gpt import TinyGPT, next_token_loss
+from helpers.training import (
+    Corpus,
+    drop_repeats,
+    python_help,
+    train,
+    trained_perplexity,
+    validation_loss,
+    watched,
+)
+from lesson import kept
 from lesson.builds import right
 from tests.helpers.training import small
 from tests.helpers.training.small import same, trained, windows
@@ -197,3 +208,20 @@ def test_a_perplexity_is_1_where_the_next_letter_is_sure_and_their_number_where_
     assert trained_perplexity(corpus, lambda x: x) == pytest.approx(1, abs=0.01)
     assert trained_perplexity(corpus, torch.zeros_like) == pytest.approx(4, abs=0.05)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_model_that_learners_build_learns_as_ours_does(seed):
+    """Notebook 10 shows both: after 400 steps, their losses are within 0.02."""
+    corpus, found = Corpus(drop_repeats(python_help())), []
+    for make in (TinyGPT, kept("TinyGPT")):
+        torch.manual_seed(seed)
+        model = make(len(corpus.letters), 64)
+        with one_thread():
+            windows = partial(corpus.batch, 16, 64, torch.Generator().manual_seed(seed))
+            kept("train")(model, windows, 400)
+        found.append((validation_loss(model, corpus), sum(p.numel() for p in model.parameters())))
+    (ours, n), (theirs, n_theirs) = found
+    print(f"seed {seed}: ours {ours:.3f}, theirs {theirs:.3f}")
+    assert n == n_theirs and abs(ours - theirs) < 0.02
