@@ -100,8 +100,9 @@ IGNORED_CELLS = (
     IgnoredCell(
         "10",
         "draw_windows = partial(corpus.batch, 16, 64)  # draws ids (16, 65) at each call",
-        TRAINED,
-        0.1,
+        WRITTEN,
+        None,
+        words=False,
     ),
     IgnoredCell(
         "10",
@@ -111,7 +112,7 @@ IGNORED_CELLS = (
         words=False,
     ),
     IgnoredCell("10", "explore_sampling(gpt, letters, prompt)", WRITTEN, None, words=False),
-    IgnoredCell("10", "torch.manual_seed(0)", TRAINED, 0.1),
+    IgnoredCell("10", "torch.manual_seed(0)", TRAINED, None, words=False),
     IgnoredCell("10", "counted = [table_loss(k) for k in range(7)]  # some seconds", HELP, 0.1),
     IgnoredCell(
         "10",

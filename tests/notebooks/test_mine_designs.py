@@ -1,4 +1,4 @@
-"""Notebooks 04 to 07 run with parts in the learner's file that are right and built otherwise."""
+"""Notebooks 04 to 07 and 10 run with parts in the learner's file that are right and built otherwise."""
 
 import inspect
 
@@ -34,8 +34,11 @@ DESIGNS = {
 }
 
 
+PATHS = [*notebooks.names()[4:8], *notebooks.chosen("10")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("path", notebooks.names()[4:8], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("parts", DESIGNS.values(), ids=DESIGNS)
 def test_all_cells_run_with_other_designs(parts, path, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_PROGRESS", str(tmp_path / "progress.jsonl"))
