@@ -79,18 +79,6 @@ def ward_losses() -> dict[str, dict[str, float]]:
     }
 
 
-def extra_memory(T: int) -> dict[str, float]:
-    """MB that one causal forward pass over T tokens takes, beyond what was there before.
-
-    Returns
-    -------
-    dict of way -> MB
-        The ways of benchmarks/attention_cost.py: 4 heads of 16 channels, one thread.
-    """
-    runs = measured("attention_cost")["runs"]
-    return {run["way"]: run["extra_MB"] for run in runs if run["T"] == T and "extra_MB" in run}
-
-
 def _by_variant(n_step: int) -> dict[str, list[dict[str, Any]]]:
     """The runs of "ablations" with n_step steps and otherwise the settings of the first one."""
     runs = measured("ablations")["runs"]

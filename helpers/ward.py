@@ -1,11 +1,10 @@
 """Wrong attentions, each made of one right program, and the questions that find them.
 
 `Attention` is the right program. ``ward.md`` lists the changes that make the wrong ones: eight that
-libraries had (or a lecture), and a dozen more. `QUESTIONS` holds the questions that a module can be
+libraries had (or a lecture), and a few more. `QUESTIONS` holds the questions that a module can be
 asked, `ask` asks them. In a trained model, `with_attention` puts one in the place of another.
 """
 
-import ast
 import copy
 import inspect
 import textwrap
@@ -125,10 +124,9 @@ def _refuse_bad_heads(C: int, n_head: int, n_kv_head: int) -> None:
 # ---------------------------------------------------------------- the wrong ones
 
 _PROGRAM = inspect.getsource(Attention) + "\n\n" + inspect.getsource(rotate)
-NOT_SHOWN = ("refuse_bad", "super().__init__")  # by code_of
 EIGHT: dict[str, Known]
-NIGHT_SHIFT: dict[str, Known]
-EIGHT, NIGHT_SHIFT = (
+OTHERS: dict[str, Known]
+EIGHT, OTHERS = (
     {known.name: known for known in section.entries}
     for section in read(Path(__file__).with_name("ward.md"))
 )
@@ -152,65 +150,25 @@ def broken(name: str | None) -> type[nn.Module]:
     return defined["Attention"]
 
 
-def code_of(name: str | None) -> str:
-    """The program of a bug where it differs from the right one, two lines above and below.
+def around(attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> type[nn.Module]:
+    """The class `Attention` with a function of yours in the place of its scores, mask and softmax.
 
-    ``...`` stands for the lines left out. Docstrings and checks of the input are not shown. None
-    gives the right program, whole.
-
-    Raises
-    ------
-    ValueError
-        When no bug has this name.
-    """
-    program = _changed(name)
-    lines, wrong = program.splitlines(), _wrong_lines(name)
-    parts = []
-    for function in _functions(program):
-        first = function.body[ast.get_docstring(function) is not None].lineno
-        shown = {
-            i
-            for i in range(first, function.end_lineno + 1)
-            if name is None or any(abs(i - line) <= 2 for line in wrong)
-        }
-        unseen = {i for i in shown if any(word in lines[i - 1] for word in NOT_SHOWN)}
-        if not shown:
-            continue
-        part = lines[function.lineno - 1 : function.body[0].lineno - 1]
-        indent = " " * (function.col_offset + 4)
-        for i in range(first, function.end_lineno + 1):
-            if i in unseen:
-                continue
-            if i in shown:
-                part.append(lines[i - 1])
-            elif part[-1] != indent + "...":
-                part.append(indent + "...")
-        parts.append(textwrap.dedent("\n".join(part)))
-    return "\n\n".join(parts)
-
-
-def part_of(first: str, last: str) -> str:
-    """The lines of the right program from the first with one text to the next with another.
-
-    Raises
-    ------
-    ValueError
-        When there are no such lines.
+    Parameters
+    ----------
+    attend
+        Takes q (B, n_head, T, d) and k, v (B, n_head, T_k, d), and returns the outputs, as q.
 
     Examples
     --------
-    >>> print(part_of("group =", "k, v ="))
-    group = self.n_head // self.n_kv_head  # so many heads of queries share a head of keys
-    k, v = (z.repeat_interleave(group, dim=1) for z in (k, v))  # (B, n_head, T_k, d)
+    >>> ask(around(lambda q, k, v: v[:, :, -q.shape[2] :]), ["prefix", "reach"])
+    {'prefix': 0.0, 'reach': 28.0}
     """
-    lines = _PROGRAM.splitlines()
-    begin = next((i for i, line in enumerate(lines) if first in line), len(lines))
-    end = next((i for i, line in enumerate(lines[begin:], begin) if last in line), None)
-    if end is None:
-        raise ValueError(
-            f"The right program has no line with {first!r} and then one with {last!r}."
-        )
-    return textwrap.dedent("\n".join(lines[begin : end + 1]))
+    program = _changed(None)
+    steps = program[program.index("scores = q @") : program.index("out = self.proj")]
+    own = {**globals(), "__name__": "around", "attend": attend}
+    called = program.replace(steps, "out, weights = attend(q, k, v), None\n        ")
+    execute(called, "around", own, own)
+    return own["Attention"]
 
 
 def wrong_lines(name: str) -> str:
@@ -226,7 +184,7 @@ def wrong_lines(name: str) -> str:
 
 
 def _known(name: str) -> Known:
-    ward = EIGHT | NIGHT_SHIFT
+    ward = EIGHT | OTHERS
     if name not in ward:
         raise ValueError(f"No bug is called {name!r}. The names are: {', '.join(map(repr, ward))}.")
     return ward[name]
@@ -242,11 +200,6 @@ def _wrong_lines(name: str | None) -> set[int]:
     """The numbers, from 1, of the lines of a bug that the right program does not have."""
     right = set(_changed(None).splitlines())
     return {i for i, line in enumerate(_changed(name).splitlines(), 1) if line not in right}
-
-
-def _functions(program: str) -> list[ast.FunctionDef]:
-    found = [node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.FunctionDef)]
-    return sorted(found, key=lambda function: function.lineno)
 
 
 # ---------------------------------------------------------------- the questions

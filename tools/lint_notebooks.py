@@ -139,11 +139,13 @@ class Lessons:
 
 
 def _build(name: str) -> dict[str, ast.FunctionDef | ast.ClassDef]:
-    """The id of a build, and its right program."""
-    page, right = ((BUILDS / file).read_text("utf-8") for file in ("builds.md", "right.py"))
-    ids = re.findall(rf"^# (\d\d\.{name}) ", page, re.M)
-    programs = {getattr(node, "name", ""): node for node in ast.parse(right).body}
-    return {id_: programs[name] for id_ in ids}
+    """The id of a build, which its name may be, and its right program."""
+    page = (BUILDS / "builds.md").read_text("utf-8")
+    id_ = re.findall(rf"^# ((?:\d\d\.)?{name}|\d\d\.{name}) ", page, re.M)[0]
+    newer, _, name = name.rpartition(".")
+    file = BUILDS / (f"right_{newer}.py" if newer else "right.py")
+    programs = {getattr(node, "name", ""): node for node in ast.parse(file.read_text("utf-8")).body}
+    return {id_: programs[name]}
 
 
 def tags(cell: NotebookNode) -> list[str]:

@@ -21,8 +21,8 @@ PIECES = (2, 3, 1, 3)
 T_OLD = 5  # that a cache holds which is handed over
 TOLERANCE = 1e-3
 OWN_FORM = (
-    'One more thing: its cache does not keep "k" and "v" as (B, n_head, T, head_size), so only '
-    "caches that it has filled itself could be tried."
+    'One more thing: its cache has other names than "k" and "v", so only caches that it has filled '
+    "itself could be tried."
 )
 
 
@@ -37,8 +37,11 @@ def judge_cached_attention(made: Made) -> list[str]:
         whole, cache = attention(x), {}
         attention(x, cache=cache)
     size = (2, N_HEAD, T, C // N_HEAD)
-    if cache.keys() != {"k", "v"} or any(_shape(z) != size for z in cache.values()):
+    if cache.keys() != {"k", "v"}:
         return [*notes, OWN_FORM]
+    for name, z in cache.items():
+        if _shape(z) != size:
+            raise made.known("another shape in the cache", name=name, got=_shape(z), wanted=size)
     if ready := _ready_cache(attention, x[:, :T_OLD]):
         _check_ready(made, attention, x, ready, whole[:, T_OLD:])
     return notes
@@ -97,7 +100,7 @@ def judge_cached_gpt(made: Made) -> list[str]:
         whole, cache = model(ids), {}
         given.clear()
         first = model(ids[:, :4], cache=cache)
-        caches = [next(iter(one[1:]), None) for one in given]
+        caches = [one[1] if one[1:] else None for one in given]
         given.clear()
         second = model(ids[:, 4:], cache=cache)
     for hook in hooks:
@@ -109,6 +112,10 @@ def judge_cached_gpt(made: Made) -> list[str]:
         raise made.known("cache not handed on")
     if caches and len({*map(id, caches)}) < len(caches):
         raise made.known("one cache for all blocks")
+    if not is_right and any(
+        one[1:] and one[1] is not own for one, own in zip(given, caches, strict=False)
+    ):
+        raise made.known("a new cache in each call")
     _check_pieces(made, model, ids, (2, T, V))
     return notes
 
@@ -155,6 +162,9 @@ def _check_pieces(made: Made, module: nn.Module, x: Tensor, shape: tuple[int, ..
                 raise wrong
             made.doing = f"{made.made}, called with a cache that holds {PIECES[0]} tokens,"
             out, other = _in_pieces(module, x)
+            if out.shape[1] > T:
+                n = module(x[:, T_OLD:], cache=cache).shape[1]
+                raise made.known("outputs of old tokens, too", new=T - T_OLD, got=n)
         except Exception as error:
             raise made.explained(error, module) from error
         if all(

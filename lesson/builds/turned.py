@@ -61,10 +61,12 @@ def _check_angles(made: Made, attention: nn.Module, base: float) -> None:
     for name, undo in _mistakes(base).items():
         if all(_is_linear(undo(z), x) for z in (q, k)):
             raise made.known(name, base=base)
-    if _is_linear(q, turn(x, _angles(base, C))):
-        raise made.known("tokens turned")
+    for angles in (_angles(base, C), right.repeat(1, N_HEAD)):
+        if _is_linear(q, turn(x, angles)):
+            raise made.known("tokens turned")
     which = "queries" if not turned["q"] else "keys"
-    raise Wrong("", f"The {which} are turned, or changed, by other angles than those of the task.")
+    told = "At position t, arrow i of a head turns by t * base ** (-2 * i / head_size)."
+    raise Wrong("", f"The {which} are turned by other angles than those of the task. {told}")
 
 
 def _mistakes(base: float) -> dict[str, Callable[[Tensor], Tensor]]:
@@ -75,6 +77,7 @@ def _mistakes(base: float) -> dict[str, Callable[[Tensor], Tensor]]:
         "speeds of C channels": base ** (-torch.arange(0, d, 2) / C),
         "speeds that grow": base ** (torch.arange(0, d, 2) / d),
         "every speed twice as near": base ** (-torch.arange(d // 2) / d),
+        "a rounded exponent": base ** torch.div(-torch.arange(0, d, 2), d, rounding_mode="floor"),
         "one speed": torch.ones(d // 2),
         "turned twice": 2 * base ** (-torch.arange(0, d, 2) / d),
         "turned backwards": -(base ** (-torch.arange(0, d, 2) / d)),

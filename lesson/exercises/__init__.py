@@ -43,11 +43,15 @@ RETIRED = {
     "06.3": "Split a fused weight",
     "07.1": "Feed-forward network",
     "07.3": "The block",
+    "08.1": "Shuffled tokens, shuffled outputs",
     "08.2": "Turn pairs of channels",
     "10.1": "The loss of the next letter",
     "10.2": "Write",
     "10.p3": "A window of four letters",
+    "13.3": "Whatever the scores are",
+    "13.p3": "One query and six kept keys",
     "14.1": "A cache",
+    "14.p4": "A mask in place of is_causal=True",
 }
 
 EXERCISES: dict[str, Exercise] = {}

@@ -1,61 +1,10 @@
 """The exercises of notebook 08: order."""
 
 import torch
-from torch import nn
 
-from attention_base.same import seed_all
 from feedback.grading import Exercise
-from helpers.attention import FeedForward, MultiHeadAttention
 from lesson.builds import build
 from lesson.builds.right_08 import turn
-
-# ---------------------------------------------------------------- 08.1
-
-
-def shuffle_error(layer, x, order):
-    """Outputs for shuffled tokens against shuffled outputs: the largest absolute difference."""
-    return (layer(x[:, order]) - layer(x)[:, order]).abs().max()
-
-
-def _as_a_number(layer, x, order):
-    return (layer(x[:, order]) - layer(x)[:, order]).abs().max().item()
-
-
-def _undone(layer, x, order):
-    return (layer(x[:, order])[:, order.argsort()] - layer(x)).abs().max()
-
-
-class _LastSinks(nn.Module):
-    """Only the last token changes, downwards: the largest difference is a negative one."""
-
-    def forward(self, x):
-        return torch.cat([x[:, :-1], x[:, -1:] - 1 - x[:, :1].abs()], dim=1)
-
-
-def _layers_and_tokens():
-    seed_all(0)
-    cases = [
-        (MultiHeadAttention(6, 2), torch.randn(7, 5, 6), [2, 4, 1, 3, 0]),
-        (FeedForward(8), torch.randn(6, 4, 8), [1, 2, 3, 0]),
-        (_LastSinks(), torch.randn(5, 4, 3), [3, 1, 0, 2]),
-    ]
-    return [(layer.requires_grad_(False), x, torch.tensor(order)) for layer, x, order in cases]
-
-
-SHUFFLE_ERROR = Exercise(
-    "08.1",
-    shuffle_error,
-    axes={"x": "B T C", "order": "T"},
-    intermediates=(
-        ("all differences, not the largest", lambda f, x, o: f(x[:, o]) - f(x)[:, o]),
-        ("the absolute differences", lambda f, x, o: (f(x[:, o]) - f(x)[:, o]).abs()),
-        ("the outputs for the shuffled tokens", lambda f, x, o: f(x[:, o])),
-        ("the length of all differences", lambda f, x, o: (f(x[:, o]) - f(x)[:, o]).norm()),
-    ),
-    accepted=(_as_a_number, _undone),
-    cases=_layers_and_tokens,
-)
-
 
 # ---------------------------------------------------------------- 08.turn
 
@@ -132,7 +81,8 @@ LOOK_BACK = Exercise(
     ),
     accepted=(_from_other_rows,),
     cases=_keys,
+    optional=True,
 )
 
 
-EXERCISES = (SHUFFLE_ERROR, TURN, build("08.MultiHeadAttention"), LOOK_BACK)
+EXERCISES = (TURN, build("08.MultiHeadAttention"), LOOK_BACK)

@@ -1,11 +1,16 @@
-"""The exercises of notebook 13: attentions that run and are wrong, each to be fixed."""
+"""The exercises of notebook 13: wrong attentions to fix, and the questions that find them."""
+
+import copy
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_base.same import same_conditions
+from feedback.calls import is_number
 from feedback.grading import Exercise
 from helpers.attention import causal_mask
+from helpers.ward import Attention, broken
 
 QKV = {name: "B n_head T head_size" for name in ("q", "k", "v")}
 PARTS = {"outputs": "B n_head T head_size", "weights": "B n_head T T"}
@@ -131,23 +136,7 @@ BOTH_PATHS = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 13.3
-
-
-def large_negative_mask(q, k, v):
-    """q, k, v (B, n_head, T, head_size) -> (out, weights)."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    scores = scores.masked_fill(~causal_mask(q.shape[2]), -1e4)
-    weights = torch.softmax(scores, dim=-1)
-    return weights @ v, weights
-
-
-def attend(q, k, v):
-    """q, k, v (B, n_head, T, head_size) -> (out, weights)."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    scores = scores.masked_fill(~causal_mask(q.shape[2]), -torch.inf)
-    weights = torch.softmax(scores, dim=-1)
-    return weights @ v, weights
+# ---------------------------------------------------------------- 13.4
 
 
 def _louder(generator, shape, size):
@@ -158,56 +147,6 @@ def _louder(generator, shape, size):
         z[..., 0] += sign * (1.1 + torch.rand(shape[:-1], generator=generator))
     q[0, 0, 0, 0], k[0, 0, 0, 0] = 2.2, -2.2  # the lowest score is one that has to be seen
     return (size * shape[-1] ** 0.5) ** 0.5 * q, (size * shape[-1] ** 0.5) ** 0.5 * k, 20 * v
-
-
-def _small_and_large_scores():
-    generator = torch.Generator().manual_seed(0)
-    large = [  # some below -10,000, and some below most numbers that people take for a mask
-        _louder(generator, shape, size)
-        for shape, size in (((3, 2, 6, 4), 1.2e4), ((2, 4, 5, 3), 1e30))
-    ]
-    lowest = _with_the_lowest_score(generator, -3.4018e38)
-    return [_qkv(generator, (2, 3, 5, 4), 1.5), *large, lowest]
-
-
-def _with_the_lowest_score(generator, score):
-    """Queries, keys and values in which query 0 sees one score, and this is so low."""
-    q, k, v = _qkv(generator, (3, 2, 6, 1))  # one channel: the product is the score
-    q[0, 0, 0, 0], k[0, 0, 0, 0] = -((-score) ** 0.5), (-score) ** 0.5
-    return q, k, v
-
-
-LOWEST_FLOAT = (
-    "One more thing: your masked scores are the lowest finite number in the place of minus "
-    "infinity. No finite score lies below it, and libraries use it, because a row in which every "
-    "key is masked gets equal weights then and not nan. A score that overflows to minus infinity "
-    "does lie below it, and there the future gets the weight."
-)
-
-
-def lowest_float(attend):
-    """Say so where a score of minus infinity gives the weight to the future."""
-    q, k, v = _with_the_lowest_score(torch.Generator().manual_seed(0), -1e50)  # it overflows
-    try:
-        weights = attend(q, k, v)[..., v.shape[-1] :]
-    except Exception:  # it refuses such scores
-        return ""
-    return LOWEST_FLOAT if weights[0, 0, 0, 1:].sum() > 0.5 else ""
-
-
-MINUS_INFINITY = Exercise(
-    "13.3",
-    attend,
-    _small_and_large_scores,
-    given=large_negative_mask,
-    used=with_its_weights,
-    parts=PARTS,
-    remark=lowest_float,
-    axes=QKV,
-)
-
-
-# ---------------------------------------------------------------- 13.4
 
 
 def mask_at_the_top_left(q, k, v):
@@ -302,6 +241,7 @@ GROUPED_HEADS = Exercise(
     attend,
     _grouped_heads,
     accepted=(grouped_by_pytorch,),
+    optional=True,
     given=heads_tiled,
     axes={
         "q": "B n_head T d",
@@ -312,4 +252,296 @@ GROUPED_HEADS = Exercise(
 )
 
 
-EXERCISES = (OVER_THE_KEYS, BOTH_PATHS, MINUS_INFINITY, KEPT_KEYS, GROUPED_HEADS)
+# ---------------------------------------------------------------- 13.6
+
+
+def in_pieces(attention, x):
+    """The largest difference between the outputs for x (B, T, C) in one pass and in pieces."""
+    kept, outputs, start = [], [], 0
+    while start < x.shape[1]:
+        piece = x[:, start : start + 1 + start % 3]  # 1, 2, 1, 2, … tokens
+        outputs.append(attention(piece, start=start, kept=kept))
+        start += piece.shape[1]
+    return (torch.cat(outputs, dim=1) - attention(x)).abs().max().item()
+
+
+def _wrong_if_single(right, x, start, kept):
+    if x.shape[1] > 1 or not kept:
+        return right(x, start, kept)
+    wrong = broken("mask at the top left")(8, 2, 1)
+    wrong.load_state_dict(right.state_dict())
+    return wrong(x, start, kept)
+
+
+def _only_the_last_piece(right, x, start, kept):
+    last = kept[-1:]
+    out = right(x, start, last)
+    kept.append(last[-1])
+    return out
+
+
+def _in_channel_0(amount):
+    def changed(right, x, start, kept):
+        behind = torch.tensor([amount if kept else 0.0] + 7 * [0.0])
+        return right(x, start, kept) + behind
+
+    return changed
+
+
+RIGHT = "is right"
+IN_PIECES = {  # what an attention does -> a bug of the ward, or what makes another of the right one
+    RIGHT: None,
+    "begins its mask at the top left": "mask at the top left",
+    "hides nothing behind kept keys": "no mask behind kept keys",
+    "is wrong for a single new token only": _wrong_if_single,
+    "forgets all kept pieces but the last": _only_the_last_piece,
+    "gives 1 too little in channel 0 of each later piece": _in_channel_0(-1.0),
+    "gives 1 too much in channel 0 of each later piece": _in_channel_0(1.0),
+    "counts positions from 0 again in each piece": "keys rotated from 0",
+}
+
+
+def _attentions():
+    generator, cases = torch.Generator().manual_seed(0), []
+    for i, does in enumerate(
+        [*IN_PIECES, RIGHT]
+    ):  # a list that is kept from before spoils the last
+        change = IN_PIECES[does]
+        with same_conditions(seed=i):
+            module = (Attention if callable(change) else broken(change))(8, 2, 1)
+        module.does, module.change = does, change if callable(change) else None
+        cases.append((module, torch.randn(2, 9 + i % 4, 8, generator=generator)))
+    return cases
+
+
+def watched(in_pieces, attention, x):
+    """What in_pieces returns, and its calls: the piece, its start, and how many tokens are kept."""
+    calls, attention = [], copy.deepcopy(attention)
+    own = attention.forward
+
+    def forward(piece, start=0, kept=None, need_weights=False):
+        old = None if kept is None else sum(k.shape[2] for k, _ in kept)
+        calls.append((piece, start, old))
+        if attention.change is None or kept is None:
+            return own(piece, start, kept, need_weights)
+        attention.forward = own  # which the change calls
+        try:
+            return attention.change(attention, piece, start, kept)
+        finally:
+            attention.forward = forward
+
+    attention.forward = forward
+    with torch.no_grad():
+        return in_pieces(attention, x), calls
+
+
+def _one_number(found, name):
+    if isinstance(found, bool) or not is_number(found) or torch.as_tensor(found).numel() != 1:
+        raise TypeError(f"{name} must return one number, the largest difference.")
+    return float(found)
+
+
+def _odd_call(calls, x):
+    """The kind of the first call that no text in pieces has, 0 for none, and what is said of it."""
+    for piece, start, old in calls:
+        n = piece.shape[1]
+        if old and n == x.shape[1]:
+            return 1, f"The whole text was read with a list in which {old} tokens are kept already."
+        if old == 0 and start:
+            return 2, f"A piece with start = {start} came with an empty list."
+        if old and start != old:
+            again = start < old and torch.equal(piece, x[:, start : start + n])
+            return 3 + again, f"A piece with start = {start} came when {old} tokens were kept."
+    if all(old is None for _, _, old in calls):
+        return 5, "No call has a list of kept keys."
+    return 0, ""
+
+
+def _asked(returned, attention, x):
+    """How an attention was asked, and whether it was found out; what is wrong with that."""
+    found, calls = _one_number(returned[0], "in_pieces"), returned[1]
+    odd, told = _odd_call(calls, x)
+    sizes = [piece.shape[1] for piece, _, old in calls if old]
+    how = [max(sizes, default=0) > 1, min(sizes, default=0) > 1, len(sizes) > 1]
+    does, level = attention.does, 0.5 * (found > 0.01) + 0.5 * (found > 0.999) + (found > 1.001)
+    if odd or " 1 too " not in does:
+        level = float(not found <= 1e-4)
+    effect = torch.tensor([odd, *([0, 0, 0] if odd else how), level]).float()
+    said = f"your function says {found:.2f}."
+    if does == RIGHT:
+        return effect, "" if found <= 1e-4 else f"A right attention differs by 0, and {said} {told}"
+    if found > 1e-3 and (odd or " 1 too " not in does or level == 1):
+        return effect, ""
+    wanted = " The largest difference is 1." if found > 1e-3 else ""
+    return effect, f"An attention that {does} was asked, and {said}{wanted} {told}"
+
+
+ASK_IN_PIECES = Exercise("13.6", in_pieces, _attentions, used=watched, effect=_asked)
+
+
+# ---------------------------------------------------------------- 13.7
+
+
+def forgotten_window(T_new, T_all, window):
+    """(T_new, T_all), True = may attend: to itself and to the window - 1 tokens before it."""
+    query, key = torch.arange(T_new)[:, None], torch.arange(T_all)
+    later = key > query + T_all - T_new
+    too_old = key <= query - window
+    return ~(later | too_old)
+
+
+def near_mask(T_new, T_all, window):
+    """(T_new, T_all), True = may attend: to itself and to the window - 1 tokens before it."""
+    query, key = torch.arange(T_all - T_new, T_all)[:, None], torch.arange(T_all)
+    later = key > query
+    too_old = key <= query - window
+    return ~(later | too_old)
+
+
+def last_rows_of_all(T_new, T_all, window):
+    every = torch.ones(T_all, T_all, dtype=torch.bool)
+    return (every.tril() & every.triu(1 - window))[-T_new:]
+
+
+def begins_below_0(T_new, T_all, window):
+    mask = torch.zeros(T_new, T_all, dtype=torch.bool)
+    for i in range(T_new):
+        place = T_all - T_new + i
+        mask[i, place - window + 1 : place + 1] = True
+    return mask
+
+
+def _lengths():
+    return [(6, 6, 3), (3, 9, 4), (1, 7, 2), (2, 5, 8)]
+
+
+MASK = {"return": "T_new T_all"}
+WINDOW = Exercise(
+    "13.7", near_mask, _lengths, accepted=(last_rows_of_all,), given=forgotten_window, axes=MASK
+)
+
+
+# ---------------------------------------------------------------- 13.8
+
+
+def sinks_in_the_window(T_new, T_all, window, sinks):
+    """(T_new, T_all), True = may attend: as near_mask, and to the first tokens of the text."""
+    causal = near_mask(T_new, T_all, T_all)  # a window with room for all tokens
+    first = torch.arange(T_all) < sinks
+    return (causal | first) & near_mask(T_new, T_all, window)
+
+
+def sink_mask(T_new, T_all, window, sinks):
+    """(T_new, T_all), True = may attend: as near_mask, and to the first tokens of the text."""
+    causal = near_mask(T_new, T_all, T_all)  # a window with room for all tokens
+    first = torch.arange(T_all) < sinks
+    return causal & (first | near_mask(T_new, T_all, window))
+
+
+def columns_opened(T_new, T_all, window, sinks):
+    causal = torch.ones(T_all, T_all, dtype=torch.bool).tril()
+    every = causal.triu(1 - window)
+    every[:, :sinks] = causal[:, :sinks]
+    return every[-T_new:]
+
+
+def _lengths_and_sinks():
+    return [(7, 7, 3, 2), (3, 9, 4, 1), (1, 8, 2, 3), (4, 5, 6, 2)]
+
+
+SINKS = Exercise(
+    "13.8",
+    sink_mask,
+    _lengths_and_sinks,
+    accepted=(columns_opened,),
+    given=sinks_in_the_window,
+    axes=MASK,
+)
+
+
+# ---------------------------------------------------------------- 13.9
+
+
+def length_matters(attend, q, k, v):
+    """The largest change of an output where queries and keys are longer, each by its own factor."""
+    longer = [z * (1 + 99 * torch.rand(z.shape[:-1])[..., None]) for z in (q, k)]
+    return (attend(*longer, v) - attend(q, k, v)).abs().max().item()
+
+
+def _normed(q_norm, k_norm):
+    def attend(q, k, v):
+        return F.scaled_dot_product_attention(q_norm(q), k_norm(k), v, is_causal=True)
+
+    return attend
+
+
+def _rms_norm(z):
+    return F.rms_norm(z, z.shape[-1:])
+
+
+def _over(axis):
+    return lambda z: 3 * F.normalize(z, dim=axis)
+
+
+NORMED = {  # what an attention does -> the attention
+    RIGHT: _normed(_rms_norm, _rms_norm),
+    "norms neither queries nor keys": _normed(Tensor.clone, Tensor.clone),
+    "norms the queries only": _normed(_rms_norm, Tensor.clone),
+    "norms the keys only": _normed(Tensor.clone, _rms_norm),
+    "norms over the heads, as F.normalize does without dim": _normed(_over(1), _over(1)),
+    "norms over the tokens": _normed(_over(2), _over(2)),
+    "adds the length of each query": lambda q, k, v: v + q.norm(dim=-1, keepdim=True),
+    "subtracts the length of each query": lambda q, k, v: v - q.norm(dim=-1, keepdim=True),
+}
+
+
+def _norms():
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (attend, *torch.randn(3, 2, 3, 6, 4, generator=generator)) for attend in NORMED.values()
+    ]
+
+
+def overheard(length_matters, attend, q, k, v):
+    """What length_matters returns, and with which queries, keys and values it calls attend."""
+    calls = []
+
+    def listening(q, k, v):
+        calls.append((q, k, v))
+        return attend(q, k, v)
+
+    return length_matters(listening, q, k, v), calls
+
+
+def _lengths_tried(returned, attend, q, k, v):
+    """What was changed, and whether an attention was found out; what is wrong with that."""
+    found, calls = _one_number(returned[0], "length_matters"), returned[1]
+    turned = any(
+        F.cosine_similarity(old, new, dim=-1).min() < 0.999
+        for call in calls
+        for old, new in zip((q, k), call, strict=False)
+    )
+    others = any(not torch.equal(call[2], v) for call in calls)
+    (does,) = (name for name, one in NORMED.items() if one is attend)
+    effect = torch.tensor([turned, others, not found <= 1e-3]).float()
+    said = f"your function says {found:.2f}."
+    if does == RIGHT:
+        return effect, "" if found <= 1e-3 else f"With QK-norm nothing changes, and {said}"
+    return effect, "" if found > 0.01 else f"An attention that {does} was asked, and {said}"
+
+
+LENGTH_MATTERS = Exercise(
+    "13.9", length_matters, _norms, used=overheard, effect=_lengths_tried, optional=True
+)
+
+
+EXERCISES = (
+    OVER_THE_KEYS,
+    BOTH_PATHS,
+    KEPT_KEYS,
+    GROUPED_HEADS,
+    ASK_IN_PIECES,
+    WINDOW,
+    SINKS,
+    LENGTH_MATTERS,
+)

@@ -87,6 +87,131 @@ class MultiHeadAttention(nn.Module):
         weights = (scores + torch.full_like(scores, -torch.inf).triu(1)).softmax(dim=-1)
         return self.wo(torch.einsum("bhij,bjdh->bidh", weights, v).flatten(2))
 """,
+    "08.MultiHeadAttention one layer for all three, bias, SDPA, complex numbers": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, C, n_head, base=10_000.0):
+        super().__init__()
+        self.n_head, self.c_attn, self.c_proj = n_head, nn.Linear(C, 3 * C), nn.Linear(C, C)
+        d = C // n_head
+        self.register_buffer("speeds", torch.tensor([base ** (-2 * i / d) for i in range(d // 2)]))
+
+    def turned(self, z):
+        angles = torch.outer(torch.arange(z.shape[2]), self.speeds)
+        arrows = torch.view_as_complex(z.unflatten(-1, (-1, 2)).contiguous())
+        return torch.view_as_real(arrows * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
+
+    def forward(self, x):
+        q, k, v = self.c_attn(x).chunk(3, dim=-1)
+        q, k, v = (z.unflatten(2, (self.n_head, -1)).transpose(1, 2) for z in (q, k, v))
+        q, k = self.turned(q), self.turned(k)
+        out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.c_proj(out.transpose(1, 2).flatten(2))
+""",
+    "08.MultiHeadAttention own heads, positions from 1": """
+class RotaryHead(nn.Module):
+    def __init__(self, C, head_size, base):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(C, head_size, bias=False) for _ in range(3))
+        self.base = base
+
+    def forward(self, x):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        T, d = q.shape[1:]
+        i = torch.arange(d // 2)
+        angles = torch.arange(1, T + 1).view(T, 1) / self.base ** (2 * i / d)
+        q, k = turn(q, angles), turn(k, angles)
+        scores = (q @ k.mT) * d**-0.5
+        return scores.masked_fill(torch.ones(T, T).triu(1) == 1, -1e9).softmax(-1) @ v
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, C, n_head, base=10_000):
+        super().__init__()
+        self.heads = nn.ModuleList(RotaryHead(C, C // n_head, base) for _ in range(n_head))
+        self.last = nn.Linear(C, C)
+
+    def forward(self, x):
+        return self.last(torch.cat([head(x) for head in self.heads], dim=-1))
+""",
+    "14.MultiHeadAttention one layer for all three, bias, SDPA": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, C, n_head, base=10_000):
+        super().__init__()
+        self.n_head, self.c_attn, self.c_proj = n_head, nn.Linear(C, 3 * C), nn.Linear(C, C)
+        self.speeds = base ** (-torch.arange(0, C // n_head, 2) / (C // n_head))
+
+    def forward(self, x, cache=None):
+        q, k, v = self.c_attn(x).chunk(3, dim=-1)
+        q, k, v = (z.unflatten(2, (self.n_head, -1)).transpose(1, 2) for z in (q, k, v))
+        cache = {} if cache is None else cache
+        n = cache["k"].size(2) if "k" in cache else 0
+        angles = torch.arange(n, n + x.size(1)).unsqueeze(1) * self.speeds
+        q, k = turn(q, angles), turn(k, angles)
+        k = cache["k"] = torch.cat([cache.get("k", k[:, :, :0]), k], dim=2)
+        v = cache["v"] = torch.cat([cache.get("v", v[:, :, :0]), v], dim=2)
+        mask = torch.ones(k.size(2), k.size(2), dtype=torch.bool).tril()[n:]
+        out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.c_proj(out.transpose(1, 2).flatten(2))
+""",
+    "14.MultiHeadAttention own heads, each with its own cache, keys turned when they are read": """
+class CachedHead(nn.Module):
+    def __init__(self, C, head_size, base):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(C, head_size, bias=False) for _ in range(3))
+        self.speeds = base ** (-torch.arange(0, head_size, 2) / head_size)
+
+    def forward(self, x, cache=None):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        if cache:
+            k, v = torch.cat([cache["k"], k], dim=1), torch.cat([cache["v"], v], dim=1)
+        if cache is not None:
+            cache.update(k=k, v=v)
+        T, T_all = q.shape[1], k.shape[1]
+        angles = torch.arange(T_all)[:, None] * self.speeds
+        q, k = turn(q, angles[-T:]), turn(k, angles)
+        hidden = torch.ones(T, T_all).triu(1 + T_all - T) == 1
+        return (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ v
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, C, n_head, base=10_000):
+        super().__init__()
+        self.heads = nn.ModuleList(CachedHead(C, C // n_head, base) for _ in range(n_head))
+        self.last = nn.Linear(C, C)
+
+    def forward(self, x, cache=None):
+        caches = [cache if cache is None else cache.setdefault(i, {}) for i in range(99)]
+        heads = zip(self.heads, caches)
+        return self.last(torch.cat([head(x, cache=one) for head, one in heads], dim=-1))
+""",
+    "14.Block parts in a dict, by place": """
+class Block(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        parts = {"a": MultiHeadAttention(C, n_head), "f": FeedForward(C)}
+        self.p = nn.ModuleDict(parts | {"1": nn.LayerNorm(C), "2": nn.LayerNorm(C)})
+
+    def forward(self, x, cache=None):
+        x = x + self.p["a"](self.p["1"](x), cache)
+        return self.p["f"](self.p["2"](x)) + x
+""",
+    "14.TinyGPT a list of caches under one name": """
+class TinyGPT(nn.Module):
+    def __init__(self, vocab_size, context_length, C=64, n_head=4, n_layer=2):
+        super().__init__()
+        self.context_length = context_length
+        self.tokens = nn.Embedding(vocab_size, C)
+        self.layers = nn.ModuleList([Block(C, n_head) for _ in range(n_layer)])
+        self.last = nn.Sequential(nn.LayerNorm(C), nn.Linear(C, vocab_size))
+
+    def forward(self, ids, cache=None):
+        x, none = self.tokens(ids), [None] * len(self.layers)
+        if cache is not None and "all" not in cache:
+            cache["all"] = [{} for _ in self.layers]
+        for layer, own in zip(self.layers, none if cache is None else cache["all"]):
+            x = layer(x, own)
+        return self.last(x)
+""",
     "FeedForward a Sequential, GELU, dropout": """
 class FeedForward(nn.Sequential):
     def __init__(self, C):

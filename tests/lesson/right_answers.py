@@ -254,19 +254,6 @@ def by_hand(x, eps=1e-5):
     return centred / ((centred * centred).sum(-1, keepdim=True) / C + eps).sqrt()
 
 
-@right("08.1")
-def shuffle_error_as_a_float(layer, x, order):
-    shuffled = torch.stack([x[:, t] for t in order], dim=1)
-    after, before = layer(shuffled), layer(x).index_select(1, order)
-    return float(torch.max(torch.abs(after - before)))
-
-
-@right("08.1")
-def undone_first(layer, x, order):
-    back = torch.argsort(order)
-    return (layer(x[:, order, :])[:, back, :] - layer(x)).abs().amax()
-
-
 @right("08.turn")
 def turned_into_zeros(x, angles):
     out = torch.zeros_like(x)
@@ -877,13 +864,6 @@ def masked_scores(q, k):
 
 
 @right("13.1")
-@right("13.3")
-def softmax_over_keys(q, k, v):
-    weights = F.softmax(masked_scores(q, k), dim=3)
-    return weights @ v, weights
-
-
-@right("13.1")
 def softmax_over_keys_and_divided(q, k, v):
     weights = torch.softmax(masked_scores(q, k), dim=-1)
     weights = weights / weights.sum(dim=-1, keepdim=True)
@@ -909,12 +889,6 @@ def cut_and_divided_again(q, k, v):
     weights = torch.softmax(scores, dim=-1) * causal_mask(q.shape[2])
     weights = weights / weights.sum(dim=-1, keepdim=True)
     return weights @ v, weights
-
-
-@right("13.1")
-@right("13.3")
-def helpers_attention(q, k, v):
-    return attention(q, k, v, causal_mask(q.shape[2]))
 
 
 @right("13.2")
@@ -946,42 +920,6 @@ def weights_as_outputs_for_the_identity(q, k, v, need_weights):
         return out, None
     one = torch.eye(q.shape[2], dtype=v.dtype).expand(*q.shape[:3], -1)
     return out, F.scaled_dot_product_attention(q, k, one, is_causal=True)
-
-
-@right("13.3")
-def infinity_by_where(q, k, v):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    weights = torch.where(causal_mask(q.shape[2]), scores, -math.inf).softmax(-1)
-    return weights @ v, weights
-
-
-@right("13.3")
-def infinity_added(q, k, v):
-    mask = torch.full((q.shape[2], q.shape[2]), float("-inf")).triu(1)
-    weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5 + mask, dim=-1)
-    return weights @ v, weights
-
-
-@right("13.3")
-def lowest_float(q, k, v):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    lowest = torch.finfo(scores.dtype).min
-    weights = scores.masked_fill(~causal_mask(q.shape[2]), lowest).softmax(-1)
-    return weights @ v, weights
-
-
-@right("13.3")
-def infinity_as_the_lowest_float(q, k, v):
-    weights = torch.softmax(masked_scores(q, k).nan_to_num(), dim=-1)
-    return weights @ v, weights
-
-
-@right("13.3")
-def largest_visible_subtracted(q, k, v):
-    scores = masked_scores(q, k)
-    scores = scores - scores.amax(dim=-1, keepdim=True)
-    weights = torch.softmax(scores.clamp(min=-1e4), dim=-1)
-    return weights @ v, weights
 
 
 @right("13.4")
@@ -1064,6 +1002,62 @@ def repeated_along_the_tokens_and_cut(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def pieces_of(attention, x, sizes):
+    kept, out, start = [], [], 0
+    for n in sizes:
+        out.append(attention(x[:, start : start + n], start, kept))
+        start += n
+    return torch.cat(out, dim=1)
+
+
+@right("13.6")
+def as_a_chat(attention, x):
+    pieces = pieces_of(attention, x, (3, 1, 1, x.shape[1] - 5))
+    return float((pieces - attention(x)).abs().amax())
+
+
+@right("13.6")
+def three_ways_of_cutting(attention, x):
+    T, found = x.shape[1], []
+    for sizes in ([1] * T, [2] * (T // 2) + [1] * (T % 2), [3, 1, T - 4]):
+        found.append(torch.max(torch.abs(attention(x) - pieces_of(attention, x, sizes))))
+    return max(found)
+
+
+@right("13.7")
+def two_triangles(T_new, T_all, window):
+    old = T_all - T_new
+    return torch.ones(T_new, T_all, dtype=torch.bool).tril(old).triu(old + 1 - window)
+
+
+@right("13.7")
+def a_slice_for_each_row(T_new, T_all, window):
+    mask = torch.zeros(T_new, T_all).bool()
+    for i, t in enumerate(range(T_all - T_new, T_all)):
+        mask[i, max(0, t - window + 1) : t + 1] = True
+    return mask
+
+
+@right("13.8")
+def sinks_by_distance(T_new, T_all, window, sinks):
+    key = torch.arange(T_all)
+    back = key[-T_new:, None] - key
+    return (back >= 0) & ((back < window) | (key < sinks))
+
+
+@right("13.8")
+def columns_of_the_causal_mask(T_new, T_all, window, sinks):
+    mask = two_triangles(T_new, T_all, window)
+    mask[:, :sinks] |= causal_mask(T_new, T_all)[:, :sinks]
+    return mask
+
+
+@right("13.9")
+def longer_and_longer(attend, q, k, v):
+    factors = torch.linspace(1, 50, q[..., 0].numel()).view(*q.shape[:3], 1)
+    return torch.max(abs(attend(q * factors, k * factors.flip(2), v) - attend(q, k, v)))
+
+
 # ---------------------------------------------------------------- 14, attention as a loop
 
 
@@ -1072,58 +1066,6 @@ def attended_by_hand(q, keys, values):
     scores = q @ keys.transpose(-2, -1) / q.shape[-1] ** 0.5
     later = torch.ones(q.shape[2], keys.shape[2]).triu(keys.shape[2] - q.shape[2] + 1)
     return scores.masked_fill(later.bool(), -torch.inf).softmax(-1) @ values
-
-
-@right("14.1")
-def cache_by_hand(q, k, v, cache):
-    p = cache[0].shape[-2] + torch.arange(q.shape[-2])
-    keys, values = torch.cat((cache[0], rotary(k, p)), -2), torch.cat((cache[1], v), -2)
-    return attended_by_hand(rotary(q, p), keys, values), (keys, values)
-
-
-@right("14.1")
-def cache_of_unturned_keys(q, k, v, cache):
-    keys, values = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
-    new = torch.arange(keys.shape[2])[-q.shape[2] :]
-    mask = causal_mask(keys.shape[2])[-q.shape[2] :]
-    out = F.scaled_dot_product_attention(rotary(q, new), rotary(keys), values, attn_mask=mask)
-    return out, [keys, values]
-
-
-@right("14.1")
-def cache_token_by_token(q, k, v, cache):
-    (keys, values), out = cache, []
-    for i in range(q.shape[2]):
-        p, one = torch.tensor([keys.shape[2]]), slice(i, i + 1)
-        keys = torch.cat([keys, rotary(k[:, :, one], p)], dim=2)
-        values = torch.cat([values, v[:, :, one]], dim=2)
-        out.append(attention(rotary(q[:, :, one], p), keys, values)[0])
-    return torch.cat(out, dim=2), (keys, values)
-
-
-@right("14.1")
-def cache_of_values_with_channels_first(q, k, v, cache):
-    keys, values = cache
-    values = torch.cat([values.mT if not keys.shape[2] else values, v.mT], dim=3)
-    p = torch.arange(keys.shape[2], keys.shape[2] + q.shape[2])
-    keys = torch.cat([keys, rotary(k, p)], dim=2)
-    return attended_by_hand(rotary(q, p), keys, values.mT), (keys, values)
-
-
-@right("14.1")
-def cache_with_positions_counted_from_1(q, k, v, cache):
-    p = torch.arange(1, 1 + q.shape[2]) + cache[0].shape[2]
-    keys, values = torch.cat([cache[0], rotary(k, p)], 2), torch.cat([cache[1], v], 2)
-    return attended_by_hand(rotary(q, p), keys, values), (keys, values)
-
-
-@right("14.1")
-def cache_and_is_causal_for_the_first_piece(q, k, v, cache):
-    first, p = cache[0].shape[2] == 0, cache[0].shape[2] + torch.arange(q.shape[2])
-    k = torch.cat([cache[0], rotary(k, p)], 2)
-    v = torch.cat([cache[1], v], 2)
-    mask = None if first else causal_mask(q.shape[2], k.shape[2])
-    return F.scaled_dot_product_attention(rotary(q, p), k, v, mask, is_causal=first), (k, v)
 
 
 @right("14.2")
@@ -1226,12 +1168,3 @@ def linear_with_a_small_number_against_0(q, k, v):
         state, total = state + torch.outer(key, value), total + key
         rows.append(one @ state / (one @ total).clamp(min=1e-6))
     return torch.stack(rows)
-
-
-@right("14.1")
-def kept_in_one_tensor(q, k, v, cache):
-    at = torch.arange(cache[0].shape[2], cache[0].shape[2] + q.shape[2])
-    q, new = rotary(q, at), torch.stack([rotary(k, at), v])
-    kept = torch.cat([torch.stack([*cache]), new], dim=3)
-    mask = causal_mask(q.shape[2], kept.shape[3])
-    return F.scaled_dot_product_attention(q, kept[0], kept[1], attn_mask=mask), kept

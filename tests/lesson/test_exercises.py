@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from attention_base.known import execute, source
-from helpers.attention import causal_mask
 from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.lesson.answers import nb12
 from tests.lesson.examples import CALLED
@@ -239,31 +238,3 @@ def test_a_mistake_is_named_where_an_error_of_pytorch_is_all_that_names_it():
         return centred / (x.var(dim=-1, unbiased=False) + eps).sqrt()
 
     assert EXERCISES["07.2"].check(keeps_the_mean_only).mistake == "axis not kept"
-
-
-def with_mask(value):
-    def attend(q, k, v):
-        scores = q @ k.mT / q.shape[-1] ** 0.5
-        weights = scores.masked_fill(~causal_mask(q.shape[2]), value).softmax(-1)
-        return weights @ v, weights
-
-    return attend
-
-
-def test_the_lowest_float_as_a_mask_is_right_with_a_note_and_minus_infinity_without():
-    lowest = EXERCISES["13.3"].check(with_mask(torch.finfo(torch.float32).min))
-    assert lowest.status == "passed"
-    assert lowest.notes[0].startswith("One more thing: your masked scores are the lowest finite")
-    assert EXERCISES["13.3"].check(with_mask(-torch.inf)).notes == ()
-
-
-@pytest.mark.parametrize(
-    "value", [-1e4, -65504.0, -1e9, -1e20, -1e31, -1e37, -1e38, -2e38, -3.4e38]
-)
-def test_no_other_number_is_right_as_a_mask(value):
-    verdict = EXERCISES["13.3"].check(with_mask(value))
-    assert verdict.mistake in (
-        "as it was given",
-        "a lower number",
-        "a number near the lowest float",
-    )

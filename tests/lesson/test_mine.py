@@ -1,6 +1,8 @@
 """The learner's own file: what is kept, what is refused, and that nothing of theirs is lost."""
 
+import inspect
 import os
+import re
 import subprocess
 import sys
 
@@ -10,8 +12,8 @@ import torch
 import lesson
 from attention_clinic import diagnose
 from lesson import mine
-from lesson.builds import JUDGES, build, right
-from lesson.exercises import nb00, nb03
+from lesson.builds import JUDGES, build, right, right_14
+from lesson.exercises import EXERCISES, nb00, nb03
 from tests.cells import fresh_shell
 from tests.lesson.build_answers import RIGHT
 
@@ -50,6 +52,15 @@ OF = {
     "count": ("00.count", COUNT),
     "write": ("00.write", WRITE),
     "generate": ("03.generate", GENERATE),
+}
+
+NEWER = {
+    name: f"{notebook}.{name.rpartition('.')[2]}"
+    for notebook, names in {
+        "08": ["turn", "08.MultiHeadAttention"],
+        "14": ["14.MultiHeadAttention", "14.Block", "14.TinyGPT", "14.generate"],
+    }.items()
+    for name in names
 }
 
 
@@ -204,7 +215,10 @@ def test_a_part_that_breaks_another_is_not_kept(shell, file, monkeypatch):
 
 def test_the_reference_stands_in_and_a_line_says_so(shell, file):
     ran = shell.run('lesson.kept("generate")')
-    assert ran.value is nb03.generate and "mine.py has none yet (you write it in 03)" in said(ran)
+    assert ran.value is right_14.generate and "mine.py has none yet (you write it in 03)" in said(
+        ran
+    )
+    assert shell.run('lesson.kept("03.generate")').value is nb03.generate
     check(shell, "write")
     file.write_text(file.read_text().replace("range(n)", "range(n - 1)"))
     ran = shell.run('lesson.kept("write")')
@@ -377,7 +391,8 @@ def test_the_file_of_all_builds_trains_a_gpt_that_writes(shell, file, asked):
     head = "\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n# 00.count"
     assert head in text and "import" not in text.split("# 00.count")[1]
     marks = [line[2:] for line in text.splitlines() if line[:3] == "# 0"]
-    assert marks == [id for id, _ in OF.values()] and "lesson" not in text
+    assert marks == [id for name, (id, _) in OF.items() if "." not in name]
+    assert "lesson" not in text
     ran = shell.run('lesson.kept("TinyGPT", "train", "generate", "MultiHeadAttention")')
     assert said(ran) == "" and {part.__module__ for part in ran.value} == {"mine"}
     gpt, train, generate, attention = ran.value
@@ -387,6 +402,37 @@ def test_the_file_of_all_builds_trains_a_gpt_that_writes(shell, file, asked):
     losses = train(model, lambda: ids, 20, lr=0.03)
     assert len(losses) == 20 and losses[-1] < losses[0] / 2
     assert generate(model, ids[:1, :3], 12, temperature=0.1).tolist() == [[*range(5)] * 3]
+
+
+def test_newer_versions_take_the_places_of_parts_and_older_ones_can_be_had(
+    shell, file, asked, monkeypatch
+):
+    monkeypatch.setattr(mine, "_run", lambda file: "")
+    own = OF | {
+        name: (id, inspect.getsource(EXERCISES[id].reference)) for name, id in NEWER.items()
+    }
+    names = ["generate", "train", "MultiHeadAttention", "FeedForward", "Block", "TinyGPT"]
+    for name in [*names, *NEWER]:
+        id, source = own[name]
+        name = name.rpartition(".")[2]
+        if name in ("Block", "TinyGPT", "MultiHeadAttention"):
+            used = 'turn, MultiHeadAttention, FeedForward, Block = lesson.kept("turn", '
+            shell.run(f'{used}"MultiHeadAttention", "FeedForward", "Block")')
+        told = said(shell.run(f'{source}\n\n{name} = lesson.check("{id}", {name})'))
+        assert "Kept:" in told, told
+    marks = re.findall(r"^# (\d\d\.\w+)$", file.read_text(), re.M)
+    newest = {**{own[name][0].rpartition(".")[2]: own[name][0] for name in [*names, *NEWER]}}
+    assert sorted(marks) == sorted(newest.values())
+    gpt, train, generate = shell.run('lesson.kept("TinyGPT", "train", "generate")').value
+    torch.manual_seed(0)
+    model, ids = gpt(5, 8, C=12, n_head=2), (torch.arange(9) % 5).repeat(4, 1)
+    train(model, lambda: ids, 20, lr=0.03)
+    texts = [generate(model, ids[:1, :3], 12, temperature=0.01, cached=one) for one in (0, 1)]
+    assert texts[0].tolist() == texts[1].tolist()
+    attention = shell.run('lesson.kept("MultiHeadAttention")').value
+    assert diagnose(attention(12, 2), C=12, n_head=2, expect=["rotary"]).status == "healthy"
+    older = shell.run('lesson.kept("06.MultiHeadAttention")').value
+    assert older.__module__ == "mine" and diagnose(older(12, 2), C=12, n_head=2).status == "healthy"
 
 
 def test_check_tells_what_is_begun_wrong_and_worth_a_note(shell, file, asked, monkeypatch):
@@ -417,7 +463,7 @@ def test_a_reference_stands_in_the_file_until_the_part_comes(shell, file, asked,
     monkeypatch.setattr(mine, "_run", lambda file: "")
     shell.run('MultiHeadAttention, FeedForward = lesson.kept("MultiHeadAttention", "FeedForward")')
     assert "Kept:" in check(shell, "Block")
-    line = "from lesson.builds.right import MultiHeadAttention  # until 06.MultiHeadAttention is"
+    line = "from lesson.builds.right_14 import MultiHeadAttention  # until 06.MultiHeadAttention is"
     assert line in file.read_text()
     assert "Kept:" in check(shell, "MultiHeadAttention")
     assert line not in file.read_text() and said(shell.run('lesson.kept("Block")')) == ""

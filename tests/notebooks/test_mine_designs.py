@@ -1,4 +1,4 @@
-"""Notebooks 04 to 07 and 10 run with parts in the learner's file that are right and built otherwise."""
+"""Notebooks 04 to 07 and 10 run with right parts in the learner's file that are built otherwise."""
 
 import inspect
 

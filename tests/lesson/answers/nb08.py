@@ -4,35 +4,6 @@ import torch
 
 from tests.lesson.answers import wrong
 
-# ----------------------------------------- 08.1 shuffled tokens, shuffled outputs
-
-
-@wrong("08.1", named="outputs not shuffled")
-def compared_in_the_old_order(layer, x, order):
-    before, after = layer(x), layer(x[:, order])
-    return torch.max(torch.abs(after - before))
-
-
-@wrong("08.1", "returns all differences")
-def no_maximum(layer, x, order):
-    return torch.abs(layer(x[:, order]) - layer(x)[:, order])
-
-
-@wrong("08.1", "the length of the differences instead of the largest")
-def length_of_the_difference(layer, x, order):
-    return torch.linalg.norm(layer(x[:, order]) - layer(x)[:, order])
-
-
-@wrong("08.1", "one number for each sequence")
-def for_each_sequence(layer, x, order):
-    return (layer(x[:, order]) - layer(x)[:, order]).abs().amax(dim=(1, 2))
-
-
-@wrong("08.1", "a verdict instead of a number")
-def a_verdict(layer, x, order):
-    return torch.allclose(layer(x[:, order]), layer(x)[:, order], atol=1e-6)
-
-
 # ----------------------------------------- 08.turn pairs of channels
 
 

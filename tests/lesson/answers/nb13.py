@@ -1,9 +1,12 @@
 """Wrong answers to the exercises of notebook 13, as learners might write them."""
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 
 from helpers.attention import attention, causal_mask
+from lesson.exercises.nb13 import near_mask
 from tests.lesson.answers import wrong
 
 
@@ -92,39 +95,6 @@ def output_without_a_pair(q, k, v, need_weights):
     return attention(q, k, v, causal_mask(q.shape[2]))
 
 
-# ---------------------------------------------------------------- 13.3 minus infinity
-
-
-@wrong("13.3", named="a number near the lowest float")
-def half_the_lowest_float(q, k, v):
-    return future_is(q, k, v, torch.finfo(q.dtype).min / 2)
-
-
-@wrong("13.3")
-def outputs_of_pytorch_and_weights_without_a_mask(q, k, v):
-    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return out, scaled(q, k).softmax(-1)
-
-
-@wrong("13.3")
-def lowest_score_less_ten_thousand(q, k, v):
-    scores = scaled(q, k)
-    return future_is(q, k, v, scores.min() - 1e4)
-
-
-@wrong("13.3")
-def clamped_at_the_mask(q, k, v):
-    scores = scaled(q, k).clamp(min=-9999).masked_fill(~causal_mask(q.shape[2]), -1e4)
-    return with_weights(scores.softmax(-1), v)
-
-
-@wrong("13.3")
-def largest_of_all_subtracted(q, k, v):
-    scores = scaled(q, k)
-    scores = scores - scores.amax(dim=-1, keepdim=True)
-    return with_weights(scores.masked_fill(~causal_mask(q.shape[2]), -1e4).softmax(-1), v)
-
-
 # ---------------------------------------------------------------- 13.4 new tokens behind old ones
 
 
@@ -160,3 +130,107 @@ def queries_in_the_order_of_the_keys(q, k, v):
 @wrong("13.5")
 def first_key_head_for_all(q, k, v):
     return F.scaled_dot_product_attention(q, k[:, :1], v[:, :1], is_causal=True)
+
+
+# ---------------------------------------------------------------- 13.6 a question in pieces
+
+
+def read_in_pieces(attention, x, sizes):
+    kept, ends = [], [0, *torch.tensor(sizes).cumsum(0).tolist()]
+    parts = [attention(x[:, a:b], start=a, kept=kept) for a, b in pairwise(ends)]
+    return torch.cat(parts, dim=1)
+
+
+def chat(x):
+    return [3, 1, 1, x.shape[1] - 5]
+
+
+@wrong("13.6", named="one by one")
+def a_prompt_and_then_letters(attention, x):
+    pieces = read_in_pieces(attention, x, [4] + (x.shape[1] - 4) * [1])
+    return torch.max(abs(pieces - attention(x)))
+
+
+@wrong("13.6")
+def a_length_from_memory(attention, x):
+    return (read_in_pieces(attention, x, [3, 1, 4]) - attention(x)).abs().max().item()
+
+
+@wrong("13.6")
+def all_differences(attention, x):
+    return (read_in_pieces(attention, x, chat(x)) - attention(x)).abs()
+
+
+@wrong("13.6")
+def read_from_the_beginning_again(attention, x):
+    kept, out = [], attention(x[:, :3])
+    for end in range(4, x.shape[1] + 1):
+        out = torch.cat([out, attention(x[:, :end], kept=kept)[:, -1:]], dim=1)
+    return (out - attention(x)).abs().max().item()
+
+
+def one_list_for_ever(attention, x, kept=[]):  # noqa: B006
+    out, start = [], 0
+    for piece in x.split(chat(x), dim=1):
+        out.append(attention(piece, start=start, kept=kept))
+        start += piece.shape[1]
+    return (torch.cat(out, dim=1) - attention(x)).abs().max().item()
+
+
+wrong("13.6")(one_list_for_ever)
+
+
+# ---------------------------------------------------------------- 13.7 bug 8
+
+
+@wrong("13.7", named="a slice that begins below 0")
+def a_row_at_a_time(T_new, T_all, window):
+    rows = torch.zeros(T_new, T_all).bool()
+    for row, end in zip(rows, range(T_all - T_new + 1, T_all + 1), strict=True):
+        row[end - window : end] = True
+    return rows
+
+
+@wrong("13.7")
+def all_tokens_as_queries(T_new, T_all, window):
+    back = torch.arange(T_all)[:, None] - torch.arange(T_all)
+    return (back >= 0) & (back < window)
+
+
+@wrong("13.7")
+def too_many_new_ones(T_new, T_all, window):
+    query, key = torch.arange(T_new)[:, None], torch.arange(T_all)
+    return (key <= query + T_all - T_new) & (key > query + T_new - window)
+
+
+# ---------------------------------------------------------------- 13.8 bug 9
+
+
+@wrong("13.8", named="sinks before they come")
+def columns_set_to_true(T_new, T_all, window, sinks):
+    mask = near_mask(T_new, T_all, window).clone()
+    mask[:, :sinks] = True
+    return mask
+
+
+@wrong("13.8")
+def everything_opened(T_new, T_all, window, sinks):
+    causal, first = near_mask(T_new, T_all, T_all), torch.arange(T_all) < sinks
+    return causal | first | near_mask(T_new, T_all, window)
+
+
+# ---------------------------------------------------------------- 13.9 a question for qk-norm
+
+
+def change(attend, q, k, v, longer_q, longer_k):
+    return (attend(longer_q, longer_k, v) - attend(q, k, v)).abs().max().item()
+
+
+@wrong("13.9", named="one factor for all")
+def a_hundred_times(attend, q, k, v):
+    return change(attend, q, k, v, 100 * q, 10 * k)
+
+
+@wrong("13.9")
+def queries_a_hundred_times(attend, q, k, v):
+    return change(attend, q, k, v, 100 * q, k)

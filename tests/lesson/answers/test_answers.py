@@ -22,6 +22,8 @@ ERRORS_THAT_SAY_IT = {
     "only_the_output": "attend must return (out, weights), two tensors.",
     "weights_first": "it returned (weights, out).",
     "output_without_a_pair": "Without need_weights, attend must return (out, None).",
+    "a_length_from_memory": "The size of tensor a (8) must match the size of tensor b (9)",
+    "all_differences": "in_pieces must return one number, the largest difference.",
     "out_alone": "it returned a tensor of shape (2, 3, 2, 4).",
     "three_results": "attend must return (out, (keys, values)), three tensors with four axes each",
 }

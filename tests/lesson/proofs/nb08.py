@@ -129,13 +129,6 @@ def backwards_with_rotary(texts):
     }
 
 
-@proves("08.1")
-def shuffle_error(texts):
-    outputs = texts["2"].says(...)
-    largest = texts["3"].says(...)
-    return written("layer, x, order", f"(layer(x[:, order]) - {outputs}){largest}")
-
-
 @proves("08.turn")
 def turn(texts):
     a, b = texts["1"].says(..., ...)

@@ -5,8 +5,9 @@ import torch.nn.functional as F
 
 from helpers.attention import causal_mask
 from helpers.measured import ward_losses
-from helpers.ward import EIGHT
+from helpers.ward import EIGHT, around, ask
 from lesson.exercises import EXERCISES
+from lesson.exercises.nb13 import in_pieces, near_mask
 from tests.lesson.proofs import proves, run, written
 
 
@@ -72,23 +73,6 @@ def when_a_masked_token_is_seen(texts):
     }
 
 
-@proves("13.p3")
-def one_query_and_six_keys(texts):
-    n, name, _ = texts["question"].gives()
-    attention = getattr(F, name)
-    query, keys, values = torch.zeros(1, 1), torch.randn(n, 1), torch.eye(n)
-    weights = attention(query, keys, values, is_causal=True)[0]
-    assert not torch.equal(weights, attention(query, keys, values)[0])
-    texts["c"].says(n)
-    texts["why d"].says(0, 0)  # query 0 sees key 0
-    return {
-        "the last": weights.tolist() == [0.0] * (n - 1) + [1.0],
-        "none": bool(weights.isnan().any()) or not weights.any(),
-        "c": bool((weights > 0).all()),
-        "the first": weights.tolist() == [1.0] + [0.0] * (n - 1),
-    }
-
-
 @proves("13.p4")
 def losses_that_stand_out(texts):
     loss = {name: ways["in one pass"] for name, ways in ward_losses().items()}
@@ -105,6 +89,59 @@ def losses_that_stand_out(texts):
     for name, count in counts.items():
         texts[name].says(count)
     return {name: len(far) == count for name, count in counts.items()}
+
+
+@proves("13.p5")
+def what_shows_lost_sinks(texts):
+    window, zero, _ = texts["question"].gives()
+
+    def attend(q, k, v):
+        mask = given("13.8")(q.shape[2], k.shape[2], window, 1)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    attention, holds = around(attend)(16, 4, 2).requires_grad_(False), {}
+    for pieces, other in (("a", "c"), ("b", "d")):
+        (T,), (token, _) = texts[pieces].gives()[-1:], texts[other].gives()
+        assert token == zero == 0 and (window < T) == (other == "d")
+        x = torch.randn(2, T, 16)
+        changed = x.clone()
+        changed[:, 0] = torch.randn(2, 16)
+        change = (attention(changed) - attention(x))[:, -1].abs().max()
+        holds[pieces] = in_pieces(attention, x) > 1e-4  # a right attention gives 0
+        holds[other] = change < 1e-4  # a right one changes
+    texts["why b"].says(2)
+    texts["why c"].says(0)
+    return holds
+
+
+@proves("13.p6")
+def which_program_is_a_bug(texts):
+    def program_a(q, k, v):
+        place = torch.arange(q.shape[2])
+        speed, distance = 2.0 ** -torch.arange(1, q.shape[1] + 1), place[:, None] - place
+        scores = q @ k.mT / q.shape[-1] ** 0.5 - speed[:, None, None] * distance
+        return scores.masked_fill(distance < 0, -torch.inf).softmax(dim=-1) @ v
+
+    def program_b(q, k, v):
+        q, k = F.rms_norm(q, q.shape[-1:]), F.rms_norm(k, k.shape[-1:])
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    def program_c(q, k, v):
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return torch.sigmoid(v.mean(dim=2, keepdim=True)) * out
+
+    texts["question"].says(3)
+    asked, holds = ["prefix", "shifted", "large scores", "reach", "reference"], {}
+    for letter, program in zip("abc", (program_a, program_b, program_c), strict=True):
+        texts[letter].gives()
+        (question,) = texts[letter].quoted()
+        answers = ask(around(program), asked)
+        holds[question] = answers[question] > 0
+        only_different = [name for name, by in answers.items() if by] == ["reference"]
+        assert only_different == (letter != "c")
+    for name in ("why b", "why d", "d"):
+        texts[name].gives()
+    return holds | {"none of them": not any(holds.values())}
 
 
 # ---------------------------------------------------------------- hints
@@ -137,16 +174,6 @@ def both_paths(texts):
     return written("q, k, v, need_weights", *slow, pair)
 
 
-@proves("13.3")
-def minus_infinity(texts):
-    query, own, masked = texts["1"].gives()
-    weights = torch.tensor([own, *[masked] * 3]).float().softmax(dim=-1)
-    assert query == 0 and weights[0] == 0
-    (infinite,) = texts["3"].gives()
-    softmax = "weights = torch.softmax(scores, dim=-1)"
-    return written("q, k, v", SCORES, f"scores = {infinite}", softmax, "weights @ v, weights")
-
-
 @proves("13.4")
 def new_behind_old(texts):
     T_new, T_all, rows, columns = texts["1"].gives()
@@ -174,4 +201,57 @@ def key_heads(texts):
         "times = q.shape[1] // k.shape[1]",
         f"k, v = {keys}, {values}",
         "F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+    )
+
+
+@proves("13.6")
+def a_question_in_pieces(texts):
+    whole, zero = texts["1"].gives()
+    texts["2"].gives()
+    split, append, grows, difference = texts["3"].gives()
+    assert whole in difference and zero == 0
+    return written(
+        "attention, x",
+        "kept, outputs, start = [], [], 0",
+        f"for piece in {split}:",
+        f"    {append}",
+        f"    start += {grows}",
+        f"({difference}).abs().max().item()",
+    )
+
+
+@proves("13.7")
+def counted_in_the_text(texts):
+    T_new, T_all, window = (v for v in texts["1"].gives() if isinstance(v, int))
+    texts["2"].says(2)
+    seen = [given("13.7")(T_new, T_all, window), near_mask(T_new, T_all, window)]
+    assert [mask.sum().item() for mask in seen] == [T_all, window]
+    query, oldest = (v for v in texts["3"].gives() if isinstance(v, str))
+    key = "torch.arange(T_all)"
+    return written(
+        "T_new, T_all, window", f"query = {query}", f"({key} <= query) & ({key} > {oldest})"
+    )
+
+
+@proves("13.8")
+def sinks_and_a_window(texts):
+    (near,) = texts["3"].gives()
+    return written(
+        "T_new, T_all, window, sinks",
+        "causal = near_mask(T_new, T_all, T_all)",
+        "first = torch.arange(T_all) < sinks",
+        f"causal & (first | {near})",
+        near_mask=near_mask,
+    )
+
+
+@proves("13.9")
+def a_factor_for_each_vector(texts):
+    (sizes,) = texts["2"].gives()
+    factor, plain = (v for v in texts["3"].gives() if len(str(v)) > 1)
+    assert sizes in factor
+    return written(
+        "attend, q, k, v",
+        f"q_new, k_new = (z * ({factor}) for z in (q, k))",
+        f"(attend(q_new, k_new, v) - {plain}).abs().max().item()",
     )

@@ -6,8 +6,6 @@ Times are compared where one is several times the other, so that a busy machine 
 from time import perf_counter
 
 import torch
-import torch.nn.functional as F
-from torch.profiler import ProfilerActivity, profile
 
 from attention_base.same import one_thread
 from helpers import cost
@@ -15,8 +13,6 @@ from helpers.attention import attention, causal_mask
 from helpers.gpt import encode, next_token_probabilities
 from helpers.positions import rotary
 from helpers.training import shipped_model
-from lesson import known_mistakes
-from lesson.exercises import EXERCISES
 from tests.lesson.proofs import proves, run, written
 
 # As in the notebook: beginnings of four texts, 20 letters each.
@@ -29,15 +25,20 @@ PROMPTS = (
 
 
 @torch.no_grad()
-def written_by(attend, times=1, seed=3):
-    """The four prompts, each so many times, and 236 letters more, as the notebook writes them."""
+def written_by(mask, times=1, seed=3):
+    """The four prompts, each so many times, read with a mask, and 236 letters more.
+
+    Also the probabilities of each letter that was written, (B, 236, V).
+    """
     gpt, letters = shipped_model()
-    ids = torch.stack([encode(text, letters) for text in PROMPTS * times])
-    reader, generator = cost.ReadsOnce(gpt, attend), torch.Generator().manual_seed(seed)
+    ids = new = torch.stack([encode(text, letters) for text in PROMPTS * times])
+    cache, generator, found = gpt.new_cache(), torch.Generator().manual_seed(seed), []
     for _ in range(236):
-        probabilities = next_token_probabilities(reader(ids)[:, -1], temperature=0.5)
-        ids = torch.cat([ids, torch.multinomial(probabilities, 1, generator=generator)], dim=1)
-    return ids
+        logits = gpt(new, mask=mask if not found else None, cache=cache)[:, -1]
+        found.append(next_token_probabilities(logits, temperature=0.5))
+        new = torch.multinomial(found[-1], 1, generator=generator)
+        ids = torch.cat([ids, new], dim=1)
+    return ids, torch.stack(found, dim=1)
 
 
 def keys_of(gpt, ids, mask):
@@ -79,22 +80,16 @@ def keys_that_change(texts):
 def texts_without_a_mask(texts):
     n, size, letters, again = texts["question"].gives()
     assert n == again == len(PROMPTS) and {len(text) for text in PROMPTS} == {size}
-    right, wrong = EXERCISES["14.1"].reference, known_mistakes("14.1")["no mask"]
-    as_it_should_be = written_by(right)
-    assert as_it_should_be.shape == (n, size + letters)
-    differ = written_by(wrong) != as_it_should_be  # (B, T)
+    (right, p), (wrong, p_wrong) = written_by("causal"), written_by(None)
+    assert right.shape == (n, size + letters)
+    differ = wrong != right  # (B, T)
     changed = differ.any(dim=1).sum().item()
-
-    gpt, _ = shipped_model()
-    after = []  # the probabilities of each letter that was written
-    for attend in (right, wrong):
-        reader = cost.ReadsOnce(gpt, attend)
-        logits = [reader(as_it_should_be[:, :end])[:, -1] for end in range(size, size + letters)]
-        after.append(next_token_probabilities(torch.stack(logits, dim=1), temperature=0.5))
-    moved = (after[0] - after[1]).abs().sum(dim=-1) / 2  # (B, T), of draws that may differ
+    moved = (p - p_wrong).abs().sum(dim=-1) / 2  # (B, T), of draws that may differ
     assert moved[:, :4].mean() > 5 * moved[:, 50:].mean(), "why b: it fades"
     assert moved[:, 0].min() > 1e-5, "why d: the probabilities move"
-    share = (written_by(wrong, 16) != written_by(right, 16)).any(dim=1).float().mean().item()
+    share = (
+        (written_by(None, 16)[0] != written_by("causal", 16)[0]).any(dim=1).float().mean().item()
+    )
     a_fifth = texts["why c"].says(...)
     assert abs(share - a_fifth) < 0.1, share
 
@@ -151,59 +146,35 @@ def blocks_against_the_formula(texts):
     }
 
 
-@proves("14.p4")
-def a_mask_of_ones_own(texts):
-    argument, other, _, T = texts["question"].gives()
-    assert (argument, other) == ("attn_mask", "is_causal=True")
-    q, k, v = torch.randn(3, 1, 4, T, 16)
-    mask = causal_mask(T)
-
-    def own():
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-
-    def is_causal():
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-    assert torch.allclose(own(), is_causal(), atol=1e-5)
-    with one_thread():
-        slow, fast = seconds(own, is_causal)
-        more, less = most_bytes(own), most_bytes(is_causal)
-    assert more > 4 * T * T  # why d: a number for each pair of tokens
-    texts["why a"].says(other, 2)
-    twice = texts["b"].says(...)
-    texts["why b"].says("T × T", "T × 16")
-    texts["c"].says(other)
-    texts["why d"].says("T × T")
-    longer, same = slow > 1.5 * fast, 0.8 * fast < slow < 1.3 * fast
-    return {
-        "no difference": same and more < 1.3 * less,
-        "the same time": same and more < 1.5 * twice * less,
-        "to make the mask": fast > slow,
-        "more of both": longer and more > 4 * less,
-    }
-
-
-def most_bytes(function):
-    """The bytes of all that PyTorch stores meanwhile."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watch:
-        function()
-    return sum(max(0, event.self_cpu_memory_usage) for event in watch.key_averages())
+@proves("14.p5")
+def latent_attention(texts):
+    _, heads, _, _, groups, d = texts["question"].gives()
+    kept, llama = 512 + 64, 2 * groups * d  # DeepSeek-AI (2024), "DeepSeek-V2", section 3.1.2
+    texts["why d"].says(kept, (2, groups, d), llama)
+    shared, sixteen, eight, quarter = (texts[n].says(...) for n in ("why c", "a", "b", "d"))
+    assert heads == shared * groups and 2 * heads * d == sixteen * llama == 2 * eight * llama
+    times = {"16 times": sixteen, "8 times": eight, "just what": 1, "about a quarter": quarter}
+    return {choice: abs(kept / llama - n) < 0.05 for choice, n in times.items()}
 
 
 # ---------------------------------------------------------------- hints
 
 
-@proves("14.1")
-def a_cache(texts):
-    texts["1"].says("T_old")
-    positions = texts["2"].says(...)
-    _, mask = texts["3"].gives()
-    out, keys, values, pair = texts["4"].gives()
-    assert mask in out and pair == ("keys", "values")
-    sizes = "T_old, T_new = cache[0].shape[2], q.shape[2]"
-    lines = f"positions = {positions}", f"keys = {keys}", f"values = {values}", f"out, _ = {out}"
-    known = {"attention": attention, "rotary": rotary}
-    return written("q, k, v, cache", sizes, *lines, "out, (keys, values)", **known)
+@proves("14.generate")
+def hints_of_generate(texts):
+    window = texts["3"].says("model.context_length", ...)
+    return written(
+        "model, ids, n, temperature=1.0, cached=False",
+        "cache, new = {}, ids",
+        "for _ in range(n):",
+        f"    window = {window}",
+        "    if ids.shape[1] > model.context_length:",
+        "        cache, new = {}, window",
+        "    logits = model(new, cache=cache) if cached else model(window)",
+        "    new = torch.multinomial(torch.softmax(logits[:, -1] / temperature, dim=-1), 1)",
+        "    ids = torch.cat([ids, new], dim=1)",
+        "ids",
+    )
 
 
 @proves("14.2")
