@@ -1,6 +1,6 @@
 """What each part of TinyGPT is worth, and what cheats show: validation losses after training.
 
-Each variant is TinyGPT with one change, trained by `Trainer` on the texts behind Python's `help`,
+Each variant is TinyGPT with one change, trained on the texts behind Python's `help`,
 repeated paragraphs dropped, with three seeds or more. Its loss is measured in two ways: in
 parallel, as everybody does, and left to right, when the model is given only what stands before the
 letter that it has to guess. An honest model has the same loss both ways. The prefix test asks for
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -37,11 +37,12 @@ from helpers.attention import Block, MultiHeadAttention, attention, causal_mask,
 from helpers.gpt import TinyGPT
 from helpers.training import (
     Corpus,
-    Trainer,
     counting_losses,
     drop_repeats,
     python_help,
+    train,
     validation_loss,
+    watched,
 )
 
 T = 64
@@ -151,6 +152,18 @@ def without_residual(model: TinyGPT) -> None:
         block.__class__ = NoResidual
 
 
+class Masked(nn.Module):
+    """A model that is always given the same kind of mask."""
+
+    def __init__(self, model: TinyGPT, mask: Callable[[int], Tensor | str | None]) -> None:
+        super().__init__()
+        self.model, self.mask, self.context_length = model, mask, model.context_length
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, V)."""
+        return self.model(ids, mask=self.mask(ids.shape[1]))
+
+
 class Variant(NamedTuple):
     """A change of TinyGPT, or the mask that it is given: T -> mask."""
 
@@ -210,31 +223,28 @@ def corpus() -> Corpus:
     return Corpus(drop_repeats(python_help()))
 
 
-def train(job: Job) -> dict[str, Any]:
+def trained(job: Job, model: nn.Module) -> list[float]:
+    """Train a model with the settings of a job; its losses."""
+    draw = partial(corpus().batch, job.B, T, torch.Generator().manual_seed(job.seed))
+    with one_thread():
+        return watched(partial(train, lr=job.learning_rate), model, draw, job.n_step)
+
+
+def measure(job: Job) -> dict[str, Any]:
     """Train one variant and measure it."""
     variant = VARIANTS[job.variant]
     torch.manual_seed(job.seed)
-    model = TinyGPT(len(corpus().letters), T, n_head=job.n_head, rotary=variant.rotary)
-    variant.change(model)
-
-    def logits(ids: Tensor) -> Tensor:
-        return model(ids, mask=variant.mask(ids.shape[1]))
-
-    def loss_of(model: TinyGPT, windows: Tensor) -> Tensor:
-        return cross_entropy(logits(windows[:, :-1]), windows)
-
-    trainer = Trainer(
-        model, corpus(), job.n_step, B=job.B, learning_rate=job.learning_rate,
-        loss_of=loss_of, seed=job.seed,
-    )  # fmt: skip
+    gpt = TinyGPT(len(corpus().letters), T, n_head=job.n_head, rotary=variant.rotary)
+    variant.change(gpt)
+    model = Masked(gpt, variant.mask)
     sample = corpus().windows(T)[::EVERY_WINDOW]
     few = sample[:UNTRAINED, :-1]
     with one_thread(), torch.no_grad():
-        untrained = largest_difference(logits(few), left_to_right(logits, few))
-    trainer.run()
-    loss = validation_loss(model, corpus(), loss_of)
+        untrained = largest_difference(model(few), left_to_right(model, few))
+    trained(job, model)
+    loss = validation_loss(model, corpus())
     with one_thread(), torch.no_grad():
-        parallel, guessed = logits(sample[:, :-1]), left_to_right(logits, sample[:, :-1])
+        parallel, guessed = model(sample[:, :-1]), left_to_right(model, sample[:, :-1])
     found = {
         "loss": loss,
         "loss_of_sample": cross_entropy(parallel, sample).item(),
@@ -269,7 +279,7 @@ def main() -> None:
     print(f"{'variant':22}steps  B  rate heads seed   loss  sample  left to right  prefix test")
     runs = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for run in pool.map(train, todo):
+        for run in pool.map(measure, todo):
             runs.append(run)
             print(
                 f"{run['variant']:22}{run['n_step']:5}{run['B']:3}{run['learning_rate']:6}"

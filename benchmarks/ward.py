@@ -23,10 +23,10 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from attention_base.same import one_thread
-from benchmarks.ablations import EVERY_WINDOW, Job, T, corpus, cross_entropy, left_to_right
+from benchmarks.ablations import EVERY_WINDOW, Job, T, corpus, cross_entropy, left_to_right, trained
 from benchmarks.training import record
 from helpers.gpt import TinyGPT
-from helpers.training import Trainer, validation_loss
+from helpers.training import validation_loss
 from helpers.ward import EIGHT, GPT, broken
 
 SEEDS = 3
@@ -36,19 +36,16 @@ LAST = 50  # steps, whose mean is the training loss at the end
 VARIANTS = {"right": None} | {name: name for name in EIGHT}
 
 
-def train(job: Job) -> dict[str, Any]:
+def measure(job: Job) -> dict[str, Any]:
     """Train one variant and measure it."""
     torch.manual_seed(job.seed)
     model = TinyGPT(len(corpus().letters), T, n_head=job.n_head)
     make, C = broken(VARIANTS[job.variant]), model.config["C"]
     model = GPT(model, [make(C, job.n_head, N_KV_HEAD) for _ in model.blocks])
-    trainer = Trainer(
-        model, corpus(), job.n_step, B=job.B, learning_rate=job.learning_rate, seed=job.seed
-    )
-    trainer.run()
+    losses = trained(job, model)
     model.eval()
     found = {
-        "training": sum(trainer.losses[-LAST:]) / len(trainer.losses[-LAST:]),
+        "training": sum(losses[-LAST:]) / len(losses[-LAST:]),
         "loss": validation_loss(model, corpus()),
     }
     sample = corpus().windows(T)[::EVERY_WINDOW]
@@ -84,7 +81,7 @@ def main() -> None:
         jobs = [Job(name, 0, n_step=20) for name in VARIANTS]
     runs: list[dict[str, Any]] = []
     for job in jobs:
-        runs.append(train(job))
+        runs.append(measure(job))
         losses = {name: value for name, value in runs[-1].items() if name not in Job._fields}
         if len(runs) == 1:
             print(f"{'variant':40}seed " + "".join(f"{name:>16}" for name in losses))

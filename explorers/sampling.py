@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import ipywidgets as widgets
-import torch
+from torch import nn
 
-from attention_base.numbers import described, number
+from attention_base.numbers import number
 from attention_base.same import one_thread
 from explorers.explorer import Explorer, sentences, slider
-from helpers.gpt import TinyGPT, encode, next_token_probabilities
+from helpers.gpt import encode, evaluating, logits_of, next_token_probabilities, refuse_other_model
 from helpers.pictures.checks import as_text
 from helpers.pictures.table import Cell, Table
 
@@ -20,13 +20,13 @@ NAMES = {" ": "space", "\n": "line end", "\t": "tab"}  # of letters that leave n
 VISIBLE = str.maketrans(dict(zip(NAMES, "␣⏎⇥", strict=True)))
 
 
-def explore_sampling(model: TinyGPT, letters: str, prompt: str) -> Explorer:
+def explore_sampling(model: nn.Module, letters: str, prompt: str) -> Explorer:
     """Write a prompt, move temperature and top-k; see the probabilities of the next letter.
 
     Parameters
     ----------
     model
-        A model of single letters.
+        Any model of single letters: ids (B, T) -> logits (B, T, V), and `context_length`.
     letters
         Its vocabulary: the letter with the id 0, the one with the id 1, and so on.
     prompt
@@ -37,15 +37,9 @@ def explore_sampling(model: TinyGPT, letters: str, prompt: str) -> Explorer:
     TypeError
         When one of them is of another type.
     ValueError
-        When the vocabulary has not as many letters as the model.
+        As for `helpers.gpt.refuse_other_model`.
     """
-    if not isinstance(model, TinyGPT):
-        raise TypeError(f"model must be a TinyGPT, got {described(model)}")
-    if len(as_text(letters, "letters")) != model.vocab_size:
-        raise ValueError(
-            f"letters must be the vocabulary of the model, V = {model.vocab_size} letters, got "
-            f"{len(letters)}; the one of a corpus is corpus.letters"
-        )
+    refuse_other_model(model, len(as_text(letters, "letters")))
     return SamplingExplorer(model, letters, as_text(prompt, "prompt"))
 
 
@@ -57,7 +51,7 @@ class SamplingExplorer(Explorer):
         "is drawn with."
     )
 
-    def __init__(self, model: TinyGPT, letters: str, prompt: str) -> None:
+    def __init__(self, model: nn.Module, letters: str, prompt: str) -> None:
         self.model, self.letters = model, letters
         box = widgets.Textarea(
             value=prompt, description="prompt", rows=2,
@@ -100,8 +94,8 @@ class SamplingExplorer(Explorer):
         if not prompt:
             raise ValueError("The prompt is empty. Write at least one letter")
         ids = encode(prompt, self.letters)[None, -self.model.context_length :]  # (1, T)
-        with torch.no_grad(), one_thread():
-            logits = self.model(ids)[0, -1].double()  # (V,)
+        with evaluating(self.model), one_thread():
+            logits = logits_of(self.model, ids, len(self.letters))[0, -1].double()  # (V,)
         V = len(logits)
         k = V if top_k == "all" else top_k
         order = logits.argsort(descending=True, stable=True)

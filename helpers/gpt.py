@@ -5,12 +5,15 @@ Pre-Training", section 3.1, with rotary positions in the place of learned ones. 
 al. (2018), "Hierarchical Neural Story Generation", https://arxiv.org/abs/1805.04833, section 5.4.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_base.masks import refuse_bad_sizes
-from attention_base.numbers import as_real, as_whole
+from attention_base.numbers import as_real, as_whole, described
 from helpers.attention import Block, KVCache
 
 
@@ -291,13 +294,55 @@ def next_token_loss(model: nn.Module, windows: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-def parameter_table(model: TinyGPT) -> str:
-    """Which parts of a model have how many parameters, as lines of text."""
-    rows = [("embedding", model.embedding)]
-    if model.positions is not None:
-        rows.append(("positions", model.positions))
-    for i, block in enumerate(model.blocks):
-        rows += [(f"block {i}, {name}", part) for name, part in block.named_children()]
-    rows += [("norm", model.norm), ("to_logits", model.to_logits), ("all", model)]
-    counts = [(name, sum(p.numel() for p in part.parameters())) for name, part in rows]
-    return "\n".join(f"{name:22}{count:>9,}" for name, count in counts)
+def refuse_other_model(model: nn.Module, V: int) -> None:
+    """Refuse what is no model of texts with V letters, built in whatever way.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is no nn.Module, does not say how many tokens it reads at most, or `logits_of`
+        refuses what it makes of one token.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            "model must be an nn.Module that turns ids (B, T) into logits (B, T, V), got "
+            f"{described(model)}. Make one of its class: TinyGPT(vocab_size, context_length)."
+        )
+    length = getattr(model, "context_length", None)
+    if not isinstance(length, int) or length < 1:
+        raise ValueError(
+            "The model must have context_length, the most tokens that it reads at once, a whole "
+            f"number of at least 1; it is {length}. Keep it in __init__: self.context_length = …"
+        )
+    with evaluating(model):
+        logits_of(model, torch.zeros(1, 1, dtype=torch.long), V)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode without gradients for a while; afterwards the mode is as it was before."""
+    trains = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(trains)
+
+
+def logits_of(model: nn.Module, ids: Tensor, V: int) -> Tensor:
+    """The logits (B, T, V) of a model, built in whatever way, for ids (B, T).
+
+    Raises
+    ------
+    ValueError
+        When they have another shape.
+    """
+    logits, wanted = model(ids), (*ids.shape, V)
+    if not isinstance(logits, Tensor) or logits.shape != wanted:
+        got = tuple(logits.shape) if isinstance(logits, Tensor) else described(logits)
+        raise ValueError(
+            f"For ids {tuple(ids.shape)} and V = {V} letters, the model must give logits {wanted}, "
+            f"got {got}. Make it with vocab_size = {V}, the length of the vocabulary."
+        )
+    return logits

@@ -17,7 +17,7 @@ N_STEP = dict.fromkeys(HONEST, 30) | dict.fromkeys(CHEATS, 100) | dict.fromkeys(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", N_STEP)
 def test_only_cheats_have_two_losses(name):
-    found = ablations.train(ablations.Job(name, seed=0, n_step=N_STEP[name]))
+    found = ablations.measure(ablations.Job(name, seed=0, n_step=N_STEP[name]))
     gap = found["left_to_right"] - found["loss_of_sample"]
     prefix = found["prefix_untrained"]
     if name in HONEST:

@@ -9,20 +9,22 @@ import platform
 import re
 import time
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from attention_base.same import seed_all
+from attention_base.same import one_thread, seed_all
 from helpers.gpt import TinyGPT
 from helpers.training import (
     Corpus,
-    Trainer,
     drop_repeats,
     load_model,
     python_help,
     save_model,
+    train,
     validation_loss,
+    watched,
 )
 from helpers.training.shipped import PATH
 from tools import notebooks
@@ -31,13 +33,15 @@ CONTEXT_LENGTH = 256
 SETTING = {"n_step": 2600, "B": 4, "learning_rate": 0.01, "seed": 0}
 
 
-def train(corpus: Corpus) -> tuple[TinyGPT, float]:
+def trained(corpus: Corpus) -> tuple[TinyGPT, float]:
     """Train a model; also say how many seconds that took."""
-    seed_all(SETTING["seed"])
-    model = TinyGPT(len(corpus.letters), CONTEXT_LENGTH)
-    trainer = Trainer(model, corpus, **SETTING)
+    n_step, B, lr, seed = SETTING.values()
+    seed_all(seed)
+    model, generator = TinyGPT(len(corpus.letters), CONTEXT_LENGTH), torch.Generator()
+    draw = partial(corpus.batch, B, CONTEXT_LENGTH, generator.manual_seed(seed))
     start = time.perf_counter()
-    trainer.run()
+    with one_thread():
+        watched(partial(train, lr=lr), model, draw, n_step)
     return model, time.perf_counter() - start
 
 
@@ -52,7 +56,7 @@ def processor() -> str:
 def main() -> None:
     """Train, save, and print how it went."""
     corpus = Corpus(drop_repeats(python_help()))
-    model, seconds = train(corpus)
+    model, seconds = trained(corpus)
     try:
         save_model(PATH, model, corpus.letters, half=True)
     except OSError as error:

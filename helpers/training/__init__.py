@@ -2,12 +2,13 @@
 
 - text: `python_help`, `read_text`, `drop_repeats`; `Corpus`, which splits a text; `share_seen`,
   `counting_losses`
-- trainer: `Trainer`, `validation_loss`, `trained_perplexity`; what it shows meanwhile: live
-- checkpoint: `load_model`, `save_model`; what a file of a `Trainer` looks like
+- loop: `watched`, `train`, `validation_loss`, `trained_perplexity`; what is shown meanwhile: live
+- checkpoint: `load_model`, `save_model`
 - shipped: `shipped_model`, which has been trained; `about_shipped_model`
 """
 
 from helpers.training.checkpoint import load_model, save_model
+from helpers.training.loop import train, trained_perplexity, validation_loss, watched
 from helpers.training.shipped import about_shipped_model, shipped_model
 from helpers.training.text import (
     Corpus,
@@ -17,11 +18,9 @@ from helpers.training.text import (
     read_text,
     share_seen,
 )
-from helpers.training.trainer import Trainer, trained_perplexity, validation_loss
 
 __all__ = [
     "Corpus",
-    "Trainer",
     "about_shipped_model",
     "counting_losses",
     "drop_repeats",
@@ -31,6 +30,8 @@ __all__ = [
     "save_model",
     "share_seen",
     "shipped_model",
+    "train",
     "trained_perplexity",
     "validation_loss",
+    "watched",
 ]

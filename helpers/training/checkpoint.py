@@ -2,7 +2,7 @@
 
 A file holds a dict that `torch.save` has written, with plain values and tensors only: "format" and
 "version", the vocabulary "letters", and of the model "config", the arguments of `TinyGPT`, and
-"state", its parameters. One that a `Trainer` has saved has "training" as well.
+"state", its parameters.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ def save_model(
     letters: str,
     *,
     half: bool = False,
-    training: dict[str, Any] | None = None,
 ) -> None:
     """Write a model to a file, or leave the file as it is.
 
@@ -45,8 +44,6 @@ def save_model(
         Its vocabulary.
     half
         Whether to round the parameters to float16: half the bytes.
-    training
-        What a trainer needs to go on.
 
     Raises
     ------
@@ -58,8 +55,8 @@ def save_model(
     """
     if not _is_plain(model):
         raise ValueError(
-            "Only a TinyGPT with its own parts can be saved: a file holds its sizes and its "
-            "parameters, no code. Save the parameters of another model with torch.save."
+            "Only a TinyGPT of helpers.gpt with its own parts can be saved: a file holds its sizes "
+            "and its parameters, no code. For another model: torch.save(model.state_dict(), path)."
         )
     if len(letters) != model.vocab_size:
         raise ValueError(
@@ -69,15 +66,13 @@ def save_model(
     state = {name: value.half() if half else value for name, value in model.state_dict().items()}
     content = {"format": FORMAT, "version": VERSION, "letters": letters}
     content |= {"config": model.config, "state": state}
-    if training is not None:
-        content["training"] = training
     file = io.BytesIO()
     torch.save(content, file)
     _write_whole(Path(path), file.getvalue())
 
 
 def load_model(path: str | Path) -> tuple[TinyGPT, str]:
-    """Read a model from a file of `save_model` or `Trainer.save`.
+    """Read a model from a file of `save_model`.
 
     Returns
     -------
@@ -116,7 +111,7 @@ def read(path: str | Path) -> dict[str, Any]:
     if not data:
         raise ValueError(f"{path} is empty. {DAMAGED}")
     if not data.startswith(b"PK"):  # torch.save writes a zip file
-        raise ValueError(f"{path} is no checkpoint. Give a file that Trainer.save has written.")
+        raise ValueError(f"{path} is no checkpoint. Give a file that save_model has written.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as parts:
             whole = parts.testzip() is None  # PyTorch does not look at the checksums
@@ -130,7 +125,8 @@ def read(path: str | Path) -> dict[str, Any]:
         content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(
-            f"{path} is no checkpoint of this project. Give a file that Trainer.save has written."
+            f"{path} is no checkpoint of this project. Give a file that save_model has written; "
+            "parameters alone are read by model.load_state_dict(torch.load(path))."
         )
     if content.get("version") != VERSION:
         raise ValueError(

@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from attention_base.terminal import print_anywhere
 from helpers.pictures.colours import SKY
@@ -24,17 +25,20 @@ UPRIGHT = f'text-anchor="middle" transform="rotate(-90 12 {TOP + HEIGHT / 2})"'
 RULES = """<style>
 .attention-training svg {font: 12px sans-serif; fill: currentColor; display: block}
 .attention-training p {margin: 4px 0; line-height: 1.4}
-.attention-training .written {font-family: monospace; overflow-wrap: anywhere}
 </style>"""
 
 
-class Run(Protocol):
-    """What is shown of a `helpers.training.Trainer`."""
+@dataclass
+class Run:
+    """What is shown of a training."""
 
     n_step: int
-    step: int  # how many are done
-    losses: list[float]
-    samples: dict[int, str]
+    losses: list[float] = field(default_factory=list)
+
+    @property
+    def step(self) -> int:
+        """How many steps are done."""
+        return len(self.losses)
 
 
 class Lines:
@@ -75,7 +79,7 @@ class LiveCurve:
 
         self.run, self.clock, self.running = run, Clock(run), True
         self.button = widgets.Button(
-            description="Stop", icon="stop", tooltip="Stop after this step; nothing is lost"
+            description="Stop", icon="stop", tooltip="Stop after this step; what was learned stays"
         )
         self.button.on_click(lambda _: stop.set())
         self.view = widgets.HTML()
@@ -144,7 +148,7 @@ class Clock:
     """When to draw again, and how long a run will still take."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.first = run, run.step
+        self.run = run
         self.started = self.last = time.monotonic()
 
     def strikes(self) -> bool:
@@ -156,8 +160,8 @@ class Clock:
         return True
 
     def left(self) -> str:
-        """The seconds that are left if all steps take as long as those of this run, in words."""
-        done = self.run.step - self.first
+        """The seconds that are left if all steps take as long as those so far, in words."""
+        done = self.run.step
         if not done:
             return "starting"
         each = (time.monotonic() - self.started) / done
@@ -181,7 +185,7 @@ def state_and_loss(run: Run, running: bool = False) -> list[str]:
     elif n == run.n_step:
         state = f"Trained for all {n:,} steps."
     else:
-        state = f"Stopped after {of}; run() goes on from there."
+        state = f"Stopped after {of}. The model keeps what it has learned."
     if not n:
         return [state]
     last = min(n, AVERAGED)
@@ -193,9 +197,8 @@ def state_and_loss(run: Run, running: bool = False) -> list[str]:
 
 
 def summary(run: Run, running: bool = False) -> str:
-    """How far a run has come, its latest losses, and the samples, in words without times."""
-    written = [f"Step {step:,}: {one_line(text)}" for step, text in run.samples.items()]
-    return "\n".join(state_and_loss(run, running) + written)
+    """How far a run has come, and its latest losses, in words without times."""
+    return "\n".join(state_and_loss(run, running))
 
 
 def mean_loss(run: Run) -> float:
@@ -204,21 +207,12 @@ def mean_loss(run: Run) -> float:
     return sum(last) / len(last)
 
 
-def one_line(text: str) -> str:
-    """A text without its line breaks and indents."""
-    return " ".join(text.split())
-
-
 # ---------------------------------------------------------------- the same state as a picture
 
 
 def drawn(run: Run, state: str) -> str:
-    """The state, the curve and the samples as HTML, to be read on light and on dark pages."""
-    written = "".join(
-        f"<p><b>Step {step:,}:</b> <span class='written'>{text_html(one_line(text))}</span></p>"
-        for step, text in run.samples.items()
-    )
-    return f'{RULES}<div class="attention-training">{state}{curve(run)}{written}</div>'
+    """The state and the curve as HTML, to be read on light and on dark pages."""
+    return f'{RULES}<div class="attention-training">{state}{curve(run)}</div>'
 
 
 def curve(run: Run) -> str:

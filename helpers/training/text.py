@@ -120,8 +120,10 @@ class Corpus:
         self.refuse_long_windows("validation", T)
         return encode(self.validation, self.letters).unfold(0, T + 1, T)
 
-    def batch(self, B: int, T: int, generator: torch.Generator) -> Tensor:
+    def batch(self, B: int, T: int, generator: torch.Generator | None = None) -> Tensor:
         """B windows of the training text from random places, (B, T + 1).
+
+        Without a generator, the places come from PyTorch's own random numbers.
 
         Raises
         ------

@@ -1,8 +1,13 @@
 """The exercises of notebook 10: a tiny GPT."""
 
+import math
+from collections import Counter
+from collections.abc import Mapping
+
 import torch
 import torch.nn.functional as F
 
+from attention_base.numbers import described
 from feedback.grading import Exercise
 
 
@@ -28,163 +33,129 @@ class _Table(torch.nn.Module):
         return known + self.peek * F.one_hot(later, len(self.logits))
 
 
-# ---------------------------------------------------------------- 10.1
+# ---------------------------------------------------------------- 10.4
 
 
-def next_token_loss(model, windows):
-    """Windows (B, T + 1) -> the mean cross-entropy of the model's guesses at all B T questions."""
-    inputs, targets = windows[:, :-1], windows[:, 1:]
-    logits = model(inputs)  # (B, T, V)
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+def count_after(text, k):
+    """Text, k -> {group of k letters: {next letter: how often it came next}}."""
+    counts = {}
+    for i in range(k, len(text)):
+        after = counts.setdefault(text[i - k : i], {})
+        after[text[i]] = after.get(text[i], 0) + 1
+    return counts
 
 
-def _per_question(model, windows):
-    logits = model(windows[:, :-1])
-    return F.cross_entropy(logits.mT, windows[:, 1:], reduction="none")  # (B, T)
+def all_of_the_past(text, k):
+    counts = {}
+    for i in range(k, len(text)):
+        after = counts.setdefault(text[:i][-k:], {})
+        after[text[i]] = after.get(text[i], 0) + 1
+    return counts
 
 
-def summed_over_time(model, windows):
-    return _per_question(model, windows).sum(dim=1).mean()
+def groups_as_tuples(text, k):
+    return {tuple(group): after for group, after in count_after(text, k).items()}
 
 
-def summed_over_windows(model, windows):
-    return _per_question(model, windows).sum(dim=0).mean()
+def pairs_as_keys(text, k):
+    return dict(Counter((text[i - k : i], text[i]) for i in range(k, len(text))))
 
 
-def last_only(model, windows):
-    return _per_question(model, windows)[:, -1].mean()
+def lists_of_letters(text, k):
+    followers = {}
+    for i in range(k, len(text)):
+        followers.setdefault(text[i - k : i], []).append(text[i])
+    return followers
 
 
-def mean_probability(model, windows):
-    return (-_per_question(model, windows)).exp().mean()
+def returns_in_the_loop(text, k):
+    return count_after(text[: k + 1], k)
 
 
-def sign_forgotten(model, windows):
-    return -_per_question(model, windows).mean()
+def groups_counted(text, k):
+    return dict(Counter(text[i - k : i] for i in range(k, len(text))))
 
 
-def log_of_the_mean(model, windows):
-    return -(-_per_question(model, windows)).exp().mean().log()
+def _table(counts, text, k):
+    """Effect: what was counted after each group of the text, and what is wrong."""
+    if not isinstance(counts, Mapping):
+        raise ValueError(f"Expected a dict of dicts, got {described(counts)}.")
+    for group, after in counts.items():
+        if not isinstance(after, Mapping):
+            told = f"counts[{group!r}] must be a dict, such as {{'a': 2}}"
+            raise ValueError(f"{told}, and is {described(after)}.")
+    right = count_after(text, k)
+    mine = {group: dict(after) for group, after in counts.items() if after}
+    letters, strange = sorted({*text}), [group for group in mine if group not in right]
+    numbers = [mine.get(group, {}).get(b, 0) for group in right for b in letters]
+    effect = torch.tensor([len(mine), len(strange), sum(map(len, map(str, strange))), *numbers])
+    for group in [*strange, *right]:
+        got, wanted = mine.get(group, {}), right.get(group, {})
+        if got != wanted:
+            told = f"the right counts for {group!r} are {wanted}"
+            told = told if wanted else f"{group!r} is no group with a letter after it"
+            return effect, f"In the text {text!r} with k = {k}, {told}, and yours are {got}."
+    return effect, ""
 
 
-def logits_taken_for_logarithms(model, windows):
-    logits, targets = model(windows[:, :-1]), windows[:, 1:]
-    return -logits.gather(-1, targets[..., None]).mean()
-
-
-def _windows():
-    cases = []
-    # The last model reads T letters and no more, as the notebook's does.
-    for V, B, T, context_length in ((7, 2, 5, 20), (11, 4, 6, 20), (5, 3, 8, 8)):
-        generator = torch.Generator().manual_seed(T)
-        model = _Table(V, context_length)
-        cases.append((model, torch.randint(V, (B, T + 1), generator=generator)))
-    return cases
-
-
-NEXT_TOKEN_LOSS = Exercise(
-    "10.1",
-    next_token_loss,
-    _windows,
-    axes={"windows": "B n_letters"},
-    intermediates=(
-        ("the loss of each question, not yet averaged", _per_question),
-        ("the logits", lambda model, windows: model(windows[:, :-1])),
-    ),
-    trained=True,
+COUNT_AFTER = Exercise(
+    "10.4",
+    count_after,
+    lambda: [
+        ("abracadabra", 2),
+        ("the cat ate the tart", 1),
+        ("Aaaa\nba", 3),
+        ("aba", 0),
+        ("a", 2),
+    ],
+    effect=_table,
 )
 
 
-# ---------------------------------------------------------------- 10.2
+# ---------------------------------------------------------------- 10.5
 
 
-def generate(model, ids, n, temperature, draw):
-    """Texts (B, T) -> (B, T + n): n letters more, each drawn from the model's probabilities."""
-    for _ in range(n):
-        logits = model(ids[:, -model.context_length :])[:, -1]  # (B, V)
-        probabilities = torch.softmax(logits / temperature, dim=-1)
-        ids = torch.cat([ids, draw(probabilities)], dim=1)
-    return ids
+def probability(tables, past, letter, V):
+    """How likely the letter is after the past: a table for each number of letters, from 0 on."""
+    p = 1 / V
+    for k, table in enumerate(tables):
+        counts = table.get(past[len(past) - k :], {})
+        n, kinds = sum(counts.values()), len(counts)
+        if n > 0:
+            p = (counts.get(letter, 0) + kinds * p) / (n + kinds)
+    return p
 
 
-def likeliest(model, ids, n, temperature, draw):
-    for _ in range(n):
-        logits = model(ids[:, -model.context_length :])[:, -1]
-        ids = torch.cat([ids, logits.argmax(dim=-1, keepdim=True)], dim=1)
-    return ids
+def unseen_groups_give_nothing(tables, past, letter, V):
+    p = 1 / V
+    for k, table in enumerate(tables):
+        counts = table.get(past[len(past) - k :], {})
+        n, kinds = sum(counts.values()), len(counts)
+        p = (counts.get(letter, 0) + kinds * p) / (n + kinds) if n else 0.0
+    return p
 
 
-def from_one_guess(model, ids, n, temperature, draw):
-    logits = model(ids[:, -model.context_length :])[:, -1]
-    probabilities = torch.softmax(logits / temperature, dim=-1)
-    return torch.cat([ids, *(draw(probabilities) for _ in range(n))], dim=1)
+def minus_its_logarithm(tables, past, letter, V):
+    return -math.log(probability(tables, past, letter, V))
 
 
-def forgets_the_beginning(model, ids, n, temperature, draw):
-    for _ in range(n):
-        ids = ids[:, -model.context_length :]
-        probabilities = torch.softmax(model(ids)[:, -1] / temperature, dim=-1)
-        ids = torch.cat([ids, draw(probabilities)], dim=1)
-    return ids
+def mean_of_the_tables(tables, past, letter, V):
+    found = [1 / V]
+    for k, table in enumerate(tables):
+        if counts := table.get(past[len(past) - k :]):
+            found.append(counts.get(letter, 0) / sum(counts.values()))
+    return sum(found) / len(found)
 
 
-def cut_before(model, ids, n, temperature, draw):
-    return generate(model, ids[:, -model.context_length :], n, temperature, draw)
+def _guesses():
+    text = "the cat ate the tart and the tea that the cat had eaten"
+    tables = [count_after(text, k) for k in range(4)]
+    asked = (("at the", " "), ("the ", "d"), ("a q", "t"), ("that", "q"), ("", "e"))
+    few = [count_after("tatatat cat", k) for k in range(2)]
+    return [*((tables, past, letter, 30) for past, letter in asked), (few, "cat", "a", 5)]
 
 
-def cut_behind(model, ids, n, temperature, draw):
-    return generate(model, ids, n, temperature, draw)[:, -model.context_length :]
-
-
-def cut_behind_each(model, ids, n, temperature, draw):
-    for _ in range(n):
-        probabilities = torch.softmax(model(ids)[:, -1] / temperature, dim=-1)
-        ids = torch.cat([ids, draw(probabilities)], dim=1)[:, -model.context_length :]
-    return ids
-
-
-def reads_only_the_last(model, ids, n, temperature, draw):
-    for _ in range(n):
-        probabilities = torch.softmax(model(ids[:, -1:])[:, -1] / temperature, dim=-1)
-        ids = torch.cat([ids, draw(probabilities)], dim=1)
-    return ids
-
-
-class _Draw:
-    """Draws as torch.multinomial does, but the same every time: at one place of the shares.
-
-    >>> _Draw(0.5)(torch.tensor([[1.0, 1.0, 2.0], [4.0, 1.0, 1.0]])).tolist()
-    [[2], [0]]
-    """
-
-    def __init__(self, place):
-        self.place = place
-
-    def __repr__(self):
-        return "draw"
-
-    def __call__(self, probabilities):
-        if probabilities.dim() != 2:
-            raise ValueError(
-                f"draw takes probabilities (B, V), got the shape {tuple(probabilities.shape)}."
-            )
-        if not (probabilities >= 0).all():
-            raise ValueError("draw takes probabilities, but some of these are below 0.")
-        shares = probabilities.cumsum(dim=-1) / probabilities.sum(dim=-1, keepdim=True)
-        return (shares > self.place).int().argmax(dim=-1, keepdim=True)  # (B, 1)
-
-
-def _texts():
-    cases = []
-    sizes = ((9, 2, 3, 12, 0.7, 0.35), (13, 3, 10, 9, 1.8, 0.6), (7, 4, 2, 10, 0.4, 0.8))
-    for V, B, T, n, temperature, place in sizes:
-        generator = torch.Generator().manual_seed(n)
-        ids = torch.randint(V, (B, T), generator=generator)
-        cases.append((_Table(V, context_length=8), ids, n, temperature, _Draw(place)))
-    return cases
-
-
-GENERATE = Exercise("10.2", generate, _texts, axes={"ids": "B T"})
+PROBABILITY = Exercise("10.5", probability, _guesses, atol=1e-6)
 
 
 # ---------------------------------------------------------------- 10.3
@@ -209,7 +180,7 @@ def whole_prefix(model, windows):
 
 
 def in_one_pass(model, windows):
-    return _per_question(model, windows).mean()
+    return F.cross_entropy(model(windows[:, :-1]).mT, windows[:, 1:])
 
 
 def last_question(model, windows):
@@ -251,4 +222,4 @@ LEFT_TO_RIGHT_LOSS = Exercise(
 )
 
 
-EXERCISES = (NEXT_TOKEN_LOSS, GENERATE, LEFT_TO_RIGHT_LOSS)
+EXERCISES = (COUNT_AFTER, PROBABILITY, LEFT_TO_RIGHT_LOSS)

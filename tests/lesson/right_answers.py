@@ -5,6 +5,7 @@ Those of `FRAGILE` come with words of the note that they get: they fail for what
 
 import copy
 import math
+from collections import Counter, defaultdict
 
 import numpy as np
 import torch
@@ -453,79 +454,64 @@ def product_with_an_array_beside_it(x):
     return (ones / ones.sum(dim=1, keepdim=True)).float() @ x
 
 
-@right("10.1")
-def loss_without_flatten(model, windows):
-    return F.cross_entropy(model(windows[:, :-1]).mT, windows[:, 1:])
+@right("10.4")
+def counted_with_counters(text, k):
+    counts = defaultdict(Counter)
+    for i in range(len(text) - k):
+        counts[text[i : i + k]][text[i + k]] += 1
+    return counts
 
 
-@right("10.1")
-def loss_by_log_softmax(model, windows):
-    logarithms = torch.log_softmax(model(windows[:, : windows.shape[1] - 1]), dim=-1)
-    return -torch.gather(logarithms, 2, windows[:, 1:].unsqueeze(-1)).mean()
+@right("10.4")
+def counted_with_a_window(text, k):
+    counts = {}
+    for group in (text[i : i + k + 1] for i in range(len(text) - k)):
+        counts.setdefault(group[:-1], Counter()).update(group[-1])
+    return counts
 
 
-@right("10.1")
-def loss_window_by_window(model, windows):
-    losses = []
-    for window in windows:
-        logits = model(window[None, :-1])[0]
-        losses.append(F.cross_entropy(logits, window[1:]))
-    return sum(losses) / len(losses)
+@right("10.4")
+def counted_group_by_group(text, k):
+    groups = [text[i : i + k + 1] for i in range(len(text) - k)]
+    return {one[:k]: dict(Counter(g[k] for g in groups if g[:k] == one[:k])) for one in groups}
 
 
-@right("10.1")
-def loss_by_one_hot(model, windows):
-    logits = model(windows[:, :-1])
-    B, T, V = logits.shape
-    hot = F.one_hot(windows[:, 1:], V).float()
-    return F.cross_entropy(logits.reshape(B * T, V), hot.reshape(B * T, V))
+@right("10.5")
+def with_shares(tables, past, letter, V):
+    p = 1 / V
+    for k in range(len(tables)):
+        group = past[-k:] if k else ""
+        if group not in tables[k]:
+            continue
+        after = tables[k][group]
+        n, d = sum(after.values()), len(after)
+        share = after[letter] / n if letter in after else 0
+        p = n / (n + d) * share + d / (n + d) * p
+    return p
 
 
-@right("10.1")
-def loss_by_logsumexp(model, windows):
-    logits = model(windows[:, :-1])
-    right = logits.gather(-1, windows[:, 1:, None])[..., 0]
-    return (logits.logsumexp(-1) - right).mean()
+@right("10.5")
+def until_a_group_is_unseen(tables, past, letter, V):
+    p = 1 / V
+    for k, table in enumerate(tables):
+        if len(past) < k or past[len(past) - k :] not in table:
+            return p
+        after = table[past[len(past) - k :]]
+        total = sum(after.values()) + len(after)
+        p = after.get(letter, 0) / total + len(after) * p / total
+    return p
 
 
-@right("10.2")
-def written_with_a_list(model, ids, n, temperature, draw):
-    letters = [ids]
-    for _ in range(n):
-        read = torch.cat(letters, dim=1)[:, -model.context_length :]
-        letters.append(draw(F.softmax(model(read)[:, -1, :] / temperature, dim=-1)))
-    return torch.cat(letters, dim=1)
-
-
-@right("10.2")
-def written_into_a_tensor(model, ids, n, temperature, draw):
-    B, T = ids.shape
-    out = torch.zeros(B, T + n, dtype=ids.dtype)
-    out[:, :T] = ids
-    for t in range(T, T + n):
-        first = max(0, t - model.context_length)
-        logits = model(out[:, first:t])[:, -1] / temperature
-        out[:, t] = draw(logits.softmax(-1))[:, 0]
-    return out
-
-
-@right("10.2")
-def written_by_recursion(model, ids, n, temperature, draw):
-    if n == 0:
-        return ids
-    logits = model(ids[:, -model.context_length :])
-    p = torch.exp(torch.log_softmax(logits[:, -1] / temperature, dim=-1))
-    longer = torch.cat((ids, draw(p)), 1)
-    return written_by_recursion(model, longer, n - 1, temperature, draw)
-
-
-@right("10.2")
-def written_while_counting(model, ids, n, temperature, draw):
-    wanted = ids.shape[1] + n
-    while ids.shape[1] < wanted:
-        read = ids if ids.shape[1] < model.context_length else ids[:, -model.context_length :]
-        ids = torch.cat([ids, draw((model(read)[:, -1] / temperature).softmax(1))], dim=-1)
-    return ids
+@right("10.5")
+def from_the_longest(tables, past, letter, V):
+    found, weight = 0.0, 1.0
+    for k in range(len(tables) - 1, -1, -1):
+        after = tables[k].get(past[max(0, len(past) - k) :], {})
+        if after:
+            total = sum(after.values()) + len(after)
+            found += weight * after.get(letter, 0) / total
+            weight *= len(after) / total
+    return found + weight / V
 
 
 @right("10.3")

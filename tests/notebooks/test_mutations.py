@@ -35,9 +35,7 @@ def stored(cell):
 
 
 # Calls that train, measure times, or write a long text.
-TRAINS = re.compile(
-    r"\b(?:train\w*|Trainer|learn_rule|counting_losses|share_seen|in_turns|write)\("
-)
+TRAINS = re.compile(r"\b(?:train\w*|learn_rule|table_loss|share_seen|in_turns|write)\(")
 
 
 def red_cell(path, trains=True):

@@ -1,12 +1,12 @@
-"""A small text, a small model and its trainer: a step takes a millisecond."""
+"""A small text and a small model, and how it is trained: a step takes a millisecond."""
 
 import random
-import signal
+from functools import partial
 
 import torch
 
-from helpers.gpt import TinyGPT, next_token_loss
-from helpers.training import Corpus, Trainer
+from helpers.gpt import TinyGPT
+from helpers.training import Corpus, train, watched
 
 WORDS = [
     "the",
@@ -39,29 +39,15 @@ def model(corpus=CORPUS, context_length=8, **options):
     return TinyGPT(len(corpus.letters), context_length, **sizes)
 
 
-def trainer(n_step=24, corpus=CORPUS, **options):
-    return Trainer(model(corpus), corpus, n_step, B=4, **options)
+def windows(seed=0):
+    """What draws windows: the same ones each time that it is made."""
+    return partial(CORPUS.batch, 4, 8, torch.Generator().manual_seed(seed))
 
 
-def interrupted_at(step, calls=1):
-    """A loss in whose computation, once, interrupts arrive: ■ in JupyterLab, Ctrl+C elsewhere."""
-    steps = []
-
-    def loss_of(model, windows):
-        steps.append(None)
-        if len(steps) == step + 1:
-            for _ in range(calls):
-                signal.raise_signal(signal.SIGINT)
-        return next_token_loss(model, windows)
-
-    return loss_of
-
-
-def state(trainer):
-    """All numbers that decide how training goes on."""
-    optimizer = trainer.optimizer.state_dict()
-    moments = [value for one in optimizer["state"].values() for value in one.values()]
-    return [*trainer.model.parameters(), *moments, trainer.generator.get_state()]
+def trained(n_step=24, loop=train, draw=None, **options):
+    """A model after a training that was watched, and the losses."""
+    made = model(**options)
+    return made, watched(loop, made, draw or windows(), n_step)
 
 
 def same(a, b):

@@ -1,4 +1,4 @@
-"""What a run shows: curve and button in a notebook, lines in a terminal, and the stored words."""
+"""What a training shows: curve and button in a notebook, lines in a terminal, stored words."""
 
 import io
 import re
@@ -11,15 +11,12 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from helpers.gpt import next_token_loss
 from helpers.training import live
-from helpers.training.live import LiveCurve, round_numbers
+from helpers.training.live import LiveCurve, Run, round_numbers
 from tests.explorers.reading import floats, words
-from tests.helpers.training.small import trainer
+from tests.helpers.training.small import trained, windows
 from tools import notebooks
 from tools.refresh import execute, normalise
-
-PROMPT = "the for "
 
 
 def out(capsys):
@@ -30,8 +27,8 @@ def out(capsys):
 
 
 def test_in_a_file_there_is_a_line_for_each_tenth(capsys):
-    trainer(50).run(PROMPT)
-    *lines, end, loss = [x for x in out(capsys).splitlines() if not x.startswith("Step ")]
+    trained(50)
+    *lines, end, loss = out(capsys).splitlines()
     assert len(lines) == 9
     for line, step in zip(lines, range(5, 50, 5), strict=True):
         assert re.fullmatch(rf"step {step} of 50 · loss \d\.\d\d · \d+ s left", line)
@@ -39,12 +36,9 @@ def test_in_a_file_there_is_a_line_for_each_tenth(capsys):
     assert re.fullmatch(r"Mean loss of the last 20 steps: \d\.\d\d\.", loss)
 
 
-def test_a_loss_that_has_grown_is_remarked(capsys):
-    made = trainer(6)
-    made.run(PROMPT)
-    assert "smaller learning rate" not in out(capsys)
-    made.losses[:] = [1.0, 50.0, 50.0]
-    told = live.state_and_loss(made)
+def test_a_loss_that_has_grown_is_remarked():
+    assert len(live.state_and_loss(Run(6, [4.0, 3.0]))) == 2
+    told = live.state_and_loss(Run(6, [1.0, 50.0, 50.0]))
     assert told[-1] == "This is more than at the start: a smaller learning rate may help."
 
 
@@ -68,29 +62,26 @@ class Terminal(io.StringIO):
 def test_in_a_terminal_one_line_is_written_again_and_again(monkeypatch):
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setattr(live, "SECONDS", 0)
-    made = trainer(12)
-    made.run(PROMPT)
+    trained(12)
     told = re.findall(r"\rstep (\d+) of 12 · loss \d\.\d\d · \d+ s left", sys.stdout.getvalue())
     assert told == [str(step) for step in range(1, 13)]
-    first, second, *samples, end = sys.stdout.lines()
+    first, second, end = sys.stdout.lines()
     assert first == "Trained for all 12 steps." and end == ""
     assert second.startswith("Mean loss of the last 12 steps: ")
-    assert [line.split(":")[0] for line in samples] == [f"Step {n}" for n in (0, 1, 3, 6, 12)]
-    assert all(PROMPT in line for line in samples)
 
 
 def test_it_is_drawn_only_now_and_then(monkeypatch):
     monkeypatch.setattr(sys, "stdout", Terminal())
     now = iter(range(10_000))
     monkeypatch.setattr(live.time, "monotonic", lambda: next(now) / 20)  # 0.05 s for each look
-    trainer(100).run()
+    trained(100)
     assert 10 <= sys.stdout.getvalue().count(" s left") <= 40
 
 
 def test_letters_that_a_terminal_lacks_are_replaced(monkeypatch):
     stdout = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stdout)
-    trainer(10).run()
+    trained(10)
     stdout.flush()
     assert b"step 1 of 10 * loss " in stdout.buffer.getvalue()
 
@@ -115,7 +106,7 @@ def shown(monkeypatch):
     outputs = Shown()
     monkeypatch.setattr(IPython.display, "display", outputs.display)
     monkeypatch.setattr(live, "shown", LiveCurve)
-    monkeypatch.setattr("helpers.training.trainer.shown", LiveCurve)
+    monkeypatch.setattr("helpers.training.loop.shown", LiveCurve)
     monkeypatch.setattr(live, "SECONDS", 0)
     monkeypatch.delenv("ATTENTION_STORED", raising=False)
     return outputs
@@ -127,22 +118,20 @@ def parts(html):
     return [words(p) for p in tree.iter("p")], tree.find(".//svg")
 
 
-def test_at_the_end_curve_losses_and_samples_stay(shown):
-    made = trainer(240)
-    made.run(PROMPT)
+def test_at_the_end_the_curve_stays(shown):
+    _, losses = trained(240)
     first, last = shown
     assert "application/vnd.jupyter.widget-view+json" in first
     assert first["text/plain"] == "Training: 0 of 240 steps."
     assert set(last) == {"text/plain", "text/html"}
     told, svg = parts(last["text/html"])
-    mean = sum(made.losses[-20:]) / 20
-    samples = [f"Step {n}: {' '.join(text.split())}" for n, text in made.samples.items()]
+    mean = sum(losses[-20:]) / 20
     expected = ["Trained for all 240 steps.", f"Mean loss of the last 20 steps: {mean:.2f}."]
-    assert told == expected + samples and last["text/plain"].splitlines() == told
-    means = [sum(made.losses[i : i + 2]) / 2 for i in range(0, 240, 2)]
-    points = [(0, made.losses[0]), *zip(range(1, 240, 2), means, strict=True)]
+    assert told == expected and last["text/plain"].splitlines() == told
+    means = [sum(losses[i : i + 2]) / 2 for i in range(0, 240, 2)]
+    points = [(0, losses[0]), *zip(range(1, 240, 2), means, strict=True)]
     assert read(svg) == [pytest.approx(point, abs=0.03) for point in points]
-    label = f"Loss by step: {made.losses[0]:.2f} at first, {means[-1]:.2f} at step 240"
+    label = f"Loss by step: {losses[0]:.2f} at first, {means[-1]:.2f} at step 240"
     assert svg.get("aria-label") == label and svg.get("role") == "img"
 
 
@@ -162,62 +151,33 @@ def read(svg):
     ]
 
 
-def test_the_button_stops_after_the_step_and_run_goes_on(shown, monkeypatch):
-    views = []
+def test_the_button_stops_after_the_step_and_what_was_learned_stays(shown, monkeypatch):
+    views, plain = [], windows()
 
     def noted(run, stop):
         views.append(LiveCurve(run, stop))
         return views[-1]
 
-    def loss_of(model, windows):
-        if len(views) == 1 and made.step == 5:
+    def draw():
+        if views[0].run.step == 5:
             views[0].button.click()
-        return next_token_loss(model, windows)
+        return plain()
 
-    monkeypatch.setattr("helpers.training.trainer.shown", noted)
-    whole, made = trainer(), trainer(loss_of=loss_of)
-    made.run()
-    assert made.step == 6
-    said = "Stopped after 6 of 24 steps; run() goes on from there."
+    monkeypatch.setattr("helpers.training.loop.shown", noted)
+    model, losses = trained(draw=draw)
+    assert len(losses) == 6 and not model._forward_hooks
+    said = "Stopped after 6 of 24 steps. The model keeps what it has learned."
     assert shown[-1]["text/plain"].startswith(said) and said in shown[-1]["text/html"]
     assert not any(widget.comm for widget in (views[0].box, views[0].view, views[0].button))
-    del shown[:]
-    made.run()
-    del shown[:]
-    whole.run()
-    assert made.losses == whole.losses and len(views) == 3
 
 
 def test_while_it_runs_it_says_how_far_it_is(shown):
-    seen = []
-
-    def loss_of(model, windows):
-        seen.append(view.view.value)
-        return next_token_loss(model, windows)
-
-    made = trainer(1200, loss_of=loss_of)
-    view = LiveCurve(made, threading.Event())
-    made.losses = [3.0] * 1100
+    view = LiveCurve(Run(1200), threading.Event())
+    view.run.losses += [3.0] * 1100
     view.step()
-    del shown[:]
     told, svg = parts(view.view.value)
     assert re.fullmatch(r"step 1,100 of 1,200 · loss 3\.00 · \d+ s left", told[0])
     assert len(read(svg)) == 111 and read(svg)[-1] == pytest.approx((1095, 3.0), abs=2)
-
-
-def test_a_run_that_diverges_shows_what_was_kept(shown):
-    made = trainer(60, learning_rate=1e4)
-    with pytest.raises(FloatingPointError):
-        made.run()
-    assert shown[-1]["text/plain"].startswith(f"Stopped after {made.step} of 60 steps; run() goes")
-    parts(shown[-1]["text/html"])
-
-
-def test_letters_with_a_meaning_in_html_are_shown_as_they_are(shown):
-    made = trainer(1)
-    made.samples[0] = "a < b & <script>\n  c"
-    made.run()
-    assert parts(shown[-1]["text/html"])[0][-1] == "Step 0: a < b & <script> c"
 
 
 @pytest.mark.parametrize("highest", [1e-9, 0.031, 1, 1.01, 2.2, 4.8, 5, 6, 6.1, 99, 2543.6, 3e38])
@@ -229,9 +189,8 @@ def test_ticks_are_a_few_round_numbers(highest):
     assert ticks == pytest.approx([i * ticks[1] for i in range(len(ticks))])
 
 
-RUN = """from tests.helpers.training.small import trainer
-made = trainer(16)
-made.run("the for ")"""
+RUN = """from tests.helpers.training.small import trained
+_, losses = trained(16)"""
 
 
 @pytest.mark.slow  # a kernel; notebook 10 has such a cell, too
@@ -239,12 +198,11 @@ def test_a_stored_notebook_has_the_words_alone(tmp_path, monkeypatch):
     """In a real kernel, as under make refresh."""
     monkeypatch.setenv("PYTHONPATH", str(notebooks.ROOT))
     monkeypatch.setenv("ATTENTION_STORED", "1")
-    cells = [v4.new_code_cell(RUN), v4.new_code_cell("print(made.step)")]
+    cells = [v4.new_code_cell(RUN), v4.new_code_cell("print(len(losses))")]
     done = normalise(execute(v4.new_notebook(cells=cells), tmp_path), "10")
     (output,) = done.cells[0].outputs
     assert set(output.data) == {"text/plain"}
-    said = output.data["text/plain"].splitlines()
-    assert said[0] == "Trained for all 16 steps." and said[1].startswith("Mean loss of the last 16")
-    assert [line.split(":")[0] for line in said[2:]] == [f"Step {n}" for n in (0, 2, 4, 8, 16)]
+    state, loss = output.data["text/plain"].splitlines()
+    assert state == "Trained for all 16 steps." and loss.startswith("Mean loss of the last 16")
     assert done.cells[1].outputs[0].text == "16\n"
     nbformat.validate(done)

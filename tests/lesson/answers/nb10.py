@@ -1,48 +1,33 @@
 """Wrong answers to the exercises of notebook 10, as learners might write them."""
 
-import math
+from collections import Counter, defaultdict
 
-import torch
 import torch.nn.functional as F
 
 from tests.lesson.answers import wrong
 
-# --------------------------------------------------- 10.1 the loss of the next letter
+# --------------------------------------------------- 10.4 count what follows k letters
 
 
-def scored(logits, targets):
-    """The loss of each question, (B, T)."""
-    chosen = logits.log_softmax(-1).gather(2, targets.unsqueeze(2))
-    return -chosen.squeeze(2)
+@wrong("10.4", named="all of the past for k = 0")
+def slice_from_minus_k(text, k):
+    counts = defaultdict(Counter)
+    for i, letter in enumerate(text):
+        if i >= k:
+            counts[text[:i][-k:]][letter] += 1
+    return counts
 
 
-@wrong("10.1", named="summed over the windows")
-def per_letter(model, windows):
-    total = 0
-    for window in windows:
-        total = total + F.cross_entropy(model(window[None, :-1])[0], window[1:])
-    return total
+# --------------------------------------------------- 10.5 how likely is the letter?
 
 
-@wrong("10.1", "no gradient: a Python number")
-def as_a_number(model, windows):
-    return scored(model(windows[:, :-1]), windows[:, 1:]).mean().item()
-
-
-@wrong("10.1", "no gradient: cut off")
-def cut_off(model, windows):
-    return scored(model(windows[:, :-1]).detach(), windows[:, 1:]).mean()
-
-
-# --------------------------------------------------- 10.2 write
-
-
-@wrong("10.2", named="the first answer in the place of the last")
-def first_answer(model, ids, n, temperature, draw):
-    for _ in range(n):
-        logits = model(ids[:, -model.context_length :])[:, 0, :]
-        ids = torch.hstack([ids, draw(F.softmax(logits / temperature, dim=1))])
-    return ids
+@wrong("10.5", named="the counts alone")
+def longest_that_was_seen(tables, past, letter, V):
+    for k in range(len(tables) - 1, -1, -1):
+        after = tables[k].get(past[len(past) - k :])
+        if after:
+            return after.get(letter, 0) / sum(after.values())
+    return 1 / V
 
 
 # --------------------------------------------------- 10.3 left-to-right loss
@@ -58,17 +43,24 @@ def one_pass(model, windows):
 # --------------------------------------------------- wrong in ways that have no name
 
 
-@wrong("10.1")
-def in_bits(model, windows):
-    return scored(model(windows[:, :-1]), windows[:, 1:]).mean() / math.log(2)
+@wrong("10.4")
+def counted_for_all_lengths(text, k):
+    counts = {}
+    for n in range(k + 1):
+        for i in range(n, len(text)):
+            after = counts.setdefault(text[i - n : i], Counter())
+            after[text[i]] += 1
+    return counts
 
 
-@wrong("10.2")
-def one_letter_too_many(model, ids, n, temperature, draw):
-    for _ in range(n + 1):
-        logits = model(ids[:, -model.context_length :])[:, -1]
-        ids = torch.hstack([ids, draw(F.softmax(logits / temperature, dim=1))])
-    return ids
+@wrong("10.5")
+def with_twice_the_doubt(tables, past, letter, V):
+    p = 1 / V
+    for k, table in enumerate(tables):
+        if after := table.get(past[len(past) - k :]):
+            n, d = sum(after.values()), 2 * len(after)
+            p = (after.get(letter, 0) + d * p) / (n + d)
+    return p
 
 
 @wrong("10.3")

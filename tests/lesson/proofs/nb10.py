@@ -78,26 +78,6 @@ def one_change(texts):
     return {word: variant == least for word, variant in variants.items()}
 
 
-@proves("10.p3")
-def a_window_of_four(texts):
-    n_step, before, loss = texts["question"].gives()
-    after = mean_losses(n_step)
-    assert near(after["right"], loss)
-    texts["why a"].says(n_step)
-    texts["why b"].says(0)
-    texts["why c"].says(n_step)
-    texts["why d"].says(before + 1, 1, before + 1)
-    (lower,), (same,), (higher,), (much,) = (texts[name].gives() for name in "abcd")
-    assert abs(counting(4)[1] - after["right"] - much) < 0.1  # why d
-    change = after["window of 4"] - after["right"]
-    return {
-        "lower": abs(change + lower) < 0.05,
-        "same": abs(change) <= same,
-        "higher, by about 0.1": abs(change - higher) < 0.05,
-        "d": abs(change - much) < 0.1,
-    }
-
-
 @proves("10.p4")
 def mask_after_the_softmax(texts):
     n_step, _, loss = texts["question"].gives()
@@ -105,34 +85,38 @@ def mask_after_the_softmax(texts):
     told = {name: texts[name].gives()[0] for name in "abcd"}
     assert near(mean_losses(STEPS)["right"], loss)
     assert near(counting(4)[4], told["b"])  # the best, as 10.p1 proves
+    texts["why a"].gives()  # by seeds 0 to 2, with one learning rate: 0.22, 0.13, 0.47
     texts["why b"].says(n_step / STEPS)
     texts["why c"].says(0)
     texts["why d"].says(1)
     return {name: abs(low - value) < 0.1 for name, value in told.items()}
 
 
-@proves("10.1")
-def next_token_loss(texts):
-    texts["1"].says(5)  # any length does
-    inputs, targets = texts["2"].says(..., ...)
-    loss, rows, right = texts["3"].says(..., ..., ("B * T", "V"), ..., ("B * T",))
-    whole = texts["4"].says(...)
-    lines = [f"inputs, targets = {inputs}, {targets}", "logits = model(inputs)"]
-    assert whole.startswith(loss)
-    return written("model, windows", *lines, f"{loss}({rows}, {right})", f"{whole}")
+@proves("10.4")
+def count_after(texts):
+    texts["1"].says(...)  # any k does
+    _, group, first = texts["2"].says(..., ..., ...)
+    texts["3"].says(..., 1, ...)
+    after, counted, more, places = texts["4"].says(..., ..., ..., ...)
+    assert group in after and first == "text[k]"
+    lines = [f"for i in {places}:", f"    after = {after}", f"    {counted} = {more}"]
+    return written("text, k", "counts = {}", *lines, "counts")
 
 
-@proves("10.2")
-def generate(texts):
-    logits = texts["2"].says(..., ("B", "V"))
-    axis = texts["3"].says(..., ("B", 1))
-    longer = texts["4"].says(...)
+@proves("10.5")
+def probability(texts):
+    group = texts["2"].says(...)
+    n, d, many, share = texts["3"].says(..., ..., ..., ...)
+    numerator, total, die = texts["4"].says(..., ..., ...)
+    assert share == f"{d} / ({total})"
     return written(
-        "model, ids, n, temperature, draw",
-        "for _ in range(n):",
-        f"    probabilities = torch.softmax({logits} / temperature, {axis})",
-        f"    ids = {longer}",
-        "ids",
+        "tables, past, letter, V",
+        f"p = {die}",
+        "for k, table in enumerate(tables):",
+        f"    if counts := table.get({group}):",
+        f"        n, d = {n}, {many}",
+        f"        p = ({numerator}) / ({total})",
+        "p",
     )
 
 
