@@ -327,7 +327,8 @@ def kept(*names: str) -> Any:
     Parameters
     ----------
     *names
-        Names of parts, such as "generate".
+        Names of parts, such as "generate"; or "06.MultiHeadAttention" for the one that stood in the
+        file after notebook 06.
 
     Returns
     -------
@@ -345,18 +346,22 @@ def kept(*names: str) -> Any:
 
 
 def _part(name: str) -> Callable:
+    until, _, name = name.rpartition(".")
     asked = [build for id, build in builds().items() if id.split(".")[1] == name]
+    asked = [build for build in asked if not until or build.id[:2] <= until]
     if not asked:
         known = joined([*dict.fromkeys(id.split(".")[1] for id in builds())])
         raise LessonError(f"No notebook builds a part {name!r}. The parts are {known}.")
     path, why = place(), f"work/mine.py has none yet (you write it in {asked[0].id[:2]})"
     try:
-        if path and name in (file := read(path)).parts:
+        file = read(path) if path else None
+        file = file.until(until, history()) if file and until else file
+        if file and name in file.parts:
             loaded = _load(file)
             if not (problem := loaded.failed.get(name)):
                 return getattr(loaded.module, name)
             why = f"the one in {file} does not pass: {problem}"
-        elif path and file.text:
+        elif file and file.text:
             why = why.replace("work/mine.py", str(file))
     except NotKept as problem:
         why = str(problem)
@@ -378,7 +383,8 @@ def passed_before(id: str) -> Callable | None:
     """The learner's part of a build if the file has one that passes; None for none."""
     name, path = id.split(".")[1], place()
     try:
-        if path and name in (file := read(path)).parts and name not in _load(file).failed:
+        file = read(path).until(id[:2], history()) if path else None
+        if file and name in file.parts and name not in _load(file).failed:
             return getattr(_load(file).module, name)
     except (NotKept, OSError):
         pass

@@ -34,6 +34,7 @@ ABILITIES = {
     "Head": "attend with one head",
     "train": "train a model",
     "MultiHeadAttention": "attend with many heads",
+    "turn": "turn queries and keys",
     "Block": "stack transformer blocks",
     "TinyGPT": "make a GPT",
 }
@@ -127,6 +128,20 @@ class MyFile:
         block = "\n\n".join(f"# {part.id}\n{part.text}" for part in parts)
         text = "\n".join([*lines[:at], "", "", block, "", *lines[at:]])
         return MyFile(self.path, re.sub(r"\n{4,}", "\n\n\n", text).rstrip("\n") + "\n")
+
+    def until(self, notebook: str, kept: "History") -> "MyFile":
+        """The same file with parts as they were after a notebook, such as "07".
+
+        A part of a later one stays if the history has no earlier text of it.
+        """
+        file = self
+        for part in [part for part in self.parts.values() if part.id[:2] > notebook]:
+            then = [said for said in kept.texts(part.name) if said["id"][:2] <= notebook]
+            if then:
+                file = file.with_answer(
+                    [Part(part.name, then[-1]["text"], 0, then[-1]["id"])], set()
+                )
+        return file
 
     def with_import(self, line: str) -> "MyFile":
         """The same file with one more import, behind those of its kind."""

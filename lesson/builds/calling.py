@@ -10,6 +10,7 @@ import inspect
 import io
 import random
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -22,18 +23,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from attention_base.known import Known, read
+from attention_base.known import Known, Section, changed_text, execute, read
 from attention_base.numbers import described, joined
 from attention_base.same import same_conditions
 from attention_clinic.lists import registered
 from feedback import messages
 from feedback.calls import TooSlow, is_stub, time_limit
-from lesson.builds import right
+from lesson.builds import right, right_08, right_14
 
-# The name of each build, and "Any" -> its section of the page.
-TOLD = {
-    section.head.split()[0].rpartition(".")[2]: section
-    for section in read(Path(__file__).with_name("builds.md"))
+# The name of each build, its id if it is a newer version, and "Any" -> its section of the page.
+TOLD: dict[str, Section] = {}
+for _section in read(Path(__file__).with_name("builds.md")):
+    _id = _section.head.split()[0]
+    _name = _id.rpartition(".")[2]
+    TOLD[_id if _name in TOLD else _name] = _section
+_LATER = {"08": right_08, "14": right_14}
+# The right program of each.
+RIGHT = {
+    build: getattr(_LATER.get(build[:2], right), build.rpartition(".")[2])
+    for build in TOLD
+    if build != "Any"
 }
 SECONDS, MORE_SECONDS = 6, 10  # for an answer; for our experiments, if its calls are fast
 ALARM = getattr(signal, "SIGALRM", None)  # Windows has none
@@ -41,7 +50,6 @@ FIXED_LENGTH = "not for every number of tokens"
 FIXED_NUMBER = "not for every number of texts"
 # What may come of a number of the notebook, such as T = 8.
 FROM_OUTSIDE = ("", FIXED_LENGTH, FIXED_NUMBER, "scores times another factor")
-PARTS = TOLD.keys() - {"Any"}
 ELSEWHERE = '\n`{0}` is not defined in this notebook: {0} = kept("{0}") takes it from your file.'
 PRINTS = "One more thing: each call of {} prints something, and training calls it very often."
 
@@ -73,14 +81,15 @@ class Made:
     Parameters
     ----------
     build
-        Its name, such as "Head".
+        Its name, such as "Head", or its id for a newer version, such as "08.MultiHeadAttention".
     names
         The namespace in which the learner's parts live.
     """
 
     def __init__(self, build: str, names: Mapping[str, Any]) -> None:
-        self.build, self.names, self.cls = build, names, names.get(build)
-        self.made = self.doing = build  # as told, such as Head(12, 5)
+        self.id, self.build = build, build.rpartition(".")[2]
+        self.names, self.cls = names, names.get(self.build)
+        self.made = self.doing = self.build  # as told, such as Head(12, 5)
 
     def known(self, name: str, /, **words: Any) -> Wrong:
         """A mistake of the page; the words stand in the place of what is in braces there."""
@@ -89,7 +98,9 @@ class Made:
         return Wrong(name, told.message.format(**words).strip())
 
     def _entries(self) -> list[Known]:
-        return [*TOLD[self.build].entries, *TOLD["Any"].entries]
+        """Those of this build, of what it grew out of, and of any class."""
+        older = [build for build in TOLD if build.rpartition(".")[2] == self.build]
+        return [one for build in (self.id, *older, "Any") for one in TOLD[build].entries]
 
     # ------------------------------------------------ making
 
@@ -121,10 +132,13 @@ class Made:
             own |= vars(base)
         asked = {
             "__init__": (
-                ", ".join(inspect.signature(getattr(right, self.build)).parameters),
+                ", ".join(inspect.signature(RIGHT[self.id]).parameters),
                 sizes,
             ),
-            "forward": ("ids" if self.build == "TinyGPT" else "x", (None,)),
+            "forward": (
+                ", ".join(list(inspect.signature(RIGHT[self.id].forward).parameters)[1:]),
+                (None,),
+            ),
         }
         for method, (wanted, given) in asked.items():
             words = {"method": method, "given": wanted, "made": self.made}
@@ -138,7 +152,8 @@ class Made:
             if {*got[:n]} == {*right_order} and got[:n] != right_order:
                 raise self.known("arguments in another order", **words)
             try:
-                signature.bind(None, *given, **more if method == "__init__" else {})
+                cache = {"cache": {}} if "cache" in wanted else {}
+                signature.bind(None, *given, **more if method == "__init__" else cache)
             except TypeError:
                 name = "other arguments" if method == "__init__" else "other arguments of forward"
                 raise self.known(name, got=signature, **words) from None
@@ -192,7 +207,7 @@ class Made:
                 return self._of_sizes(module, inputs, B, T, wrong)
             if new:
                 return self.known("layers made in forward", layers=joined(sorted({*new})))
-            if wrong := self._wrong_output(out, (B, T, *sizes)):
+            if wrong := self.wrong_output(out, (B, T, *sizes)):
                 return wrong
             if not x.equal(before):
                 return self.known("its input changed in place")
@@ -214,7 +229,8 @@ class Made:
         some = [n for n in (8, 16, 32, 64) if runs(module, inputs(2, n))]
         return self.known(FIXED_LENGTH, taken=some[0], **words) if some else wrong
 
-    def _wrong_output(self, out: Any, shape: tuple[int, ...]) -> Wrong | None:
+    def wrong_output(self, out: Any, shape: tuple[int, ...]) -> Wrong | None:
+        """What is wrong with what a call gave, apart from its numbers; None for nothing."""
         if out is None:
             return self.known("nothing returned")
         if isinstance(out, tuple | list) and any(isinstance(one, Tensor) for one in out):
@@ -255,7 +271,7 @@ class Made:
         for known in self._entries():
             if any(part in text for part in known.settings.get("error", "").split(" | ") if part):
                 return self.known(known.name, **words)
-        if isinstance(error, NameError) and words["name"] in PARTS:
+        if isinstance(error, NameError) and words["name"] in TOLD:
             return Wrong("", place + ELSEWHERE.format(words["name"]))
         if isinstance(error, NameError) and words["name"]:
             own = getattr(module, error.name, None) is not None or error.name in vars(self.cls)
@@ -305,11 +321,12 @@ class Made:
         return wrong
 
     def helpers_called(self) -> list[str]:
-        """The functions of `helpers.attention` that it reads."""
+        """The functions of `helpers.attention` and `helpers.positions` that it reads."""
+        from_helpers = "helpers.attention", "helpers.positions"
         return [
             name
             for _, name, value in self._read_outside()
-            if getattr(value, "__module__", "").startswith("helpers.attention")
+            if getattr(value, "__module__", "").startswith(from_helpers)
         ]
 
     def _read_outside(self) -> Iterator[tuple[str, str, Any]]:
@@ -351,6 +368,15 @@ class Made:
                 hooks.enter_context(one.register_forward_hook(note))
             module(x)
         return seen
+
+
+def changed(build: str, known: Known) -> Callable:
+    """The right program of a build with the changes of a mistake, in a namespace of its own."""
+    program, name = RIGHT[build], build.rpartition(".")[2]
+    names = {**vars(sys.modules[program.__module__]), "__name__": "known_mistake"}
+    text = changed_text(inspect.getsource(program), known.changes, known.where, name)
+    execute(text, f"{known.where}, “{known.name}”", names, names)
+    return names[name]
 
 
 def runs(module: nn.Module, x: Tensor) -> bool:
@@ -441,10 +467,10 @@ def judges(build: str) -> Callable[[Look], Judge]:
                 except Begun:
                     raise
                 except BaseException as error:
-                    made.doing = f"{build}, in a later call,"
+                    made.doing = f"{made.build}, in a later call,"
                     raise made.explained(error) from error
             prints = printed.getvalue() and build != "train"
-            return [*notes, PRINTS.format(build)] if prints else notes
+            return [*notes, PRINTS.format(made.build)] if prints else notes
 
         return judge
 

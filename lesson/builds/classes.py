@@ -64,6 +64,11 @@ def judge_head(made: Made) -> list[str]:
 @judges("MultiHeadAttention")
 def judge_attention(made: Made) -> list[str]:
     """Judge the learner's MultiHeadAttention (C, n_head)."""
+    return attention_notes(made)
+
+
+def attention_notes(made: Made, meant: tuple[str, ...] = ()) -> list[str]:
+    """Notes about a right attention; the variants that are `meant` need none."""
     for C, n_head in ((12, 2), (36, 3)):
         attention = made.make(C, n_head)
         problem = made.problem(attention, _floats(C), C)
@@ -79,7 +84,8 @@ def judge_attention(made: Made) -> list[str]:
     if heads and not all(same(one.read, heads[0].read, TOLERANCE) for one in heads):
         raise made.known("heads that read different inputs")
     try:
-        notes = _diagnosed(attention, C, n_head, problem, _attends(attention, C, n_head))
+        is_right = _attends(attention, C, n_head)
+        notes = _diagnosed(attention, C, n_head, problem, is_right, meant)
     except Wrong as wrong:
         for n in (2, 4, 6, 8, 12) if not wrong.name else ():
             with contextlib.suppress(ValueError):  # of the clinic: it has another number
@@ -136,6 +142,11 @@ def judge_feed_forward(made: Made) -> list[str]:
 @judges("Block")
 def judge_block(made: Made) -> list[str]:
     """Judge the learner's Block (C, n_head), and their FeedForward (C) if it is made of one."""
+    return block_notes(made)
+
+
+def block_notes(made: Made, meant: tuple[str, ...] = ()) -> list[str]:
+    """Notes about a right block; the variants that are `meant` need none."""
     for C, n_head in ((12, 2), (24, 3)):
         block = made.make(C, n_head)
         problem = made.problem(block, _floats(C), C)
@@ -149,7 +160,8 @@ def judge_block(made: Made) -> list[str]:
             raise made.known("nothing added")
     if any(type(one) is made.names.get("FeedForward") for one in block.modules()):
         judge_feed_forward(made.names)
-    notes = _diagnosed(block, C, n_head, problem, lambda: _by_its_parts(made, block, C))
+    by_its_parts = lambda: _by_its_parts(made, block, C)  # noqa: E731
+    notes = _diagnosed(block, C, n_head, problem, by_its_parts, meant)
     with torch.no_grad():
         if block(1e4 * torch.randn(2, 6, C)).abs().max() < 1e3:
             raise made.known("post-norm")
@@ -202,10 +214,12 @@ def _diagnosed(
     n_head: int,
     problem: Wrong | None,
     is_right: Callable[[], bool] = lambda: False,
+    meant: tuple[str, ...] = (),
 ) -> list[str]:
     """Raise what the clinic names, or a problem that is there already; return notes.
 
-    `is_right` is asked where the clinic does not know the module.
+    `is_right` is asked where the clinic does not know the module. Beginnings of variants that are
+    `meant` need no note.
     """
     if problem and problem.name not in ("", FIXED_LENGTH):
         raise problem
@@ -223,7 +237,8 @@ def _diagnosed(
         if "equals the reference" in report.not_checked:
             raise Wrong("", "No queries, keys and values were found that give its outputs.")
         return [NOT_CHECKED.format(" and ".join(report.not_checked))]
-    variants = [one.partition(" (")[0] for one in report.bugs if one.startswith(TOLD_IN_A_NOTE)]
+    told = tuple(one for one in TOLD_IN_A_NOTE if one not in meant)
+    variants = [one.partition(" (")[0] for one in report.bugs if one.startswith(told)]
     return [f"One more thing: it has {one}." for one in variants]
 
 

@@ -43,6 +43,8 @@ RETIRED = {
     "06.3": "Split a fused weight",
     "07.1": "Feed-forward network",
     "07.3": "The block",
+    "08.2": "Turn pairs of channels",
+    "14.1": "A cache",
 }
 
 EXERCISES: dict[str, Exercise] = {}

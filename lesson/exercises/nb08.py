@@ -6,6 +6,8 @@ from torch import nn
 from attention_base.same import seed_all
 from feedback.grading import Exercise
 from helpers.attention import FeedForward, MultiHeadAttention
+from lesson.builds import build
+from lesson.builds.right_08 import turn
 
 # ---------------------------------------------------------------- 08.1
 
@@ -55,14 +57,7 @@ SHUFFLE_ERROR = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 08.2
-
-
-def turn(x, angles):
-    """Turn the pairs of channels of x (..., T, d) by angles (T, d / 2): (..., T, d)."""
-    cos, sin = angles.cos(), angles.sin()
-    a, b = x[..., 0::2], x[..., 1::2]
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+# ---------------------------------------------------------------- 08.turn
 
 
 def _by_complex_numbers(x, angles):
@@ -85,7 +80,7 @@ def _x_and_angles():
 
 
 TURN = Exercise(
-    "08.2",
+    "08.turn",
     turn,
     axes={"x": "... T d", "angles": "T d", "return": "... T d"},
     intermediates=(
@@ -140,4 +135,4 @@ LOOK_BACK = Exercise(
 )
 
 
-EXERCISES = (SHUFFLE_ERROR, TURN, LOOK_BACK)
+EXERCISES = (SHUFFLE_ERROR, TURN, build("08.MultiHeadAttention"), LOOK_BACK)

@@ -1,68 +1,105 @@
 """The exercises of notebook 14: attention as a loop that keeps keys, three sums, or one matrix."""
 
-import itertools
-
 import torch
 import torch.nn.functional as F
+from torch import nn
 
+from attention_base.numbers import described
 from feedback.grading import Exercise
 from helpers.attention import attention, causal_mask
-from helpers.cost import attend_once
-from helpers.positions import rotary
+from lesson.builds import build
+from lesson.builds.right_14 import generate
 
-# ---------------------------------------------------------------- 14.1
-
-
-def attend(q, k, v, cache):
-    """New q, k, v (B, n_head, T_new, d), cache (keys, values) -> (out, (all keys, all values))."""
-    keys, values = cache
-    T_old, T_new = keys.shape[2], q.shape[2]
-    positions = torch.arange(T_old, T_old + T_new)
-    keys = torch.cat([keys, rotary(k, positions)], dim=2)
-    values = torch.cat([values, v], dim=2)
-    out, _ = attention(rotary(q, positions), keys, values, causal_mask(T_new, T_old + T_new))
-    return out, (keys, values)
+# ---------------------------------------------------------------- 14.generate
 
 
-def in_pieces(attend, q, k, v, pieces):
-    """The outputs (B, n_head, T, d) when the tokens come in pieces of so many.
+class _Model(nn.Module):
+    """Letter i is followed by letter i + 1, for as long as it has read the whole text.
 
-    In turns with them, the answer is called as by another block, which has a cache of its own.
+    It notes what it reads. In its cache it keeps the letters; without `has_cache` it takes none.
     """
-    cache, outputs = (k[:, :, :0], v[:, :, :0]), []
-    other = cache
-    ends = [*itertools.accumulate(pieces[:-1])]  # the last piece is what is left
-    for piece in zip(*(z.tensor_split(ends, dim=2) for z in (q, k, v)), strict=True):
-        if piece[0].shape[2]:
-            out, cache = attend_once(attend, *piece, cache)
-            outputs.append(out)
-            _, other = attend_once(attend, *(2 * z for z in piece), other)
-    return torch.cat(outputs, dim=2)
+
+    context_length = 6
+
+    def __init__(self, has_cache=True):
+        super().__init__()
+        self.has_cache, self.read = has_cache, []
+
+    def __repr__(self):
+        return "model" if self.has_cache else "model without a cache"
+
+    def forward(self, ids, **more):
+        if more.keys() - {"cache"} or (more and not self.has_cache):
+            raise TypeError(f"This model is called as model(ids), and got {[*more]}, too.")
+        if len(self.read) > 40:
+            raise RuntimeError("The model has been called 40 times. Does the loop end?")
+        if not isinstance(ids, torch.Tensor) or ids.dim() != 2 or not ids.shape[1]:
+            raise TypeError(f"The model takes ids of shape (B, T), got {described(ids)}.")
+        cache = more.get("cache")
+        if not isinstance(cache, dict | None):
+            raise TypeError(
+                f"cache has to be a dictionary, empty at first; got {described(cache)}."
+            )
+        seen = torch.cat([cache["seen"], ids], dim=1) if cache else ids
+        if seen.shape[1] > self.context_length:
+            raise ValueError(
+                f"With those in the cache the model reads {seen.shape[1]} letters, and its "
+                f"context_length is {self.context_length}."
+            )
+        if cache is not None:
+            cache["seen"] = seen
+        self.read.append((ids.shape[1], seen))
+        return 60 * torch.eye(7)[(ids + 1) % 7]
 
 
-def mask_of_ones_and_zeros(q, k, v, cache):
-    T_old, T_new = cache[0].shape[2], q.shape[2]
-    positions = torch.arange(T_old, T_old + T_new)
-    k, v = torch.cat([cache[0], rotary(k, positions)], dim=2), torch.cat([cache[1], v], dim=2)
-    mask = causal_mask(T_new, T_old + T_new).float()
-    return F.scaled_dot_product_attention(rotary(q, positions), k, v, attn_mask=mask), (k, v)
+def _generated(answer, model, ids, n, cached):
+    out = answer(model, ids, n, cached=cached)
+    return out if out is None else (out, model)
 
 
-def _queries_keys_values():
-    generator = torch.Generator().manual_seed(0)
-    cases = []
-    for shape, pieces in (((2, 3, 9, 4), (2, 3, 1, 3)), ((3, 2, 7, 6), (1, 2, 4))):
-        q, k, v = 1.5 * torch.randn(3, *shape, generator=generator)
-        cases.append((q, k, v, pieces))
-    return cases
+def _of_texts(generated, model, ids, n, cached):
+    """Effect: the texts, and how much was read and seen at each letter; and what is wrong."""
+    out, model = generated
+    (B, T), read = ids.shape, model.read
+    if not isinstance(out, torch.Tensor) or out.shape != (B, T + n):
+        raise ValueError(f"Expected texts {(B, T + n)}, got {described(out)}.")
+    effect = torch.zeros(8, 3)
+    for i, (new, seen) in enumerate(read[:8]):
+        effect[i] = torch.tensor([new, seen.shape[1], seen[0, 0]])
+    effect = torch.cat([out.flatten(), effect.flatten()])
+    how = "with cached=True" if cached else "without cached=True"
+    for i in range(n):
+        right = out[:, : T + i][:, -model.context_length :]
+        if i >= len(read) or not read[i][1].equal(right):
+            got = read[i][1][0].tolist() if i < len(read) else "nothing"
+            told = f"Before letter {i} of the new ones (counted from 0), {how}, the model has"
+            return effect, f"{told} {got} before it, and the text is {right[0].tolist()}."
+        once = T if i == 0 else 1
+        once = once if cached and T + i <= model.context_length else right.shape[1]
+        if read[i][0] != once:
+            told = f"For letter {i} of the new ones (counted from 0), {how}, the model was given"
+            return effect, f"{told} {read[i][0]} letters; {once} would do."
+    steps = (ids[:, -1:] + 1 + torch.arange(n)) % 7
+    wrong = f"The letters are {out[0, T:].tolist()}, and {steps[0].tolist()} was sure."
+    return effect, "" if out[:, T:].equal(steps) and out[:, :T].equal(ids) else wrong
 
 
-ATTEND = Exercise(
-    "14.1",
-    attend,
-    _queries_keys_values,
-    used=in_pieces,
-    axes={name: "B n_head T d" for name in ("q", "k", "v", "return")},
+def _texts():
+    ids = torch.tensor([[0, 3, 1], [2, 6, 4]])
+    return [
+        (_Model(), ids, 3, True),
+        (_Model(), ids, 5, True),  # longer than the context
+        (_Model(has_cache=False), ids, 5, False),
+        (_Model(), ids[:, :1], 7, True),
+    ]
+
+
+GENERATE = Exercise(
+    "14.generate",
+    generate,
+    _texts,
+    used=_generated,
+    effect=_of_texts,
 )
 
 
@@ -236,4 +273,11 @@ LINEAR_ATTENTION = Exercise(
 )
 
 
-EXERCISES = ATTEND, ONLINE_SOFTMAX, LINEAR_ATTENTION
+EXERCISES = (
+    build("14.MultiHeadAttention"),
+    build("14.Block"),
+    build("14.TinyGPT"),
+    GENERATE,
+    ONLINE_SOFTMAX,
+    LINEAR_ATTENTION,
+)

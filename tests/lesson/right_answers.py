@@ -266,7 +266,7 @@ def undone_first(layer, x, order):
     return (layer(x[:, order, :])[:, back, :] - layer(x)).abs().amax()
 
 
-@right("08.2")
+@right("08.turn")
 def turned_into_zeros(x, angles):
     out = torch.zeros_like(x)
     c, s = torch.cos(angles), torch.sin(angles)
@@ -275,14 +275,14 @@ def turned_into_zeros(x, angles):
     return out
 
 
-@right("08.2")
+@right("08.turn")
 def turned_by_matrices(x, angles):
     c, s = angles.cos(), angles.sin()
     matrices = torch.stack([torch.stack([c, -s], -1), torch.stack([s, c], -1)], -2)
     return (matrices @ x.unflatten(-1, (-1, 2))[..., None]).squeeze(-1).flatten(-2)
 
 
-@right("08.2")
+@right("08.turn")
 def turned_by_repeated_angles(x, angles):
     c, s = angles.cos().repeat_interleave(2, -1), angles.sin().repeat_interleave(2, -1)
     other = torch.stack((-x[..., 1::2], x[..., ::2]), -1).reshape(x.shape)

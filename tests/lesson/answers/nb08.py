@@ -33,30 +33,30 @@ def a_verdict(layer, x, order):
     return torch.allclose(layer(x[:, order]), layer(x)[:, order], atol=1e-6)
 
 
-# ----------------------------------------- 08.2 turn pairs of channels
+# ----------------------------------------- 08.turn pairs of channels
 
 
-@wrong("08.2", named="halves instead of pairs")
+@wrong("08.turn", named="halves instead of pairs")
 def rotate_half(x, angles):
     c, s = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
     half = x.shape[-1] // 2
     return x * c + torch.cat([-x[..., half:], x[..., :half]], dim=-1) * s
 
 
-@wrong("08.2", "stacks, and does not flatten")
+@wrong("08.turn", "stacks, and does not flatten")
 def not_flattened(x, angles):
     c, s = torch.cos(angles), torch.sin(angles)
     even, odd = x[..., ::2], x[..., 1::2]
     return torch.stack([even * c - odd * s, even * s + odd * c], dim=-1)
 
 
-@wrong("08.2", "multiplies by the cosine and adds the sine")
+@wrong("08.turn", "multiplies by the cosine and adds the sine")
 def no_rotation(x, angles):
     c, s = angles.cos().repeat_interleave(2, -1), angles.sin().repeat_interleave(2, -1)
     return x * c + s
 
 
-@wrong("08.2", "the tokens' order of angles reversed")
+@wrong("08.turn", "the tokens' order of angles reversed")
 def angles_reversed(x, angles):
     c, s = angles.flip(0).cos(), angles.flip(0).sin()
     even, odd = x[..., ::2], x[..., 1::2]

@@ -136,7 +136,7 @@ def shuffle_error(texts):
     return written("layer, x, order", f"(layer(x[:, order]) - {outputs}){largest}")
 
 
-@proves("08.2")
+@proves("08.turn")
 def turn(texts):
     a, b = texts["1"].says(..., ...)
     first, second, cos, sin = texts["2"].says(..., ..., ..., ...)
@@ -147,4 +147,4 @@ def turn(texts):
 
 @proves("08.3")
 def look_back(texts):
-    return written("k, n, speeds", texts["3"].says(...), turn=EXERCISES["08.2"].reference)
+    return written("k, n, speeds", texts["3"].says(...), turn=EXERCISES["08.turn"].reference)

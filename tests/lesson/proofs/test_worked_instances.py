@@ -36,7 +36,7 @@ INSTANCES = {
     "09.3": lambda f: (1, 3, 2, 2, 1, 1, f(_mean_of_all, torch.tensor([[[1.0], [3.0]]]))),
     "10.1": lambda f: (103, f(lambda ids: torch.zeros(*ids.shape, 103), torch.zeros(2, 6).long())),
     "05.2": lambda f: (1, f(torch.ones(1, 2, 4), PAIR.flip(1))[0, 1]),
-    "08.2": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
+    "08.turn": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
 }
 # Their numbers are printed by cells beside them, or are shapes and sizes.
 NO_INSTANCE = {"07.2", "08.3"}
