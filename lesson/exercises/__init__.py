@@ -43,6 +43,7 @@ RETIRED = {
     "06.3": "Split a fused weight",
     "07.1": "Feed-forward network",
     "07.3": "The block",
+    "12.p3": "One head of four less",
     "08.2": "Turn pairs of channels",
     "14.1": "A cache",
 }
