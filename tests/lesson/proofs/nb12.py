@@ -113,8 +113,10 @@ def the_model_that_writes(texts):
 
 @proves("12.p5")
 def the_exact_pattern_in_a_head_of_the_own_model(texts):
-    layer, left, zero, low, high = texts["question"].gives()
+    third, layer, left, zero, low, high = texts["question"].gives()
     assert layer == zero == 0 and abs(right(free(), 0, BEFORE) - left) < 0.02
+    maps = free().attention_weights(held_out()[0][:, :-1])[0, :, 0, 24:]
+    assert abs(maps.diagonal(23, 1, 2).mean() - third) < 0.02  # one back, as the notebook shows
     torch.manual_seed(0)
     model, generator = EXERCISES["14.TinyGPT"].reference(26, 48), torch.Generator().manual_seed(0)
     EXERCISES["05.train"].reference(model, lambda: repeated(32, generator)[0], 400)
@@ -125,6 +127,7 @@ def the_exact_pattern_in_a_head_of_the_own_model(texts):
     hit = logits.argmax(dim=-1) == ids[:, 1:]
     share = hit[torch.arange(48) >= period].double().mean()
     assert low - 0.05 < scores.max() < high + 0.05
+    texts["why a"].says(round(1 / third))
     weight, times = texts["why b"].gives()
     texts["why c"].says(weight, times)
     assert weight == BEFORE(3)[2, 1] and weight / low <= times
