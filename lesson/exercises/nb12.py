@@ -243,6 +243,17 @@ def equal_weights_on_all(layer, x, head):
     return _with_weights(layer, x, weights)
 
 
+def a_key_removed(layer, x, head):
+    weights = _its_own_weights(layer, x).clone()
+    weights[..., head] = 0
+    return _with_weights(layer, x, weights)
+
+
+def subtracted_after_the_projection(layer, x, head):
+    merged = _merged(layer, x, _its_own_weights(layer, x))
+    return layer(x) - merged * (1 - _others(layer, x, head))
+
+
 def itself_in_its_place(layer, x, head):
     weights = _its_own_weights(layer, x).clone()
     weights[:, head] = torch.eye(x.shape[1])
