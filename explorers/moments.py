@@ -15,7 +15,7 @@ from helpers.pictures.table import side_by_side
 
 PERIOD = len(WORD)
 PARTS = [Part(f"key, {half} period", f"query, {half} period", WORD) for half in ("first", "second")]
-EXACT = "the letter before", "the letter after the same letter"  # in layer 1, in layer 2
+EXACT = "the letter before", "the letter after the same letter"  # in layer 0, in layer 1
 READ = "Rows: query (who reads); columns: key (who is read)."
 KEY = "The thick line is with the patterns that you chose, the thin line with both layers learned."
 SIDE = 11  # of a cell of a map, in CSS pixels
@@ -57,40 +57,40 @@ class MomentsExplorer(Explorer):
         super().__init__(
             {
                 "step": slider("step", step, STEPS[0], STEPS[-1], STEPS.step),
+                "layer 0": dropdown("layer 0", PATTERNS, "learned"),
                 "layer 1": dropdown("layer 1", PATTERNS, "learned"),
-                "layer 2": dropdown("layer 2", PATTERNS, "learned"),
             }
         )
 
-    def draw(self, step: int, layer_1: str, layer_2: str) -> str:
+    def draw(self, step: int, layer_0: str, layer_1: str) -> str:
         """Draw the two maps and the chart, and say the numbers."""
-        maps = self._maps(*_place(step, layer_1, layer_2))
-        titles = _titles(layer_1, layer_2)
+        maps = self._maps(*_place(step, layer_0, layer_1))
+        titles = _titles(layer_0, layer_1)
         parts = [
             f"<div>{side_by_side([_draw_map(weights, title)], title)}</div>"
             for weights, title in zip(maps, titles, strict=True)
         ]
-        parts.append(_draw_chart(self._moments.right, *_place(step, layer_1, layer_2)))
-        return side_by_side(parts) + sentences(*self._told(step, layer_1, layer_2), READ, KEY)
+        parts.append(_draw_chart(self._moments.right, *_place(step, layer_0, layer_1)))
+        return side_by_side(parts) + sentences(*self._told(step, layer_0, layer_1), READ, KEY)
 
-    def describe(self, step: int, layer_1: str, layer_2: str) -> str:
+    def describe(self, step: int, layer_0: str, layer_1: str) -> str:
         """Say the numbers and the curve."""
-        _, i, j = _place(step, layer_1, layer_2)
+        _, i, j = _place(step, layer_0, layer_1)
         right = self._moments.right
-        told = " ".join(self._told(step, layer_1, layer_2))
+        told = " ".join(self._told(step, layer_0, layer_1))
         return (
-            f"{'. '.join(_titles(layer_1, layer_2))}. {told} With these patterns, the share right "
+            f"{'. '.join(_titles(layer_0, layer_1))}. {told} With these patterns, the share right "
             f"at steps {STEPS[0]}, {STEPS[1]}, … {STEPS[-1]} is "
             f"{', '.join(map(number, right[:, i, j].tolist()))}."
         )
 
     def _maps(self, moment: int, i: int, j: int) -> tuple[Tensor, Tensor]:
         """The weights of both layers, each (T, T)."""
-        return self._moments.layer_1[moment, i], self._moments.layer_2[moment, i, j]
+        return self._moments.layer_0[moment, i], self._moments.layer_1[moment, i, j]
 
-    def _told(self, step: int, layer_1: str, layer_2: str) -> list[str]:
+    def _told(self, step: int, layer_0: str, layer_1: str) -> list[str]:
         """What there is to say of a setting: how good it is, and its stripes."""
-        moments, place = self._moments, _place(step, layer_1, layer_2)
+        moments, place = self._moments, _place(step, layer_0, layer_1)
         previous = moments.previous_token_score[place[:2]]
         first, second = self._maps(*place)
         near = [number(_stripe(first, back)) for back in range(3)]
@@ -99,16 +99,16 @@ class MomentsExplorer(Explorer):
             f"Step {step}: {number(100 * moments.right[place], 0)} % of the known letters are "
             f"right, loss {number(moments.loss[place])}; previous-token score {number(previous)}; "
             f"induction score {number(moments.induction_score[place])}.",
-            f"In the second “{WORD}”, the mean weight of a letter in layer 1 is {near[0]} on "
-            f"itself, {near[1]} one back and {near[2]} two back; in layer 2 it is {after} on the "
+            f"In the second “{WORD}”, the mean weight of a letter in layer 0 is {near[0]} on "
+            f"itself, {near[1]} one back and {near[2]} two back; in layer 1 it is {after} on the "
             f"letter after the same letter, {PERIOD - 1} back, and {same} on the same letter, "
             f"{PERIOD} back.",
         ]
 
 
-def _place(step: int, layer_1: str, layer_2: str) -> tuple[int, int, int]:
+def _place(step: int, layer_0: str, layer_1: str) -> tuple[int, int, int]:
     """Where the numbers of a setting stand in `TrainingMoments`."""
-    return STEPS.index(step), PATTERNS.index(layer_1), PATTERNS.index(layer_2)
+    return STEPS.index(step), PATTERNS.index(layer_0), PATTERNS.index(layer_1)
 
 
 def _titles(*layers: str) -> list[str]:
@@ -116,7 +116,7 @@ def _titles(*layers: str) -> list[str]:
     meant = [{"exact": exact, "equal": "itself and all before it, equally"} for exact in EXACT]
     return [
         f"Layer {n}, {pattern}" + (f": {means[pattern]}" if pattern in means else "")
-        for n, (pattern, means) in enumerate(zip(layers, meant, strict=True), 1)
+        for n, (pattern, means) in enumerate(zip(layers, meant, strict=True))
     ]
 
 

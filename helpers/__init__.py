@@ -5,7 +5,8 @@
 - `stack`: signal, gradient and token similarity by depth. `tasks`: what heads are trained to do.
   `letters`, `sorter`: the tasks of 08 and 09. `gpt`: a tiny GPT. `cost`: attention in blocks.
 - `circuits`: heads written by hand, and what changes a running model. `ward`: wrong attentions and
-  the questions that find them. `measured`: what a benchmark has stored.
+  the questions that find them. `measured`: what a benchmark has stored. `opened`: the attention
+  weights of any model, read and replaced.
 - `pictures`: what is drawn with matplotlib, each with a table and a text version. `diagnosis`:
   `diagnose` with its picture. `training`: a text, its split, and the loop.
 """

@@ -167,34 +167,40 @@ IGNORED_CELLS = (
         None,
         words=False,
     ),
+    IgnoredCell("12", "def by_distance(maps):", TRAINED, 0.2),
+    IgnoredCell("12", "def weak(part, back=1):", TRAINED, 0.3),
     IgnoredCell(
         "12",
-        "def by_distance(maps):",
+        'places = {f"{back} back, weight 0.33": weak(1 / 3, back) for back in (1, 2, 3)}',
         TRAINED,
-        0.2,
-    ),
-    IgnoredCell(
-        "12", "others = first.clone()  # the trained weights (200, 48, 48) ...", TRAINED, 0.3
+        0.3,
     ),
     IgnoredCell("12", "with patch(two, 0, before):", TRAINED, 0.3),
-    IgnoredCell("12", "query = two.layers[1].query", TRAINED, 0.2),
     IgnoredCell(
         "12",
-        'by_hand = trained_on_repeats("first layer by hand")  # 200 steps with `before` in layer 1',
+        'by_hand = trained_on_repeats("first layer by hand")  # 200 steps with `before` in layer 0',
         WRITTEN,
         None,
         words=False,
     ),
-    IgnoredCell("12", "corpus = Corpus(drop_repeats(python_help()))", HELP, 0.1),
     IgnoredCell(
         "12",
-        "scores = previous_token_score(shipped.attention_weights(windows)).mean(dim=1)  # (2, 4)",
-        HELP,
-        0.3,
+        "known = torch.arange(48) >= periods  # (200, 48): letters that stood there a period ago",
+        WRITTEN,
+        None,
+        words=False,
     ),
     IgnoredCell(
-        "12", 'for word in ["watermelonpie", "lemonadestand"]:', WRITTEN, None, words=False
+        "12",
+        "previous = previous_token_score(weights[0]).mean(dim=0)  # (4,)",
+        TRAINED,
+        None,
+        words=False,
     ),
+    IgnoredCell(
+        "12", "layer, x = shipped.blocks[1].attention, torch.randn(2, 48, 64)", TRAINED, None
+    ),
+    IgnoredCell("12", "two_back = tokens_back({2: 1.0})(48)", TRAINED, None, words=False),
     IgnoredCell(
         "13",
         "torch.set_num_threads(1)  # small tensors: several threads would only wait for each other",

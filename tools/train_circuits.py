@@ -71,7 +71,7 @@ def moments() -> dict[str, np.ndarray]:
     arrays = {
         name: np.array(values).reshape(-1, n, n, *values[0].shape) for name, values in found.items()
     }
-    for name in ("previous_token_score", "layer_1"):  # the same for each pattern of layer 2
+    for name in ("previous_token_score", "layer_0"):  # the same for each pattern of layer 1
         arrays[name] = arrays[name][:, :, 0]
     return arrays
 
@@ -91,7 +91,7 @@ def main() -> None:
         told = ", ".join(
             f"{share:.3f} {name}" for name, share in zip(PATTERNS, shares, strict=True)
         )
-        print(f"Layer 1 {pattern}: the share right with layer 2 is {told}.")
+        print(f"Layer 0 {pattern}: the share right with layer 1 is {told}.")
     file = io.BytesIO()
     torch.save({name: parameters(variant) for name, variant in VARIANTS.items()}, file)
     notebooks.write_whole(trained.PATH, file.getvalue())

@@ -1,6 +1,6 @@
 """Models that have learned to go on with repeated letters, in `trained.pt`; `make circuits`.
 
-Notebook 12 trains two models itself, and loads these.
+Notebook 12 trains the others itself.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ PATH = Path(__file__).with_name("trained.pt")
 class Variant:
     """A model of two layers, and how it is trained."""
 
-    n_head: int = 1
     n_letter: int = N_LETTER
     n_step: int = 200
     distinct: bool = False  # no letter twice in a period
-    first: Pattern | None = None  # stands in layer 1 from the first step on
+    first: Pattern | None = None  # stands in layer 0 from the first step on
 
     def new(self) -> AttentionOnly:
         """The model before its training; its parameters come from PyTorch's random numbers."""
-        return AttentionOnly(2, self.n_head, self.n_letter)
+        return AttentionOnly(2, n_letter=self.n_letter)
 
     def train(self, seed: int = 0) -> AttentionOnly:
         """Make a new model, and train it."""
@@ -44,7 +43,6 @@ class Variant:
 VARIANTS = {
     "first layer by hand": Variant(first=tokens_back({1: 1.0})),
     "letters that occur once": Variant(n_letter=60, distinct=True),
-    "four heads": Variant(n_head=4),
 }
 
 
@@ -56,8 +54,7 @@ def trained_on_repeats(name: str) -> AttentionOnly:
     name
         "first layer by hand": its first layer had to attend to the token before, from the first
         step on; it needs ``patch(model, 0, tokens_back({1: 1.0}))`` afterwards, too.
-        "letters that occur once": of 60, none occurred twice in a period. "four heads": in each
-        layer.
+        "letters that occur once": of 60, none occurred twice in a period.
 
     Raises
     ------

@@ -48,6 +48,7 @@ RETIRED = {
     "10.1": "The loss of the next letter",
     "10.2": "Write",
     "10.p3": "A window of four letters",
+    "12.p3": "One head of four less",
     "13.3": "Whatever the scores are",
     "13.p3": "One query and six kept keys",
     "14.1": "A cache",

@@ -1,6 +1,7 @@
 """The exercises of notebook 12: what a trained model's attention looks like, and what it causes."""
 
 import torch
+from torch.nn.functional import linear, pad
 
 from attention_base.same import seed_all
 from feedback.grading import Exercise
@@ -60,13 +61,6 @@ def patched(layer, x, pattern):
     return layer.proj(out.transpose(1, 2).flatten(2))
 
 
-def patched_by_a_pattern(layer, x, pattern):
-    pattern = pattern.tril()
-    pattern = pattern / pattern.sum(dim=-1, keepdim=True)
-    out = pattern @ layer.value(x).unflatten(2, (layer.n_head, -1)).transpose(1, 2)
-    return layer.proj(out.transpose(1, 2).flatten(2))
-
-
 def projected_first(layer, x, pattern):
     return pattern @ layer.proj(layer.value(x))
 
@@ -99,6 +93,19 @@ def a_mask_that_sums_to_1(layer, x, pattern):
     return _with_weights(layer, x, weights / weights.sum(dim=-1, keepdim=True))
 
 
+def without_the_future(layer, x, pattern):
+    weights = pattern.tril()
+    return _with_weights(layer, x, weights / weights.sum(dim=-1, keepdim=True))
+
+
+def weights_added(layer, x, pattern):
+    return _with_weights(layer, x, _its_own_weights(layer, x) + pattern)
+
+
+def weights_averaged(layer, x, pattern):
+    return _with_weights(layer, x, (_its_own_weights(layer, x) + pattern) / 2)
+
+
 def only_head_0_patched(layer, x, pattern):
     weights = _its_own_weights(layer, x).clone()
     weights[:, 0] = pattern
@@ -113,18 +120,18 @@ def its_output_averaged(layer, x, pattern):
     return pattern @ layer(x)
 
 
-def _pattern(T, generator):
+def _pattern(T, generator, causal):
     scores = 2 * torch.randn(T, T, generator=generator)
-    return scores.masked_fill(~causal_mask(T), -torch.inf).softmax(dim=-1)
+    return scores.masked_fill(~causal_mask(T) & causal, -torch.inf).softmax(dim=-1)
 
 
 def _layers_and_patterns():
     seed_all(0)
     generator = torch.Generator().manual_seed(1)
     cases = []
-    for C, n_head, B, T in ((12, 3, 2, 5), (8, 2, 3, 6), (20, 4, 2, 7)):
+    for C, n_head, B, T, causal in ((12, 3, 2, 5, True), (8, 2, 3, 6, False), (20, 4, 2, 7, True)):
         x = torch.randn(B, T, C, generator=generator)
-        cases.append((MultiHeadAttention(C, n_head), x, _pattern(T, generator)))
+        cases.append((MultiHeadAttention(C, n_head), x, _pattern(T, generator, causal)))
     return cases
 
 
@@ -133,7 +140,7 @@ PATCHED = Exercise(
     patched,
     _layers_and_patterns,
     axes={"x": "B T C", "pattern": "T T", "return": "B T C"},
-    accepted=(patched_by_a_pattern, projected_first),
+    accepted=(projected_first,),
     intermediates=(
         ("the output of the unchanged layer", lambda layer, x, pattern: layer(x)),
         (
@@ -182,18 +189,81 @@ def every_nth_channel(layer, x, head):
     return layer.proj(_merged(layer, x, _its_own_weights(layer, x)) * kept)
 
 
-def channels_of_the_output(layer, x, head):
+def _mine(layer, x, head):
+    """The channels of a head, when all are merged."""
     size = x.shape[-1] // layer.n_head
+    return slice(head * size, (head + 1) * size)
+
+
+def _others(layer, x, head):
+    """A number for each channel: 0 for those of the head, 1 for the others."""
     kept = torch.ones(x.shape[-1])
-    kept[head * size : (head + 1) * size] = 0
-    return layer(x) * kept
+    kept[_mine(layer, x, head)] = 0
+    return kept
+
+
+def channels_of_the_output(layer, x, head):
+    return layer(x) * _others(layer, x, head)
 
 
 def channels_of_the_input(layer, x, head):
-    size = x.shape[-1] // layer.n_head
-    kept = torch.ones(x.shape[-1])
-    kept[head * size : (head + 1) * size] = 0
-    return layer(x * kept)
+    return layer(x * _others(layer, x, head))
+
+
+def rows_of_w_o(layer, x, head):
+    weight = layer.proj.weight * _others(layer, x, head)[:, None]
+    return linear(_merged(layer, x, _its_own_weights(layer, x)), weight, layer.proj.bias)
+
+
+def rows_of_w_o_subtracted(layer, x, head):
+    part = _merged(layer, x, _its_own_weights(layer, x))[..., _mine(layer, x, head)]
+    return layer(x) - part @ layer.proj.weight[_mine(layer, x, head)]
+
+
+def columns_of_the_values(layer, x, head):
+    v = layer.value(x * _others(layer, x, head)).unflatten(2, (layer.n_head, -1))
+    return layer.proj((_its_own_weights(layer, x) @ v.transpose(1, 2)).transpose(1, 2).flatten(2))
+
+
+def later_heads_moved_up(layer, x, head):
+    merged, mine = _merged(layer, x, _its_own_weights(layer, x)), _mine(layer, x, head)
+    rest = torch.cat([merged[..., : mine.start], merged[..., mine.stop :]], dim=-1)
+    return layer.proj(pad(rest, (0, mine.stop - mine.start)))
+
+
+def n_head_channels(layer, x, head):
+    merged = _merged(layer, x, _its_own_weights(layer, x)).clone()
+    merged[..., head * layer.n_head : (head + 1) * layer.n_head] = 0
+    return layer.proj(merged)
+
+
+def equal_weights_on_all(layer, x, head):
+    weights = _its_own_weights(layer, x).clone()
+    weights[:, head] = 1 / x.shape[1]
+    return _with_weights(layer, x, weights)
+
+
+def a_key_removed(layer, x, head):
+    weights = _its_own_weights(layer, x).clone()
+    weights[..., head] = 0
+    return _with_weights(layer, x, weights)
+
+
+def subtracted_after_the_projection(layer, x, head):
+    merged = _merged(layer, x, _its_own_weights(layer, x))
+    return layer(x) - merged * (1 - _others(layer, x, head))
+
+
+def itself_in_its_place(layer, x, head):
+    weights = _its_own_weights(layer, x).clone()
+    weights[:, head] = torch.eye(x.shape[1])
+    return _with_weights(layer, x, weights)
+
+
+def mean_of_the_others(layer, x, head):
+    out = _merged(layer, x, _its_own_weights(layer, x)).unflatten(2, (layer.n_head, -1)).clone()
+    out[:, :, head] = (out.sum(dim=2) - out[:, :, head]) / (layer.n_head - 1)
+    return layer.proj(out.flatten(2))
 
 
 def _layers_and_heads():

@@ -37,8 +37,8 @@ def quilt(weights, title):
 def model(*setting):
     step, *chosen = setting[-3:]
     n, i, j = STEPS.index(step), *map(PATTERNS.index, chosen)
-    maps = MOMENTS.layer_1[n, i].tolist(), MOMENTS.layer_2[n, i, j].tolist()
-    titles = [f"Layer {m + 1}, {p}{MEANT[p][m]}" for m, p in enumerate(chosen)]
+    maps = MOMENTS.layer_0[n, i].tolist(), MOMENTS.layer_1[n, i, j].tolist()
+    titles = [f"Layer {m}, {p}{MEANT[p][m]}" for m, p in enumerate(chosen)]
     pictures = [part for m in (0, 1) for part in (titles[m], quilt(maps[m], titles[m]))]
 
     lines = [MOMENTS.right[:, a, b].tolist() for a, b in ((0, 0), (i, j))]
@@ -59,8 +59,8 @@ def model(*setting):
         f"{number(MOMENTS.loss[n, i, j])}; previous-token score "
         f"{number(MOMENTS.previous_token_score[n, i])}; induction score "
         f"{number(MOMENTS.induction_score[n, i, j])}.",
-        f"In the second “{WORD}”, the mean weight of a letter in layer 1 is {mean(0, 0)} on "
-        f"itself, {mean(0, 1)} one back and {mean(0, 2)} two back; in layer 2 it is {mean(1, 12)} "
+        f"In the second “{WORD}”, the mean weight of a letter in layer 0 is {mean(0, 0)} on "
+        f"itself, {mean(0, 1)} one back and {mean(0, 2)} two back; in layer 1 it is {mean(1, 12)} "
         f"on the letter after the same letter, 12 back, and {mean(1, 13)} on the same letter, 13 "
         "back.",
     ]
@@ -79,8 +79,8 @@ def model(*setting):
 
 CONTROLS = {
     "step": (200, (0, 200, 10)),
+    "layer 0": ("learned", PATTERNS),
     "layer 1": ("learned", PATTERNS),
-    "layer 2": ("learned", PATTERNS),
 }
 SOME = list(itertools.product((0, 80, 200), PATTERNS, PATTERNS))
 CASES = [
@@ -107,11 +107,11 @@ def test_it_begins_at_the_step_that_is_asked_for():
 def test_a_move_of_the_slider_only_looks_numbers_up(monkeypatch):
     explorer = explore_moments()
     monkeypatch.setattr("explorers.moments.training_moments", None)
-    move(explorer, {"step": 90, "layer 1": "exact"})
+    move(explorer, {"step": 90, "layer 0": "exact"})
     drawing(explorer)
 
 
 def test_the_words_do_not_answer_the_prediction_that_comes_later():
     words = str(explore_moments())
     assert "96 % of the known letters are right" in words
-    assert number(MOMENTS.right[-1, 1, 0]) not in words  # the exact pattern in layer 1: 12.p1
+    assert number(MOMENTS.right[-1, 1, 0]) not in words  # the exact pattern in layer 0: 12.p1

@@ -757,11 +757,6 @@ def projected_before_it_is_averaged(layer, x, pattern):
 
 
 @right("12.2")
-def patched_below_the_diagonal(layer, x, pattern):
-    return layer.proj(torch.tril(pattern) @ layer.value(x))
-
-
-@right("12.2")
 def patched_by_normed_rows(layer, x, pattern):
     return layer.proj(pattern / pattern.sum(-1, keepdim=True) @ layer.value(x))
 

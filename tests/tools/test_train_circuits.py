@@ -24,7 +24,7 @@ def path(tmp_path, monkeypatch):
     monkeypatch.setattr(trained, "PATH", tmp_path / "trained.pt")
     for module in (train_circuits, moments):
         monkeypatch.setattr(module, "PATH", tmp_path / "moments.npz")
-    few = {"four heads": Variant(n_head=4, n_step=2)}
+    few = {"letters that occur once": Variant(n_letter=60, n_step=2, distinct=True)}
     for module in (train_circuits, trained):
         monkeypatch.setattr(module, "VARIANTS", few)
     return tmp_path / "moments.npz"
@@ -37,11 +37,12 @@ def test_it_writes_the_first_moments_as_they_are_stored(path, capsys):
         stored = getattr(STORED, name)[:2]
         assert values.shape == stored.shape, name
         assert (values - stored).abs().max() < ATOL, name
-    model, again = trained_on_repeats("four heads"), Variant(n_head=4, n_step=2).train()
+    model = trained_on_repeats("letters that occur once")
+    again = trained.VARIANTS["letters that occur once"].train()
     for stored, value in zip(model.parameters(), again.parameters(), strict=True):
         assert torch.equal(stored, value.half().float())
     printed = capsys.readouterr().out
-    assert "Layer 1 exact: the share right with layer 2 is 0." in printed
+    assert "Layer 0 exact: the share right with layer 1 is 0." in printed
     assert f"Written to moments.npz, {path.stat().st_size / 1000:.0f} KB." in printed
 
 

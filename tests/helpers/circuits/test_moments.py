@@ -29,8 +29,8 @@ def test_each_moment_has_its_numbers_by_pattern_and_its_maps(moments):
         "right": (21, 3, 3),
         "previous_token_score": (21, 3),
         "induction_score": (21, 3, 3),
-        "layer_1": (21, 3, 26, 26),
-        "layer_2": (21, 3, 3, 26, 26),
+        "layer_0": (21, 3, 26, 26),
+        "layer_1": (21, 3, 3, 26, 26),
     }
     for values in moments:
         assert values.dtype == torch.float32 and values.isfinite().all()
@@ -46,7 +46,7 @@ def test_the_file_is_small_and_is_installed_with_the_package():
 
 
 def test_the_rows_of_each_map_are_weights_and_none_lies_on_a_later_letter(moments):
-    for maps in (moments.layer_1, moments.layer_2):
+    for maps in (moments.layer_0, moments.layer_1):
         assert (maps.sum(-1) - 1).abs().max() < 2e-3 and maps.min() >= 0  # float16
         assert not maps.triu(1).any()
 
@@ -58,9 +58,9 @@ def test_exact_and_equal_maps_are_what_they_are_called(moments):
         follower[t, TEXT.index(letter + TEXT[t + 1]) + 1 if 13 <= t < 25 else t] = 1
         equal[t, : t + 1] = 1 / (t + 1)
     follower[25] = torch.eye(26)[13]  # after the last letter of a period, the first of the next
-    assert (moments.layer_1[:, EXACT] == before).all()
-    assert (moments.layer_2[:, :, EXACT] == follower).all()
-    for maps in (moments.layer_1[:, EQUAL], moments.layer_2[:, :, EQUAL]):
+    assert (moments.layer_0[:, EXACT] == before).all()
+    assert (moments.layer_1[:, :, EXACT] == follower).all()
+    for maps in (moments.layer_0[:, EQUAL], moments.layer_1[:, :, EQUAL]):
         assert torch.allclose(maps, equal.expand_as(maps), atol=1e-3)
 
 
@@ -83,14 +83,14 @@ def test_what_training_finds_and_what_patches_do(moments):
     assert moments.loss[LAST, LEARNED, LEARNED] < 0.6 < 3 < moments.loss[0].min()
 
 
-def test_the_exact_pattern_of_layer_1_helps_half_way_and_later_breaks_layer_2(moments):
+def test_the_exact_pattern_of_layer_0_helps_half_way_and_later_breaks_layer_1(moments):
     """Layer 2 comes to need the letter two before, too; without it, it is off by one letter."""
     exact = moments.right[:, EXACT, LEARNED]
     assert exact.max() > 0.5 and 70 <= STEPS[exact.argmax()] <= 110
-    halves = moments.layer_2[LAST, :, LEARNED, 13:]
+    halves = moments.layer_1[LAST, :, LEARNED, 13:]
     after, same = (halves.diagonal(13 - back, 1, 2).mean(1) for back in (12, 13))
     assert after[LEARNED] > 0.6 and after[EXACT] < 0.3 < same[EXACT]
-    near = [moments.layer_1[LAST, LEARNED, 13:].diagonal(13 - back).mean() for back in (1, 2, 3)]
+    near = [moments.layer_0[LAST, LEARNED, 13:].diagonal(13 - back).mean() for back in (1, 2, 3)]
     assert near[0] > 0.35 and near[1] > 0.15 and near[2] < 0.1
 
 

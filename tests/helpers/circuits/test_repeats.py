@@ -198,7 +198,7 @@ def test_what_two_layers_learn_and_what_patches_do(seed):
     with torch.no_grad():
         letters_alone = F.linear(two.norms[1](two.letters(ids[:, :-1])), query.weight)
     handle = query.register_forward_hook(lambda *_: letters_alone)
-    assert right_with(0, tokens_back({1: 1.0})) > 0.7, "queries without what layer 1 has read"
+    assert right_with(0, tokens_back({1: 1.0})) > 0.7, "queries without what layer 0 has read"
     handle.remove()
     assert exact < 0.2 < right_with(0, equal_weights) < 0.35, "exact is worse than no pattern"
     assert right_with(1, equal_weights) < 0.2

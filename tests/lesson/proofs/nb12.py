@@ -10,7 +10,6 @@ import torch
 
 from helpers.circuits import (
     AttentionOnly,
-    ablate,
     copied_right,
     equal_weights,
     held_out,
@@ -24,7 +23,9 @@ from helpers.circuits import (
     trained_on_repeats,
 )
 from helpers.circuits.trained import VARIANTS
+from helpers.opened import opened
 from helpers.training import about_shipped_model, shipped_model
+from lesson.exercises import EXERCISES
 from tests.lesson.proofs import proves, run, written
 
 BEFORE = tokens_back({1: 1.0})
@@ -47,13 +48,13 @@ def free():
 def the_exact_pattern_in_layer_1(texts):
     layer, share, weight, as_trained = texts["question"].gives()
     ids, _ = held_out()
-    found = previous_token_score(free().attention_weights(ids[:, :-1])[layer - 1]).mean()
+    found = previous_token_score(free().attention_weights(ids[:, :-1])[layer]).mean()
     assert abs(found - share) < 0.05 and abs(right(free()) - as_trained) < 0.02
     assert BEFORE(3)[2, 1] == weight
     for name in "bd":
-        texts[f"why {name}"].says(2)
-    patched = right(free(), layer - 1, BEFORE)
-    assert patched < right(free(), layer - 1, equal_weights)  # why d
+        texts[f"why {name}"].says(1)
+    patched = right(free(), layer, BEFORE)
+    assert patched < right(free(), layer, equal_weights)  # why d
     (most,), (least, up_to), (low, high), (less,) = (texts[name].gives() for name in "abcd")
     return {
         "a": patched > most,
@@ -65,12 +66,12 @@ def the_exact_pattern_in_layer_1(texts):
 
 @proves("12.p2")
 def trained_with_the_exact_pattern(texts):
-    one, two, ends = texts["question"].gives()
-    assert (one, two) == (1, 2) and abs(right(free()) - ends) < 0.02
+    first, second, ends = texts["question"].gives()
+    assert (first, second) == (0, 1) and abs(right(free()) - ends) < 0.02
     model = trained_on_repeats("first layer by hand")
     end = right(model, 0, BEFORE)
     layer, steps, half = texts["why a"].gives()
-    assert layer == two
+    assert layer == second
     torch.manual_seed(0)
     early = VARIANTS["first layer by hand"].new()
     with patch(early, 0, BEFORE):
@@ -87,26 +88,6 @@ def trained_with_the_exact_pattern(texts):
     }
 
 
-@proves("12.p3")
-def without_one_of_four(texts):
-    layer, n_head, whole = texts["question"].gives()
-    model = trained_on_repeats("four heads")
-    assert abs(right(model) - whole) < 0.02
-    ids, period = held_out()
-    scores = induction_score(model.attention_weights(ids[:, :-1])[layer - 1], period).mean(dim=0)
-    with ablate(model, layer - 1, int(scores.argmax())):
-        without = right(model)
-    texts["why b"].says(1 / n_head, 1 / n_head)
-    texts["why c"].says(n_head - 1)
-    (least,), (about,), (half,), (less,) = (texts[name].gives() for name in "abcd")
-    return {
-        "a": without > least,
-        "b": abs(without - about) < 0.1,
-        "c": abs(without - half) < 0.1,
-        "d": without < less,
-    }
-
-
 @proves("12.p4")
 def the_model_that_writes(texts):
     n_layer, n_head, least = texts["question"].gives()
@@ -116,18 +97,42 @@ def the_model_that_writes(texts):
     assert weights.shape[1:3] == (n_layer, n_head)
     above = (induction_score(weights, period).mean(dim=0) > least).sum().item()
     (two,) = texts["b"].gives()
-    four, steps, times = texts["why b"].gives()
-    assert four == n_head and steps == 200 and about_shipped_model()["n_step"] > times * steps
+    steps, times = texts["why b"].gives()
+    assert steps == 200 and about_shipped_model()["n_step"] > times * steps
     texts["c"].says(3, n_head)
-    texts["why c"].says(n_head, n_layer)
+    texts["why c"].says(1, 1)
     (most,) = texts["d"].gives()
-    texts["why d"].says(1, 1)
+    texts["why d"].says(0, 0)
     return {
         "none": above == 0,
         "one or two": 1 <= above <= two,
         "three": 3 <= above <= n_head,
         "more": above > most,
     }
+
+
+@proves("12.p5")
+def the_exact_pattern_in_a_head_of_the_own_model(texts):
+    third, layer, left, zero, low, high = texts["question"].gives()
+    assert layer == zero == 0 and abs(right(free(), 0, BEFORE) - left) < 0.02
+    maps = free().attention_weights(held_out()[0][:, :-1])[0, :, 0, 24:]
+    assert abs(maps.diagonal(23, 1, 2).mean() - third) < 0.02  # one back, as the notebook shows
+    torch.manual_seed(0)
+    model, generator = EXERCISES["14.TinyGPT"].reference(26, 48), torch.Generator().manual_seed(0)
+    EXERCISES["05.train"].reference(model, lambda: repeated(32, generator)[0], 400)
+    ids, period = held_out()
+    _, weights = opened(model, ids[:, :-1])
+    scores = previous_token_score(weights[0]).mean(dim=0)
+    logits, _ = opened(model, ids[:, :-1], {(0, scores.argmax().item()): BEFORE(48)})
+    hit = logits.argmax(dim=-1) == ids[:, 1:]
+    share = hit[torch.arange(48) >= period].double().mean()
+    assert low - 0.05 < scores.max() < high + 0.05
+    texts["why a"].says(round(1 / third))
+    weight, times = texts["why b"].gives()
+    texts["why c"].says(weight, times)
+    assert weight == BEFORE(3)[2, 1] and weight / low <= times
+    (less,), (half,), (more,) = (texts[name].gives() for name in "abc")
+    return {"a": share < less, "b": abs(share - half) < 0.2, "c": share > more}
 
 
 # ---------------------------------------------------------------- hints
