@@ -40,7 +40,7 @@ class Recipe:
     learning_rate
         Of AdamW, or with muon of Muon.
     n_step, B, C, n_layer, n_head
-        As for `helpers.training.Trainer` and `helpers.gpt.TinyGPT`.
+        As for `helpers.gpt.TinyGPT`, and when a number is not what it must be.
     rotary
         Whether positions are rotary. If not, a learned vector for each position is added.
     muon
