@@ -13,7 +13,7 @@ from tools import notebooks
 from tools.lint_notebooks import Book, read
 
 LIMITS = {"minutes": 45, "words": 2300, "cells": 62}
-HELD = [f"0{n}" for n in range(8)]  # lint fails where one of these has more; others get a star
+BEYOND = {"minutes": 48, "words": 2700, "cells": 66}  # of 08 to 14
 UNSEEN = re.compile(r"<!--.*?-->|<details>.*?</details>|^\*\*Sources\.\*\*.*", re.M | re.S)
 NO_WORDS = re.compile(r"\$\$.*?\$\$|\$[^$\n]*\$|</?[a-z][^>]*>|\]\([^)]*\)", re.S)
 
@@ -36,11 +36,16 @@ def _only_checks(tree: ast.Module) -> bool:
     return isinstance(tree.body[-1], ast.Assert) and "print(" not in ast.unparse(tree)
 
 
+def limits_of(book: Book) -> dict[str, int]:
+    """How much a notebook may take."""
+    return LIMITS if book.number < "08" else BEYOND
+
+
 def faults(book: Book) -> list[str]:
     """What a notebook has too much of, and whether its first cell says other minutes."""
-    counted = pace(book)
-    over = [kind for kind, most in LIMITS.items() if counted[kind] > most]
-    found = [f"has {counted[kind]:.0f} {kind}: at most {LIMITS[kind]}" for kind in over]
+    counted, limits = pace(book), limits_of(book)
+    over = [kind for kind, most in limits.items() if counted[kind] > most]
+    found = [f"has {counted[kind]:.1f} {kind}: at most {limits[kind]}" for kind in over]
     told = 5 * math.ceil(counted["minutes"] / 5)
     if not re.search(rf"^{told} minutes\b", book.nb.cells[0].source, re.M):
         found.append(f"takes {counted['minutes']:.1f} minutes: say {told} in the first cell")
@@ -48,16 +53,16 @@ def faults(book: Book) -> list[str]:
 
 
 def main() -> None:
-    """Print a line for each notebook; the exit code is 1 where a held one has a fault."""
-    limits = ", ".join(f"{most:,} {kind}" for kind, most in LIMITS.items())
-    print(f"What a notebook takes of its reader (*: more than {limits}):")
+    """Print a line for each notebook; the exit code is 1 where one has a fault."""
+    print("What a notebook takes of its reader (*: too much):")
     print(f"{'':8}" + "".join(f"{kind:>9}" for kind in LIMITS))
     books = [read(path) for path in notebooks.names()]
     for book in books:
         counted = pace(book).items()
-        cells = (f"{n:8,.0f}{'*' if n > LIMITS[kind] else ' '}" for kind, n in counted)
+        limits = limits_of(book)
+        cells = (f"{n:8,.0f}{'*' if n > limits[kind] else ' '}" for kind, n in counted)
         print(f"{book.number:8}{''.join(cells)}".rstrip(), flush=True)
-    if wrong := [fault for book in books if book.number in HELD for fault in faults(book)]:
+    if wrong := [fault for book in books for fault in faults(book)]:
         notebooks.stop("\n".join(wrong))
 
 
