@@ -126,7 +126,7 @@ def _refuse_kept_default(made: Made) -> None:
     if inspect.isfunction(forward):
         default = inspect.signature(forward).parameters.get("cache")
         if default is not None and isinstance(default.default, dict | list):
-            raise made.known("a cache as the default")
+            raise made.known("a shared default")
 
 
 # ---------------------------------------------------------------- in pieces

@@ -61,6 +61,11 @@ def patched(layer, x, pattern):
     return layer.proj(out.transpose(1, 2).flatten(2))
 
 
+def with_normed_rows(layer, x, pattern):
+    """The rows of a pattern sum to 1, so that the division changes nothing."""
+    return layer.proj(pattern / pattern.sum(dim=-1, keepdim=True) @ layer.value(x))
+
+
 def projected_first(layer, x, pattern):
     return pattern @ layer.proj(layer.value(x))
 
@@ -140,7 +145,7 @@ PATCHED = Exercise(
     patched,
     _layers_and_patterns,
     axes={"x": "B T C", "pattern": "T T", "return": "B T C"},
-    accepted=(projected_first,),
+    accepted=(projected_first, with_normed_rows),
     intermediates=(
         ("the output of the unchanged layer", lambda layer, x, pattern: layer(x)),
         (

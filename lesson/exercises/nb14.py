@@ -30,7 +30,7 @@ class _Model(nn.Module):
 
     def forward(self, ids, **more):
         if more.keys() - {"cache"} or (more and not self.has_cache):
-            raise TypeError(f"This model is called as model(ids), and got {[*more]}, too.")
+            raise ValueError(f"This model is called as model(ids), and got {[*more]}, too.")
         if len(self.read) > 40:
             raise RuntimeError("The model has been called 40 times. Does the loop end?")
         if not isinstance(ids, torch.Tensor) or ids.dim() != 2 or not ids.shape[1]:
@@ -53,7 +53,7 @@ class _Model(nn.Module):
 
 
 def _generated(answer, model, ids, n, cached, temperature=1.0):
-    out = answer(model, ids, n, temperature, cached=cached)
+    out = answer(model, ids, n, temperature, cached)
     return out if out is None else (out, model)
 
 

@@ -234,7 +234,7 @@ def assert_readable(picture, monkeypatch):
     figure = picture.figure()
     png_of(figure)
     width, height = figure.bbox.size
-    assert width <= 2 * 900
+    assert width <= 2 * 980
     boxes = [(text.get_text(), text.get_window_extent()) for text in seen if text.get_text()]
     for text, box in boxes:
         assert box.x0 >= 0 and box.y0 >= 10 and box.x1 <= width and box.y1 <= height, text

@@ -53,16 +53,6 @@ def counted_for_all_lengths(text, k):
     return counts
 
 
-@wrong("10.5")
-def with_twice_the_doubt(tables, past, letter, V):
-    p = 1 / V
-    for k, table in enumerate(tables):
-        if after := table.get(past[len(past) - k :]):
-            n, d = sum(after.values()), 2 * len(after)
-            p = (after.get(letter, 0) + d * p) / (n + d)
-    return p
-
-
 @wrong("10.3")
 def divided_by_the_letters(model, windows):
     total = 0

@@ -41,7 +41,7 @@ INSTANCES = {
     "08.turn": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
 }
 # Their numbers are printed by cells beside them, or are shapes and sizes.
-NO_INSTANCE = {"07.2", "08.3"}
+NO_INSTANCE = {"07.2", "08.3", "08.MultiHeadAttention", "10.4"}
 
 
 def text_of(id_):
