@@ -68,10 +68,13 @@ def keys_that_change(texts):
 
     assert changed("causal") == [False, False]  # why a
     one, two = changed(None)
+    for text, blocks in {"why a": [0], "why b": [0], "why c": [0, 1, 0], "why d": [1, 0]}.items():
+        texts[text].says(*blocks)
+    texts["b"].says(0), texts["c"].says(1)
     return {
         "none": not one and not two,
-        "first": one and not two,
-        "second": two and not one,
+        "block 0": one and not two,
+        "block 1": two and not one,
         "both blocks": one and two,
     }
 
