@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attention_base.same import same
 from lesson.builds.calling import RIGHT, TOLD, Made, Wrong, changed, judges
 from lesson.builds.classes import block_notes
-from lesson.builds.gpt import V, gpt_notes
+from lesson.builds.gpt import V, gpt_notes, randomised
 from lesson.builds.right_08 import turn
 from lesson.builds.steps import fitted, head_steps
 from lesson.builds.turned import MEANT, turned_notes
@@ -87,7 +87,8 @@ def judge_cached_gpt(made: Made) -> list[str]:
     """Judge the learner's TinyGPT (vocab_size, context_length, …), called with a cache."""
     _refuse_kept_default(made)
     notes = gpt_notes(made)
-    model, ids = made.make(V, CONTEXT, C=C, n_head=N_HEAD, n_layer=3), torch.randint(V, (2, T))
+    model = randomised(made.make(V, CONTEXT, C=C, n_head=N_HEAD, n_layer=3))
+    ids = torch.randint(V, (2, T))
     cls, given = made.names.get("Block"), []
     hooks = [
         block.register_forward_pre_hook(

@@ -36,7 +36,7 @@ def gpt_notes(made: Made) -> list[str]:
     _check_layers(made, make)
     ids = _ids(V)(2, 9)
     _check_logits(made, model, ids)
-    model = _random(make(3))
+    model = randomised(make(3))
     _check_tokens(made, model, ids)
     _check_gradients(made, model.train(), ids)
     n = len(made.calls(made.make(V, CONTEXT), "Block", ids[:1]))
@@ -50,7 +50,7 @@ def _ids(V: int) -> Callable[[int, int], Tensor]:
     return lambda B, T: torch.randint(V, (B, T))
 
 
-def _random(model: nn.Module) -> nn.Module:
+def randomised(model: nn.Module) -> nn.Module:
     """The model with other parameters, so that nothing is 0 or equal as it is in the beginning."""
     for own in model.parameters():
         nn.init.normal_(own, std=0.3)

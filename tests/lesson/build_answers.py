@@ -195,6 +195,23 @@ class Block(nn.Module):
         x = x + self.p["a"](self.p["1"](x), cache)
         return self.p["f"](self.p["2"](x)) + x
 """,
+    "14.TinyGPT position vectors that begin at 0": """
+class TinyGPT(nn.Module):
+    def __init__(self, vocab_size, context_length, C=64, n_head=4, n_layer=2):
+        super().__init__()
+        self.context_length = context_length
+        self.wte, self.wpe = nn.Embedding(vocab_size, C), nn.Parameter(torch.zeros(99, C))
+        self.h = nn.ModuleList(Block(C, n_head) for _ in range(n_layer))
+        self.last, self.out = nn.LayerNorm(C), nn.Linear(C, vocab_size)
+
+    def forward(self, ids, cache=None):
+        cache = {} if cache is None else cache
+        n, cache["n"] = cache.get("n", 0), cache.get("n", 0) + ids.shape[1]
+        x = self.wte(ids) + self.wpe[n : n + ids.shape[1]]
+        for block in self.h:
+            x = block(x, cache.setdefault(block, {}))
+        return self.out(self.last(x))
+""",
     "14.TinyGPT a list of caches under one name": """
 class TinyGPT(nn.Module):
     def __init__(self, vocab_size, context_length, C=64, n_head=4, n_layer=2):
@@ -271,6 +288,11 @@ def train(model, draw_windows, steps, lr=5e-3):
 }
 # The name of a mistake of the clinic -> a right program from above, what changes, and into what.
 WRONG = {
+    "not the same in pieces": (
+        "14.TinyGPT position vectors that begin at 0",
+        "n : n + ids.shape[1]",
+        ": ids.shape[1]",
+    ),
     "no mask": ("Head one layer for all three, bias, SDPA", ", is_causal=True", ""),
     "no scale": ("Head loops over texts and tokens", " / len(k) ** 0.5", ""),
     "layers in a Python list": (
