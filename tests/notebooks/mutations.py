@@ -212,14 +212,6 @@ MUTATIONS = (
         trains=True,
     ),
     Mutation(
-        "encoder reads the padding",
-        SORTER,
-        "(self.letters(ids), mask=mask)",
-        "(self.letters(ids), mask=None)",
-        "09",
-        trains=True,
-    ),
-    Mutation(
         "cross-attention reads the decoder", SORTER, "context=memory, mask=mask", "context=y", "09"
     ),
     Mutation(
