@@ -72,19 +72,20 @@ def _check_angles(made: Made, attention: nn.Module, base: float) -> None:
 def _mistakes(base: float) -> dict[str, Callable[[Tensor], Tensor]]:
     """How queries or keys (B, n_head, T, d) with a mistake become linear in the tokens again."""
     d, T = C // N_HEAD, torch.arange(3 * C)[:, None]
+    own = base ** (-torch.arange(0, d, 2) / d)
     speeds = {
         "base not used": BASE ** (-torch.arange(0, d, 2) / d),
         "speeds of C channels": base ** (-torch.arange(0, d, 2) / C),
-        "speeds that grow": base ** (torch.arange(0, d, 2) / d),
-        "every speed twice as near": base ** (-torch.arange(d // 2) / d),
+        "speeds that grow": 1 / own,
+        "exponents half as large": base ** (-torch.arange(d // 2) / d),
         "a rounded exponent": base ** torch.div(-torch.arange(0, d, 2), d, rounding_mode="floor"),
         "one speed": torch.ones(d // 2),
-        "turned twice": 2 * base ** (-torch.arange(0, d, 2) / d),
-        "turned backwards": -(base ** (-torch.arange(0, d, 2) / d)),
-        "degrees": base ** (-torch.arange(0, d, 2) / d) * 180 / torch.pi,
-        "degrees, turned into radians": base ** (-torch.arange(0, d, 2) / d) * torch.pi / 180,
+        "turned twice": 2 * own,
+        "turned backwards": -own,
+        "degrees": own * 180 / torch.pi,
+        "degrees, turned into radians": own * torch.pi / 180,
     }
-    undo = {name: lambda z, angles=T * one: turn(z, -angles) for name, one in speeds.items() if d}
+    undo = {name: lambda z, angles=T * one: turn(z, -angles) for name, one in speeds.items()}
     return undo | {
         "turned before the split": lambda z: turn(_merged(z), -_angles(base, C)),
         "halves for pairs": lambda z: turn(z[..., _PAIRS], -_angles(base)),
