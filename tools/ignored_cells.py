@@ -159,7 +159,7 @@ IGNORED_CELLS = (
         TRAINED,
         0.1,
     ),
-    IgnoredCell("12", "def right(model):", TRAINED, 0.1),
+    IgnoredCell("12", "def right(model, **texts):", TRAINED, 0.1),
     IgnoredCell(
         "12",
         "before = tokens_back({1: 1.0})  # all weight on the letter before",
@@ -168,14 +168,12 @@ IGNORED_CELLS = (
         words=False,
     ),
     IgnoredCell("12", "def by_distance(maps):", TRAINED, 0.2),
-    IgnoredCell("12", "def weak(part, back=1):", TRAINED, 0.3),
     IgnoredCell(
         "12",
-        'places = {f"{back} back, weight 0.33": weak(1 / 3, back) for back in (1, 2, 3)}',
+        "known = torch.arange(48) >= periods  # (200, 48): letters that stood there a period ago",
         TRAINED,
         0.3,
     ),
-    IgnoredCell("12", "with patch(two, 0, before):", TRAINED, 0.3),
     IgnoredCell(
         "12",
         'by_hand = trained_on_repeats("first layer by hand")  # 200 steps with `before` in layer 0',
@@ -185,7 +183,7 @@ IGNORED_CELLS = (
     ),
     IgnoredCell(
         "12",
-        "known = torch.arange(48) >= periods  # (200, 48): letters that stood there a period ago",
+        "logits, weights = opened(yours, read)  # weights (2, 200, 4, 48, 48)",
         WRITTEN,
         None,
         words=False,
@@ -197,10 +195,8 @@ IGNORED_CELLS = (
         None,
         words=False,
     ),
-    IgnoredCell(
-        "12", "layer, x = shipped.blocks[1].attention, torch.randn(2, 48, 64)", TRAINED, None
-    ),
-    IgnoredCell("12", "two_back = tokens_back({2: 1.0})(48)", TRAINED, None, words=False),
+    IgnoredCell("12", "def right_without(*heads):", TRAINED, None),
+    IgnoredCell("12", "in_yours = {", TRAINED, None, words=False),
     IgnoredCell(
         "13",
         "torch.set_num_threads(1)  # small tensors: several threads would only wait for each other",

@@ -113,10 +113,10 @@ def the_model_that_writes(texts):
 
 @proves("12.p5")
 def the_exact_pattern_in_a_head_of_the_own_model(texts):
-    third, layer, left, zero, low = texts["question"].gives()
+    layer, left, zero = texts["question"].gives()
     assert layer == zero == 0 and abs(right(free(), 0, BEFORE) - left) < 0.02
     maps = free().attention_weights(held_out()[0][:, :-1])[0, :, 0, 24:]
-    assert abs(maps.diagonal(23, 1, 2).mean() - third) < 0.02  # one back, as the notebook shows
+    found = maps.diagonal(23, 1, 2).mean()  # one back, as the notebook shows
     torch.manual_seed(0)
     model, generator = EXERCISES["14.TinyGPT"].reference(26, 48), torch.Generator().manual_seed(0)
     EXERCISES["05.train"].reference(model, lambda: repeated(32, generator)[0], 400)
@@ -126,13 +126,11 @@ def the_exact_pattern_in_a_head_of_the_own_model(texts):
     logits, _ = opened(model, ids[:, :-1], {(0, scores.argmax().item()): BEFORE(48)})
     hit = logits.argmax(dim=-1) == ids[:, 1:]
     share = hit[torch.arange(48) >= period].double().mean()
-    assert low - 0.05 < scores.max() < 1
-    texts["why a"].says(round(1 / third))
-    weight, times = texts["why b"].gives()
-    texts["why c"].says(weight, times)
-    assert weight == BEFORE(3)[2, 1] and weight / low <= times
-    (less,), (half,), (more,) = (texts[name].gives() for name in "abc")
-    return {"a": share < less, "b": abs(share - half) < 0.2, "c": share > more}
+    texts["why a"].says(round(1 / found.item()))
+    (half,) = texts["why b"].gives()
+    assert half < 0.7 < scores.max() < 1
+    (less,), (about,), (more,) = (texts[name].gives() for name in "abc")
+    return {"a": share < less, "b": abs(share - about) < 0.2, "c": share > more}
 
 
 # ---------------------------------------------------------------- hints
