@@ -273,8 +273,10 @@ def _draw_bars(
         end = left + max([value, *span]) * scale
         base.write(page, end + 8, y, text, ha="left")
         marked = left + rows[reference][0] * scale if reference else 0.0
-        if reference and not end + 4 < marked < end + 12 + base.text_width(text):
-            ends = [y - step / 2, y + step / 2]  # in each row where it crosses no number
-            page.plot([marked, marked], ends, color=INK, linewidth=1.2, linestyle=(0, (5, 3)))
+        if reference:
+            crosses = end + 4 < marked < end + 12 + base.text_width(text)  # the number
+            for near, far in [(-15, -8), (8, 15)] if crosses else [(-15, 15)]:
+                dashes = {"color": INK, "linewidth": 1.2, "linestyle": (0, (5, 3))}
+                page.plot([marked, marked], [y + near, y + far], **dashes)
     page.plot([left, left], [top, floor], color=LINE, linewidth=1)
     return figure

@@ -118,9 +118,10 @@ def test_bars_are_as_long_as_their_numbers_say():
 def test_the_line_to_compare_with_crosses_no_number():
     near = bars({"just below": 29.0, "there": 30.0}, xlabel="seconds", reference="there")
     (page,) = near.figure().axes
-    (dashed,) = [line for line in page.lines if line.is_dashed()]
-    (text,) = [text for text in page.texts if text.get_text() == "there"]
-    assert np.mean(dashed.get_ydata()) == pytest.approx(text.get_position()[1])
+    above, below, whole = [line.get_ydata() for line in page.lines if line.is_dashed()]
+    crossed, there = [text.get_position()[1] for text in page.texts if text.get_ha() == "right"]
+    assert above[1] < crossed < below[0], "broken where the number stands, and only there"
+    assert np.mean(whole) == pytest.approx(there)
 
 
 @pytest.mark.parametrize(
