@@ -78,7 +78,7 @@ def train(
     *,
     falling: bool = False,
 ) -> float:
-    """Train with Adam as notebook 08 writes it, on 32 new sequences a step.
+    """Train with Adam on 32 new sequences a step, as notebook 08 does.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from tests.lesson.proofs import proves, run_cells, written
 @lru_cache
 def models():
     """The notebook's models, and what trains them."""
-    here = run_cells("08", "from functools", "torch.set_num", "def train(", "class WithPositions")
+    here = run_cells("08", "from functools", "torch.set_num", "class WithPositions")
 
     class WithRotary(here["LetterModel"]):
         def __init__(self, n_block, n_head):
