@@ -118,7 +118,7 @@ def what_shows_lost_sinks(texts):
 def which_program_is_a_bug(texts):
     def program_a(q, k, v):
         place = torch.arange(q.shape[2])
-        speed, distance = 2.0 ** -torch.arange(1, q.shape[1] + 1), place[:, None] - place
+        speed, distance = 0.25 ** torch.arange(1, q.shape[1] + 1), place[:, None] - place
         scores = q @ k.mT / q.shape[-1] ** 0.5 - speed[:, None, None] * distance
         return scores.masked_fill(distance < 0, -torch.inf).softmax(dim=-1) @ v
 
