@@ -119,7 +119,6 @@ IGNORED_CELLS = (
         words=False,
     ),
     IgnoredCell("10", "explore_sampling(gpt, letters, prompt)", WRITTEN, None, words=False),
-    IgnoredCell("10", "torch.manual_seed(0)", TRAINED, None, words=False),
     IgnoredCell(
         "10",
         "tables = [count_after(corpus.training, k) for k in range(7)]  # some seconds",
