@@ -44,7 +44,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits site lighthouse hub accounts remove-accounts collect watch publish test test-slow test-two-threads test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits real real-answers site lighthouse hub accounts remove-accounts collect watch publish test test-slow test-two-threads test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -96,6 +96,12 @@ model: $(READY) ## train the model that ships with the project, about two minute
 
 circuits: $(READY) ## train the models of notebook 12, and store them with their moments, about a minute
 	@$(RUN) -m tools.train_circuits
+
+real: $(READY) ## fetch a published language model for notebook 15 (93 MB)
+	@$(RUN) -m tools.real
+
+real-answers: $(READY) ## store what that model says to the questions of notebook 15, a minute
+	@$(RUN) -m tools.real_answers
 
 site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
 	@$(RUN) -m tools.site

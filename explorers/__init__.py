@@ -3,7 +3,8 @@
 `explorer` holds what all of them share. One file each, by the notebook that shows it: `context`
 (00), `prefix` (01), `weights` (02), `softmax` (03), `query` (04), `scaling` (05), `heads` (06),
 `depth` (07), `rotary` (08), `attends` (09), `sampling` (10), `painter` (11), `moments`
-(12), `ward` (13), `online_softmax` and `cache` (14). `quilt` draws a matrix of squares for 11, 12.
+(12), `ward` (13), `online_softmax` and `cache` (14), `sentence` (15). `quilt` draws a matrix of
+squares for 11 and 12.
 """
 
 from explorers.attends import explore_attends
@@ -20,6 +21,7 @@ from explorers.query import explore_query
 from explorers.rotary import explore_rotary
 from explorers.sampling import explore_sampling
 from explorers.scaling import explore_scaling
+from explorers.sentence import explore_sentence
 from explorers.softmax import explore_softmax
 from explorers.ward import explore_ward
 from explorers.weights import explore_weights
@@ -39,6 +41,7 @@ __all__ = [
     "explore_rotary",
     "explore_sampling",
     "explore_scaling",
+    "explore_sentence",
     "explore_softmax",
     "explore_ward",
     "explore_weights",

@@ -22,7 +22,8 @@ def opened(
     model
         Maps ids to logits. Dropout is off meanwhile.
     ids
-        (B, T); T is other than 1, B and the channels of a token.
+        (B, T); T is other than 1, B and the channels of a token. If it is n_head, the weights have
+        to be (…, T, T).
     put
         {(layer, head): weights (B, T, T) or (T, T)} in the place of its own, both counted from 0.
         Weights of 0 set the output of a head to 0.
@@ -71,7 +72,7 @@ class _Opened(TorchFunctionMode):
         return self._looked_at(func(value=one_hot, **given)) @ value  # the weights, then all of it
 
     def _looked_at(self, out: Tensor) -> Tensor:
-        square = [axis for axis, size in enumerate(out.shape) if size == self.T]
+        square = [axis for axis, size in enumerate(out.shape) if size == self.T][-2:]
         if out.dim() not in (3, 4) or len(square) != 2 or not out.is_floating_point():
             return out
         own = out.clone()

@@ -63,6 +63,7 @@ def one_environment() -> None:
     os.environ.setdefault("ATTENTION_STRICT", "1")
     os.environ["ATTENTION_STORED"] = "1"  # pictures as GitHub shows them
     os.environ["ATTENTION_PROGRESS"] = "0"  # no learner's answers: none written, none shown
+    os.environ["ATTENTION_REAL"] = "0"  # what the published model has said is stored
     one_thread_unless_told()
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # no debugger warning on stderr
     for name in ("ATTENTION_TABLES", "MPLBACKEND"):

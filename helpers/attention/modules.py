@@ -130,6 +130,8 @@ class MultiHeadAttention(nn.Module):
         Probability with which an attention weight is set to 0 in training.
     rotary
         Whether queries and keys are turned by their positions (`helpers.positions.rotary`).
+    rotary_base
+        Of the speeds of these turns; models that read long texts have learned with larger ones.
 
     Raises
     ------
@@ -154,6 +156,7 @@ class MultiHeadAttention(nn.Module):
         fused: bool = False,
         dropout: float = 0.0,
         rotary: bool = False,
+        rotary_base: float = 10_000.0,
     ) -> None:
         super().__init__()
         n_kv_head = n_head if n_kv_head is None else n_kv_head
@@ -162,7 +165,7 @@ class MultiHeadAttention(nn.Module):
         refuse_uneven_groups(n_head, n_kv_head)
         refuse_bad_dropout(dropout)
         refuse_odd_rotary(rotary, C // n_head)
-        self.rotary = rotary
+        self.rotary, self.rotary_base = rotary, rotary_base
         self.n_head, self.n_kv_head, self.head_size = n_head, n_kv_head, C // n_head
         self.n_shared = n_head // n_kv_head  # query heads that share one head of keys and values
         self.fused, self.dropout = fused, dropout
@@ -217,7 +220,8 @@ class MultiHeadAttention(nn.Module):
         if self.rotary:
             places, sizes = torch.arange(n_kept, n_kept + x.shape[1]), (q.shape[1], k.shape[1])
             # In one call: for a single token, most of the time goes into its angles.
-            q, k = positions.rotary(torch.cat([q, k], dim=1), places).split(sizes, dim=1)
+            both = positions.rotary(torch.cat([q, k], dim=1), places, base=self.rotary_base)
+            q, k = both.split(sizes, dim=1)
         if cache is not None:
             k, v = cache.append(k, v)  # (B, n_kv_head, T_k, head_size)
         k, v = self._for_each_head(k), self._for_each_head(v)
