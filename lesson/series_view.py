@@ -18,6 +18,7 @@ MILESTONES = {
     "10": "it learns to write",
     "13": "you find its bugs",
     "14": "it writes faster",
+    "15": "in your attention",
 }
 
 

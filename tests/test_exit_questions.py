@@ -359,7 +359,7 @@ def random_letters(V, loss):
     return [best, V], []
 
 
-# ---------------------------------------------------------------- 11 to 14
+# ---------------------------------------------------------------- 11 to 15
 
 
 @computes("11.e1")
@@ -483,3 +483,37 @@ def one_more_key(top, total, weighted, score, value):
     before = weighted / total
     key = [*carried, carried[2] / carried[1]]
     return key, [(before + value) / 2, before, value, before, total]
+
+
+@computes("15.e1")
+def the_key_head_of_a_query_head(n_head, n_kv_head, head, head_size):
+    C = n_head * head_size
+    layer, group = MultiHeadAttention(C, n_head, n_kv_head), n_head // n_kv_head
+    with torch.no_grad():  # each head of values passes its own number on, and proj nothing else
+        layer.value.weight.zero_()
+        layer.value.weight[:, 0] = torch.arange(n_kv_head).repeat_interleave(head_size)
+        layer.proj.weight.copy_(torch.eye(C)), layer.proj.bias.zero_()
+        read = layer(torch.ones(1, 3, C))[0, 0, head * head_size].round().int().item()
+    assert read == head // group
+    rows = len(layer.key.weight)
+    key = [read, head, group, head // group, rows, (n_kv_head, head_size)]
+    return key, [head % n_kv_head, head, n_kv_head, len(layer.query.weight)]
+
+
+@computes("15.e2")
+def the_same_maps_and_other_values():
+    head, it, noun = Head(6, 4), 3, 1
+    with torch.no_grad():  # the last channel is read by the values alone
+        head.query.weight[:, -1] = head.key.weight[:, -1] = 0
+        one = torch.randn(1, 4, 6)
+        other = one.clone()
+        other[0, noun, -1] += 3
+        (out, weights), (out_of_other, others) = (
+            head(x, return_weights=True) for x in (one, other)
+        )
+        assert torch.equal(weights, others) and weights[0, it, noun] > 0.05
+        assert not torch.allclose(out[0, it], out_of_other[0, it], atol=0.01)
+        weights[0, it, noun] = 0  # “it” does not attend to the noun: nothing arrives
+        same = [(weights @ head.value(x))[0, it] for x in (one, other)]
+        assert torch.equal(*same)
+    return [], []

@@ -33,8 +33,8 @@ NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
 MAX_BYTES = 310_000
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 OF_HELPERS = (
-    "attention circuits cost diagnosis gpt letters measured opened pictures positions show sorter "
-    "stack tasks toy training ward"
+    "attention circuits cost diagnosis gpt letters measured opened pictures positions real show "
+    "sorter stack tasks toy training ward"
 )
 PUBLIC = ("attention_clinic", "explorers", "lesson", *map("helpers.{}".format, OF_HELPERS.split()))
 EXERCISES = notebooks.ROOT / "lesson" / "exercises"

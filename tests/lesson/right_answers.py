@@ -1165,3 +1165,175 @@ def linear_with_a_small_number_against_0(q, k, v):
         state, total = state + torch.outer(key, value), total + key
         rows.append(one @ state / (one @ total).clamp(min=1e-6))
     return torch.stack(rows)
+
+
+# ---------------------------------------------------------------- 15, a real model
+
+
+@right("15.fill")
+def filled_by_a_loop_over_heads(attention, query, key, value, proj):
+    d = attention.head_size
+    for h in range(attention.n_head):
+        g = h * len(key) // (attention.n_head * d)
+        attention.key.weight.data[h * d : (h + 1) * d] = key[g * d : (g + 1) * d]
+        attention.value.weight.data[h * d : (h + 1) * d] = value[g * d : (g + 1) * d]
+    attention.query.weight.data, attention.proj.weight.data = query.clone(), proj.clone()
+    torch.nn.init.zeros_(attention.proj.bias)
+
+
+@right("15.fill")
+def filled_by_a_state_dict(attention, query, key, value, proj):
+    d, n = attention.head_size, len(query) // len(key)
+    rows = torch.cat([torch.arange(g, g + d) for g in range(0, len(key), d) for _ in range(n)])
+    state = {"query.weight": query, "key.weight": key[rows], "value.weight": value[rows]}
+    state |= {"proj.weight": proj, "proj.bias": torch.zeros(len(proj))}
+    attention.load_state_dict(state)
+
+
+@right("15.fill")
+def filled_by_new_parameters(attention, query, key, value, proj):
+    def spread(weight):
+        groups = weight.view(-1, 1, attention.head_size, weight.shape[1])
+        return groups.expand(-1, len(query) // len(weight), -1, -1).reshape(query.shape)
+
+    layers = attention.query, attention.key, attention.value, attention.proj
+    for layer, weight in zip(layers, (query, spread(key), spread(value), proj), strict=True):
+        layer.weight = torch.nn.Parameter(weight.clone())
+    attention.proj.register_parameter("bias", None)
+
+
+@right("15.fill")
+def filled_by_einsum(attention, query, key, value, proj):
+    n_kv_head = len(key) // attention.head_size
+    shares = torch.arange(attention.n_head) * n_kv_head // attention.n_head
+    choose = torch.eye(n_kv_head)[shares]  # (n_head, n_kv_head)
+    for layer, weight in ((attention.key, key), (attention.value, value)):
+        heads = weight.reshape(n_kv_head, attention.head_size, -1)
+        layer.weight.copy_(torch.einsum("hg,gdc->hdc", choose, heads).flatten(0, 1))
+    attention.query.weight.copy_(query)
+    attention.proj.weight.copy_(proj)
+    attention.proj.bias *= 0
+
+
+@right("15.1")
+def patched_in_a_list_of_heads(z, other, head, n_head):
+    parts = list(z.chunk(n_head, dim=-1))
+    last = other[:, -1:].chunk(n_head, dim=-1)[head]
+    parts[head] = torch.cat([parts[head][:, :-1], last], dim=1)
+    return torch.cat(parts, dim=-1)
+
+
+@right("15.1")
+def patched_where_a_mask_says_so(z, other, head, n_head):
+    T, C = z.shape[1:]
+    of_head = torch.arange(C) // (C // n_head) == head
+    last = torch.arange(T)[:, None] == T - 1
+    return torch.where(of_head & last, other, z)
+
+
+@right("15.1")
+def patched_by_a_loop_over_channels(z, other, head, n_head):
+    out, size = z.detach().clone(), int(z.size(2) / n_head)
+    for b in range(len(z)):
+        for c in range(head * size, head * size + size):
+            out[b, z.size(1) - 1, c] = other[b, z.size(1) - 1, c]
+    return out
+
+
+@right("15.1")
+def patched_by_a_difference(z, other, head, n_head):
+    change = torch.zeros_like(z).unflatten(-1, (n_head, -1))
+    change[:, -1, head] = (other - z).unflatten(-1, (n_head, -1))[:, -1, head]
+    return z + change.flatten(-2)
+
+
+@right("15.1")
+def patched_as_the_groups_of_a_view(z, other, head, n_head):
+    B, T, C = z.shape
+    heads = z.reshape(B, T, n_head, C // n_head).transpose(1, 2).clone()
+    heads[:, head, -1] = other.reshape(B, T, n_head, C // n_head).transpose(1, 2)[:, head, -1]
+    return heads.transpose(1, 2).reshape(B, T, C)
+
+
+@right("15.3")
+def sinks_by_two_triangles(T, window, n_sink):
+    mask = torch.ones(T, T, dtype=torch.bool).triu(1 - window)
+    mask[:, :n_sink] = True
+    return mask.tril()
+
+
+@right("15.3")
+def sinks_row_by_row(T, window, n_sink):
+    mask = torch.zeros(T, T, dtype=torch.bool)
+    for t in range(T):
+        mask[t, : t + 1] = True
+        mask[t, n_sink : max(n_sink, t + 1 - window)] = False
+    return mask
+
+
+@right("15.3")
+def sinks_in_lists(T, window, n_sink):
+    def sees(t, s):
+        return s <= t and (t - s < window or s < n_sink)
+
+    return torch.tensor([[sees(t, s) for s in range(T)] for t in range(T)])
+
+
+@right("15.3")
+def sinks_as_all_but_what_is_lost(T, window, n_sink):
+    t, s = torch.arange(T).view(-1, 1), torch.arange(T).view(1, -1)
+    lost = (s >= n_sink) * (s <= t - window)
+    return ~(lost + (s > t))
+
+
+@right("15.3")
+def sinks_as_the_larger_of_two(T, window, n_sink):
+    back = torch.arange(T)[:, None] - torch.arange(T)
+    near = ((back >= 0) & (back < window)).int()
+    first = causal_mask(T).int() * (torch.arange(T) < n_sink)
+    return torch.maximum(near, first) > 0
+
+
+@right("15.2")
+def moved_by_a_matrix(maps, sources, target):
+    change = torch.eye(maps.shape[-1], dtype=maps.dtype)
+    change[sources, sources], change[sources, target] = 0, 1
+    return torch.cat([maps[..., :-1, :], maps[..., -1:, :] @ change], dim=-2)
+
+
+@right("15.2")
+def moved_in_a_row_of_its_own(maps, sources, target):
+    row = maps[..., -1, :].clone()
+    moved = row[..., sources].sum(-1)
+    row[..., sources] = 0.0
+    row[..., target] += moved
+    out = maps.clone()
+    out[..., -1, :] = row
+    return out
+
+
+@right("15.2")
+def moved_map_by_map(maps, sources, target):
+    flat = maps.clone().reshape(-1, *maps.shape[-2:])
+    for one in flat:
+        for source in sources:
+            one[-1, target] = one[-1, target] + one[-1, source]
+            one[-1, source] = 0.0
+    return flat.reshape(maps.shape)
+
+
+@right("15.2")
+def moved_by_adding_a_change(maps, sources, target):
+    change = torch.zeros_like(maps)
+    for source in sources:
+        change[..., -1, target] += maps[..., -1, source]
+        change[..., -1, source] = -maps[..., -1, source]
+    return maps + change
+
+
+@right("15.2")
+def moved_where_a_place_says_so(maps, sources, target):
+    T = maps.shape[-1]
+    place, last = torch.arange(T), torch.arange(T)[:, None] == T - 1
+    moved = maps + maps[..., sources].sum(-1, keepdim=True) * (place == target)
+    return torch.where(last, moved.masked_fill(torch.isin(place, torch.tensor(sources)), 0), maps)

@@ -1,0 +1,163 @@
+"""The exercises of notebook 15: weights for your class, and three changes of a running model."""
+
+import inspect
+
+import torch
+
+from feedback.grading import Exercise
+from lesson.builds import right_14
+
+NAME = "MultiHeadAttention"  # of the class that the weights are for: below, or in a notebook
+
+# ---------------------------------------------------------------- 15.fill
+
+
+@torch.no_grad()
+def fill(attention, query, key, value, proj):
+    """Put weights (out, in) into an attention; key and value may have fewer heads than query."""
+    n_shared = query.shape[0] // key.shape[0]  # query heads that share one head of keys
+
+    def for_each_head(weight):
+        heads = weight.unflatten(0, (-1, attention.head_size))  # (n_kv_head, head_size, C)
+        return heads.repeat_interleave(n_shared, dim=0).flatten(0, 1)  # (C, C)
+
+    attention.query.weight.copy_(query)
+    attention.key.weight.copy_(for_each_head(key))
+    attention.value.weight.copy_(for_each_head(value))
+    attention.proj.weight.copy_(proj)
+    for layer in (attention.query, attention.key, attention.value, attention.proj):
+        if layer.bias is not None:
+            layer.bias.zero_()
+
+
+class MultiHeadAttention(right_14.MultiHeadAttention):
+    """Each layer has a bias, as in many a learner's class: what a mistake leaves there shows."""
+
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        for layer in (self.query, self.key, self.value):
+            layer.bias = torch.nn.Parameter(torch.zeros(C))
+
+
+def _filled(answer, attention, query, key, value, proj):
+    """What the attention gives for fixed tokens. It is of the class that the answer's file has."""
+    cls = getattr(inspect.unwrap(answer), "__globals__", {}).get(NAME, right_14.MultiHeadAttention)
+    own = cls(query.shape[1], attention.n_head).eval()
+    weights = [weight.float() for weight in (query, key, value, proj)]  # as a file is read
+    with torch.no_grad():
+        for number in own.parameters():
+            number.fill_(0.1)  # so that what is not filled shows, in the same way each time
+        answer(own, *weights)
+        x = torch.randn(2, 5, query.shape[1], generator=torch.Generator().manual_seed(1))
+        return own(x)
+
+
+def _weights():
+    generator = torch.Generator().manual_seed(0)
+    cases = []
+    for C, n_head, n_kv_head in ((24, 6, 2), (24, 3, 3), (16, 4, 1)):
+        sizes = (C, *[n_kv_head * C // n_head] * 2, C)
+        weights = [torch.randn(size, C, generator=generator) / C**0.5 for size in sizes]
+        cases.append((MultiHeadAttention(C, n_head), *weights))
+    return cases
+
+
+FILL = Exercise("15.fill", fill, _weights, used=_filled, atol=1e-4)
+
+
+# ---------------------------------------------------------------- 15.1
+
+
+def patch_head(z, other, head, n_head):
+    """z, other (B, T, C) -> (B, T, C): one head's channels, at the last token, from other."""
+    d = z.shape[-1] // n_head
+    mine = slice(head * d, (head + 1) * d)
+    z = z.clone()
+    z[:, -1, mine] = other[:, -1, mine]
+    return z
+
+
+def by_an_axis_of_heads(z, other, head, n_head):
+    z = z.clone()
+    heads = z.unflatten(2, (n_head, -1))  # a view: what is written there is written to z
+    heads[:, -1, head] = other.unflatten(2, (n_head, -1))[:, -1, head]
+    return z
+
+
+def _outputs_of_heads():
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (*torch.randn(2, B, T, C, generator=generator), head, n_head)
+        for B, T, C, n_head, head in ((2, 5, 12, 3, 1), (3, 4, 20, 4, 3), (4, 3, 10, 5, 2))
+    ]
+
+
+PATCH_HEAD = Exercise(
+    "15.1",
+    patch_head,
+    _outputs_of_heads,
+    accepted=(by_an_axis_of_heads,),
+    axes={"z": "B T C", "other": "B T C", "return": "B T C"},
+)
+
+
+# ---------------------------------------------------------------- 15.2
+
+
+def move(maps, sources, target):
+    """Maps (..., T, T): in each last row, what lies on the tokens `sources` goes to target."""
+    maps = maps.clone()
+    maps[..., -1, target] += maps[..., -1, sources].sum(dim=-1)
+    maps[..., -1, sources] = 0
+    return maps
+
+
+def taken_and_added(maps, sources, target):
+    """The same, but where target is among the sources: no task says what is right there."""
+    moved = maps.clone()
+    moved[..., -1, sources] -= maps[..., -1, sources]
+    moved[..., -1, target] += maps[..., -1, sources].sum(dim=-1)
+    return moved
+
+
+def _maps():
+    generator = torch.Generator().manual_seed(0)
+    cases = []
+    for sizes, sources, target in (
+        ((5, 5), [1, 4], 3),
+        ((3, 7, 7), [6, 0, 2], 5),
+        ((2, 3, 4, 4), [0], 2),
+    ):
+        scores = torch.randn(sizes, generator=generator)
+        past = torch.ones(sizes[-2:], dtype=torch.bool).tril()
+        cases.append((scores.masked_fill(~past, -torch.inf).softmax(dim=-1), sources, target))
+    return cases
+
+
+MOVE = Exercise(
+    "15.2",
+    move,
+    _maps,
+    accepted=(taken_and_added,),
+    axes={"maps": "... T T", "return": "... T T"},
+)
+
+
+# ---------------------------------------------------------------- 15.3
+
+
+def window_with_sink(T, window, n_sink):
+    """(T, T), True where query t attends: its last `window` tokens, and the first n_sink."""
+    t, s = torch.arange(T)[:, None], torch.arange(T)
+    near, first = s > t - window, s < n_sink
+    return (s <= t) & (near | first)
+
+
+def _windows():
+    return [(9, 4, 2), (6, 1, 1), (8, 2, 0), (5, 9, 1), (7, 3, 7)]
+
+
+WINDOW_WITH_SINK = Exercise("15.3", window_with_sink, _windows, axes={"return": "T T"})
+
+
+EXERCISES = (FILL, PATCH_HEAD, MOVE, WINDOW_WITH_SINK)

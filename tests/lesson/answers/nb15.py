@@ -1,0 +1,151 @@
+"""Wrong answers to the exercises of notebook 15, as learners might write them."""
+
+import torch
+
+from tests.lesson.answers import wrong
+
+# ---------------------------------------------------------------- 15.fill
+
+
+@wrong("15.fill", named="groups tiled")
+def heads_in_turn(attention, query, key, value, proj):
+    n_kv_head = len(key) // attention.head_size
+    keys, values = (one.chunk(n_kv_head) for one in (key, value))
+    in_turn = [h % n_kv_head for h in range(attention.n_head)]
+    attention.query.weight.data = query
+    attention.key.weight.data = torch.cat([keys[h] for h in in_turn])
+    attention.value.weight.data = torch.cat([values[h] for h in in_turn])
+    attention.proj.weight.data = proj
+    attention.proj.bias.data = torch.zeros_like(attention.proj.bias)
+
+
+@wrong("15.fill", "all heads read the keys of head 0")
+def the_first_head_for_all(attention, query, key, value, proj):
+    d = attention.head_size
+    attention.query.weight.copy_(query)
+    attention.key.weight.copy_(key[:d].repeat(attention.n_head, 1))
+    attention.value.weight.copy_(value[:d].repeat(attention.n_head, 1))
+    attention.proj.weight.copy_(proj)
+    attention.proj.bias.fill_(0)
+
+
+@wrong("15.fill", "one query head of each group is filled")
+def once_in_each_group(attention, query, key, value, proj):
+    d = attention.head_size
+    n = attention.n_head * d // len(key)
+    attention.query.weight.copy_(query)
+    attention.proj.weight.copy_(proj)
+    attention.proj.bias.zero_()
+    for g in range(len(key) // d):
+        first = slice(g * n * d, (g * n + 1) * d)
+        attention.key.weight[first] = key[g * d : (g + 1) * d]
+        attention.value.weight[first] = value[g * d : (g + 1) * d]
+
+
+@wrong("15.fill", "the scale of the scores is put into the queries, too")
+def scaled_twice(attention, query, key, value, proj):
+    n = query.shape[0] // key.shape[0]
+    d = attention.head_size
+    for layer, weight in ((attention.key, key), (attention.value, value)):
+        heads = [weight[g * d : (g + 1) * d] for g in range(len(weight) // d) for _ in range(n)]
+        layer.weight.copy_(torch.cat(heads))
+    attention.query.weight.copy_(query / d**0.5)
+    attention.proj.weight.copy_(proj)
+    attention.proj.bias.zero_()
+
+
+# ---------------------------------------------------------------- 15.1 patch one head
+
+
+@wrong("15.1", named="every n-th channel")
+def an_axis_of_heads_behind(z, other, head, n_head):
+    z = z.clone()
+    z.unflatten(-1, (-1, n_head))[:, -1, :, head] = other.unflatten(-1, (-1, n_head))[
+        :, -1, :, head
+    ]
+    return z
+
+
+@wrong("15.1", "heads counted from 1")
+def head_before(z, other, head, n_head):
+    parts = [part.clone() for part in z.chunk(n_head, dim=-1)]
+    parts[head - 1][:, -1] = other.chunk(n_head, dim=-1)[head - 1][:, -1]
+    return torch.cat(parts, dim=-1)
+
+
+@wrong("15.1", "z is overwritten")
+def in_place(z, other, head, n_head):
+    size = z.shape[-1] // n_head
+    z[:, -1, head * size : (head + 1) * size] = other[:, -1, head * size : (head + 1) * size]
+    return z
+
+
+@wrong("15.1", "only the last token comes back")
+def last_token_only(z, other, head, n_head):
+    size = z.shape[-1] // n_head
+    mine = torch.arange(z.shape[-1]) // size == head
+    return torch.where(mine, other[:, -1], z[:, -1])
+
+
+# ---------------------------------------------------------------- 15.2 move a weight
+
+
+@wrong("15.2", named="0 is added")
+def a_view_is_kept(maps, sources, target):
+    maps = maps.clone()
+    row = maps[..., -1, :]
+    for source in sources:
+        moved = row[..., source]  # a view: it becomes 0 with the next line
+        row[..., source] = 0
+        row[..., target] += moved
+    return maps
+
+
+@wrong("15.2", "one axis in front, always")
+def with_one_batch(maps, sources, target):
+    maps = maps.clone()
+    maps[:, -1, target] += maps[:, -1, sources].sum(dim=-1)
+    maps[:, -1, sources] = 0
+    return maps
+
+
+@wrong("15.2", "the maps are overwritten")
+def maps_in_place(maps, sources, target):
+    maps[..., -1, target] += maps[..., -1, sources].sum(dim=-1)
+    maps[..., -1, sources] = 0
+    return maps
+
+
+@wrong("15.2", "only row -1 of the flattened maps")
+def last_map(maps, sources, target):
+    moved = maps.clone()
+    row = moved.view(-1, maps.shape[-1])[-1]
+    row[target] += row[sources].sum().item()
+    row[sources] = 0
+    return moved
+
+
+# ---------------------------------------------------------------- 15.3 a window with sinks
+
+
+@wrong("15.3", named="one token too many")
+def band_one_too_wide(T, window, n_sink):
+    mask = torch.ones(T, T, dtype=torch.bool).triu(-window)
+    mask[:, :n_sink] = True
+    return mask.tril()
+
+
+@wrong("15.3", "the first queries attend to everything")
+def global_tokens(T, window, n_sink):
+    back = torch.arange(T)[:, None] - torch.arange(T)
+    mask = (back >= 0) & (back < window)
+    mask[:, :n_sink] = True
+    mask[:n_sink] = True
+    return mask
+
+
+@wrong("15.3", "numbers to be added to the scores")
+def minus_infinity(T, window, n_sink):
+    t, s = torch.arange(T)[:, None], torch.arange(T)
+    seen = (s <= t) & ((t - s < window) | (s < n_sink))
+    return torch.zeros(T, T).masked_fill(~seen, -torch.inf)

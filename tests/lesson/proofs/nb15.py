@@ -1,0 +1,204 @@
+"""Notebook 15: a real model.
+
+What it has said is stored, since tests run without it: its answers to the notebook's questions,
+and what benchmarks/real.py has measured.
+"""
+
+import math
+
+import torch
+
+from helpers.measured import measured
+from helpers.real import (
+    ANIMALS,
+    FOODS,
+    log_odds,
+    log_odds_with_maps,
+    log_odds_with_vector_of,
+    maps_of,
+    next_words,
+)
+from lesson.exercises.nb15 import move
+from tests.lesson.proofs import proves, run, written
+
+CAT, SOUP = "the cat was warm so it", "the soup was warm so it"
+NOUN, LAST = 1, -1  # places of tokens
+
+
+def of(part):
+    """What was measured of a part of the notebook."""
+    return measured("real")["runs"][part]
+
+
+def best_heads():
+    """The 16 that the notebook takes, (block, head)."""
+    return [tuple(place) for place in of("heads")["order"][:16]]
+
+
+@proves("15.p1")
+def likeliest_next_word(texts):
+    assert texts["question"].quoted() == [CAT]
+    words = next_words(CAT, 8)
+    (slept,), (cooled,) = texts["why a"].gives(), texts["why d"].gives()
+    _, least = words[-1]  # of these 8; “slept” is the 15th, with 0.012
+    assert slept < least and least / math.exp(log_odds(CAT)) < cooled < slept
+    return {texts[name].text: texts[name].text == words[0][0].strip() for name in "abcd"}
+
+
+@proves("15.p2")
+def where_it_takes_over(texts):
+    high, low = log_odds(CAT), log_odds(SOUP)
+    before = range(0, 31, 2)  # as in the notebook
+    runs = torch.stack([log_odds_with_vector_of(CAT, SOUP, block) for block in before])
+    share = (high - runs) / (high - low)  # (before block, token)
+    ahead = share[:, LAST] > share[:, NOUN]
+    first = before[ahead.nonzero().min()]  # the notebook looks at every second block here
+    at_noun, at_it = (
+        torch.tensor(of("places")[name]).mean(dim=0) for name in ("at the noun", "at it")
+    )
+    of_all = (at_it > at_noun).nonzero().min().item()
+    at_once, early, late = (texts[name].gives()[0] for name in "abc")
+    assert abs(first - late) <= 2 >= abs(of_all - late) and ahead[before.index(first) :].all()
+    large, end = texts["why c"].gives()
+    assert at_it.diff().gt(0.08).nonzero().min() == large  # in the mean of 12 sentences
+    assert at_it[end + 1] - at_it[large] > 0.75
+    return {
+        f"block {at_once}": first < 2,
+        f"about block {early}": 2 <= first <= early + 4,
+        f"about block {late}": first >= late - 4,
+        "never": not ahead.any(),
+    }
+
+
+@proves("15.p3")
+def maps_of_the_other_run(texts):
+    (pairs,) = texts["question"].gives()
+    of_animals, of_foods = (
+        torch.tensor([log_odds(CAT.replace("cat", noun)) for noun in nouns])
+        for nouns in (ANIMALS, FOODS)
+    )
+    falls = of_animals[:, None] - of_foods  # from each animal to each food
+    moved = torch.tensor(of("swapped")["of the mean effect"]["maps"]) * falls.mean()
+    assert falls.shape == moved.shape and falls.numel() == pairs
+    share, mean = moved / falls, (moved.mean() / falls.mean()).item()
+    (half,) = texts["b"].gives()
+    assert abs(share[0, 0] - half) < 0.15  # why b
+    assert share.max() > 1, "why d: single numbers can overshoot"
+    for text in (CAT, SOUP):  # why a: in block 13
+        assert maps_of(text)[13, 8, LAST].argmax() == NOUN
+    return {
+        "nearly all": 0.9 < mean < 1.1,
+        "half": abs(mean - half) < 0.2,
+        "hardly anything": abs(mean) < 0.1,
+        "more than all": mean > 1.1,
+    }
+
+
+def difference(heads):
+    """Of cat and soup, if in these heads the last token attends to the noun alone."""
+    found = []
+    for text in (CAT, SOUP):
+        own = maps_of(text)
+        put = {place: move(own[place], [0, 2, 3, 4, 5], NOUN) for place in heads}
+        found.append(log_odds_with_maps(text, put))
+    return found[0] - found[1]
+
+
+@proves("15.p4")
+def the_row_that_was_wanted(texts):
+    wanted_in, some, every, before = texts["question"].gives()
+    assert wanted_in == "00"
+    everywhere = [(block, head) for block in range(30) for head in range(9)]
+    assert len(best_heads()) == some and len(everywhere) == every
+    as_it_is, in_some, in_all = map(difference, ([], best_heads(), everywhere))
+    assert abs(as_it_is - before) < 0.005
+    own = maps_of(CAT)[..., LAST, NOUN]
+    assert sum(own[place] for place in best_heads()) / some < 0.5  # why c
+    for name in ("why a", "why b", "why d"):
+        texts[name].says(some)
+    texts["b"].says(0), texts["d"].says(0)
+    larger, nearly_0 = in_some > 1.5 * as_it_is, abs(in_all) < as_it_is / 8
+    return {
+        "still larger": larger and in_all > in_some,
+        "larger, then nearly": larger and nearly_0,
+        "hardly changed": abs(in_some / as_it_is - 1) < 0.2,
+        "smaller": in_some < 0.8 * as_it_is,
+    }
+
+
+@proves("15.p5")
+def the_first_token_hidden(texts):
+    (start,) = texts["question"].gives()
+    assert texts["b"].gives() == texts["why c"].gives() == [start]
+    loss = {name: torch.tensor(values) for name, values in of("sinks")["loss"].items()}
+    of_all = loss["first hidden"] - loss["as it is"]
+    later = loss[f"hidden from {start} on"] - loss["as it is"]
+    assert of_all.abs().max() < 0.05 and later.min() > 0.5  # in each passage
+    (half,) = texts["why d"].gives()
+    first = torch.tensor(of("sinks")["share of the first token"])  # (30, 9)
+    assert abs(first[12:].mean() - half) < 0.02 < first[12:].mean() - first[:12].mean()
+    second = of("sinks")["share of the second token"]
+    assert min(second["first hidden"]) > 0.3, "why a: another one takes its part"
+    assert max(second[f"hidden from {start} on"]) < 0.05, "why b"
+    return {
+        "hidden from all": of_all.mean() > later.mean() + 0.1,
+        "hidden from 32 on": later.mean() > of_all.mean() + 0.1,
+        "both": of_all.mean() > 0.1 and (of_all - later).mean().abs() < 0.1,
+        "neither": max(of_all.mean(), later.mean()) < 0.1,
+    }
+
+
+# ---------------------------------------------------------------- hints
+
+
+@proves("15.fill")
+def shared_heads(texts):
+    cut, repeat = texts["2"].says(...), texts["3"].says(..., 0, 1, ..., 0)
+    repeated, copied = repeat
+    heads = run(repeated, heads=torch.arange(3), n=3).tolist()
+    texts["1"].says(0, 9, 3, *[h for h in range(9) if heads[h] == 0], 0)
+    assert heads == 3 * [0] + 3 * [1] + 3 * [2] and copied.count("query") == 2
+
+    def lines(name):
+        heads = repeated.replace("heads", cut.replace("weight", name))
+        return copied.replace("query", name).replace(f"({name})", f"({heads}.flatten(0, 1))")
+
+    return written(
+        "attention, query, key, value, proj",
+        "head_size, n = attention.head_size, len(query) // len(key)",
+        copied,
+        lines("key"),
+        lines("value"),
+        copied.replace("query", "proj"),
+        "attention.proj.bias.zero_()",
+    )
+
+
+@proves("15.1")
+def one_head_of_the_other_run(texts):
+    texts["1"].says(4, C=12, n_head=3)
+    texts["2"].says(4, 8, LAST, head=1, d=4)
+    own, theirs = texts["3"].gives()
+    d = "d = z.shape[-1] // n_head"
+    return written("z, other, head, n_head", d, "z = z.clone()", f"{own} = {theirs}", "z")
+
+
+@proves("15.3")
+def near_or_first(texts):
+    texts["1"].says(2, 1 / 3)  # a third rule
+    column, row, oldest = texts["2"].gives()
+    assert texts["3"].gives() == [oldest, "n_sink"]
+    mask = texts["3"].text.split(". ")[0]
+    return written("T, window, n_sink", f"t, s = {column}, {row}", mask)
+
+
+@proves("15.2")
+def added_first(texts):
+    last, some = texts["1"].gives()[-2:]
+    maps = torch.rand(2, 3, 3)
+    assert torch.equal(run(last, maps=maps), maps[:, -1])
+    assert torch.equal(run(some, maps=maps), maps[:, -1, [0, 2]])
+    texts["2"].says(0, 0)
+    target, moved = texts["3"].gives()
+    lines = f"{target} += {moved}", "maps[..., -1, sources] = 0"
+    return written("maps, sources, target", "maps = maps.clone()", *lines, "maps")
