@@ -61,6 +61,8 @@ def test_dev_tools_are_exact():
         "codespell",
         "import-linter",
         "playwright",
+        "gguf",
+        "tokenizers",
         "mutmut",
         "libcst",
         "jupyterlab-slideshow",
@@ -73,7 +75,9 @@ def test_an_old_copy_of_a_notebook_is_told_what_to_do(name):
         importlib.import_module(f"helpers.{name}")
 
 
-OF_HELPERS = [f"helpers.{name}" for name in ("attention", "circuits", "pictures", "training")]
+OF_HELPERS = [
+    f"helpers.{name}" for name in ("attention", "circuits", "pictures", "real", "training")
+]
 GIVING = [  # the packages that hand out names of the files in them
     importlib.import_module(name)
     for name in ("attention_clinic", "explorers", "lesson", *OF_HELPERS)

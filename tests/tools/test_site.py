@@ -12,7 +12,8 @@ import nbformat
 import numpy as np
 import pytest
 
-from explorers import explore_painter, explore_sampling
+from explorers import explore_painter, explore_sampling, explore_sentence
+from explorers.sentence import TEXTS
 from helpers.gpt import TinyGPT, encode, next_token_probabilities
 from helpers.pictures.base import darkened
 from helpers.training import about_shipped_model, shipped_model
@@ -339,6 +340,16 @@ def test_a_box_to_write_in_is_left_out_and_the_page_says_so():
     tree, states = unpack(shown.script)
     assert len(states) == 20 * 4 and states[tree[9][3]] == (shown.html, shown.words)
     assert "prompt" in shown.note and "prompt" not in shown.about
+
+
+def test_a_box_with_texts_to_choose_is_a_list_of_them():
+    """What the published model says to them is stored."""
+    shown = live.Live("explore_sentence()", explore_sentence())
+    (control,) = shown.controls
+    assert (control["kind"], control["options"], control["at"]) == ("select", [*TEXTS], 0)
+    _, states = unpack(shown.script)
+    assert [words.split("”")[0] for _, words in states] == [f"“{text}" for text in TEXTS]
+    assert "write" in shown.note and "write" not in shown.about
 
 
 def test_the_painter_has_few_enough_states():

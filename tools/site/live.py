@@ -88,6 +88,12 @@ PARTS = {
         about="move temperature and top-k; see the probabilities that the next letter is drawn "
         "with.",
     ),
+    "explore_sentence": Part(
+        {},
+        "On this page you choose among eight texts. In JupyterLab you can also write your own, "
+        "where the model is installed.",
+        about="choose a text; see the next words, and what its last token attends to.",
+    ),
     "explore_ward": Part(
         {"third question": []},
         "On this page you ask two questions. In JupyterLab you can ask three, which attention A "
@@ -173,6 +179,7 @@ class Live:
         for key, values in self.values.items():
             control = self.explorer.controls[key]
             kinds = {widgets.Checkbox: "checkbox", widgets.Dropdown: "select"}
+            kinds |= {widgets.Combobox: "select"}  # where nothing can be written
             yield {
                 "name": control.description,
                 "kind": kinds.get(type(control), "range"),
