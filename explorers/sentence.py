@@ -22,6 +22,7 @@ TEXTS = (
 )
 WORDS, HEADS = 8, 5
 LONGEST = 24  # tokens whose weights fit into a table
+LETTERS = 200  # more would make more tokens, and takes long to read
 
 
 def explore_sentence() -> Explorer:
@@ -64,7 +65,7 @@ class SentenceExplorer(Explorer):
 
     def describe(self, text: str) -> str:
         """Say the words and the largest weights."""
-        return f"“{text}”. {self._told(*self._parts(text))}"
+        return f"“{text.rstrip()}”. {self._told(*self._parts(text))}"
 
     def _parts(self, text: str) -> tuple:
         words, (tokens, heads) = self._asked(text)
@@ -73,6 +74,8 @@ class SentenceExplorer(Explorer):
     def _asked(self, text: str) -> tuple:
         if not text.strip():
             raise ValueError("The text is empty. Write some words")
+        if len(text := text.rstrip()) > LETTERS:  # a word begins with its blank
+            raise ValueError(f"The text has {len(text)} letters; at most {LETTERS} can be shown")
         try:
             words, (tokens, heads) = next_words(text, WORDS), last_looks(text, HEADS)
         except NotInstalled as problem:

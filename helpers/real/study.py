@@ -47,7 +47,10 @@ BLOCK, HEADS, TEXT = 13, (6, 7, 8), "the cat was warm so it"  # of `three_heads`
 
 
 class NotInstalled(RuntimeError):
-    """The model is asked what is not stored, and is not here."""
+    """The model is asked what is not stored, and is not here; Jupyter shows the words alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        return wrap_text(str(self)).splitlines()
 
 
 # ---------------------------------------------------------------- the model, or what it has said
@@ -89,7 +92,8 @@ def the_model() -> tuple[RealGPT, Pieces]:
     if not (path := path_of_model()):
         raise NotInstalled(
             "This asks the model itself, which is not installed: stored are its answers to the "
-            f"questions of notebook 15 as they stand there. {HOW}"
+            "questions of notebook 15 as they stand there, with right exercises. "
+            f"{HOW}"
         )
     return model_at(path)
 
@@ -187,7 +191,7 @@ def log_odds_with_vector_of(
     model: RealGPT, pieces: Pieces, text: str, other: str, block: int
 ) -> Tensor:
     """Give the log-odds (T,) with one token's vector before a block from the other text's run."""
-    own, others = (streams(model, pieces.encode(one))[block] for one in (text, other))
+    own, others = _before_block(model, pieces, (text, other), block)
     T = own.shape[1]
     x = own.repeat(T, 1, 1)  # (T runs, T, C)
     x[range(T), range(T)] = others[0]
@@ -203,7 +207,7 @@ def log_odds_with_head_of(
     patch_head(z, z_other, head, n_head) puts it in, into (1, T, C).
     """
     n_head, layer = model.sizes["n_head"], model.blocks[block].attention
-    own, others = (streams(model, pieces.encode(one))[block] for one in (text, other))
+    own, others = _before_block(model, pieces, (text, other), block)
     z_other: list[Tensor] = []
     hook = layer.proj.register_forward_pre_hook(lambda proj, given: z_other.append(given[0]))
     model.blocks[block](others)
@@ -278,6 +282,20 @@ def slept_cooled(pieces: Pieces) -> Tensor:
 def odds_of(model: RealGPT, pieces: Pieces, ids: Tensor, **options: Any) -> Tensor:
     """Ids (B, T) -> log-odds (B,) after the last token."""
     return model(ids, last=True, **options)[:, 0] @ slept_cooled(pieces)
+
+
+def _before_block(
+    model: RealGPT, pieces: Pieces, texts: tuple[str, str], block: int
+) -> list[Tensor]:
+    """What stands before a block in two runs, (1, T, C) each."""
+    ids = [pieces.encode(text) for text in texts]
+    sizes = [one.shape[1] for one in ids]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"Both texts must have as many tokens; “{texts[0]}” has {sizes[0]}, and “{texts[1]}” "
+            f"has {sizes[1]}. A rare word is more than one token."
+        )
+    return [streams(model, one)[block] for one in ids]
 
 
 def streams(model: RealGPT, ids: Tensor) -> list[Tensor]:
@@ -390,7 +408,7 @@ def whole_model_in(attention: nn.Module, fill: Callable[..., None], text: str, n
     """
     said = in_other(attention, fill, text, n)
     if path_of_model() is None:
-        said += "\n\n" + wrap_text(f"This is stored, of the solution's class. {HOW}")
+        said = wrap_text(f"This is stored, of the solution's class. {HOW}") + "\n\n" + said
     return said
 
 

@@ -7,6 +7,7 @@ import torch
 from feedback.grading import Exercise
 from lesson.builds import right_14
 
+BASE = 100  # of the speeds; with it, a class that ignores its base shows
 NAME = "MultiHeadAttention"  # of the class that the weights are for: below, or in a notebook
 
 # ---------------------------------------------------------------- 15.fill
@@ -33,16 +34,37 @@ def fill(attention, query, key, value, proj):
 class MultiHeadAttention(right_14.MultiHeadAttention):
     """Each layer has a bias, as in many a learner's class: what a mistake leaves there shows."""
 
-    def __init__(self, C, n_head):
-        super().__init__(C, n_head)
+    def __init__(self, C, n_head, base=10_000):
+        super().__init__(C, n_head, base)
         for layer in (self.query, self.key, self.value):
             layer.bias = torch.nn.Parameter(torch.zeros(C))
+
+
+def _made(cls, C, n_head):
+    """An attention of the learner's class, which has to be one that 08 would take."""
+    try:
+        own = cls(C, n_head, base=BASE).eval()
+    except TypeError as problem:
+        raise TypeError(
+            f"Your {NAME} is not that of 08, made with (C, n_head, base): {problem}."
+        ) from None
+    right = right_14.MultiHeadAttention(C, n_head, base=BASE).eval()
+    names = {name: z.shape for name, z in right.named_parameters()}
+    if names == {name: z.shape for name, z in own.named_parameters()}:  # so we can compare them
+        own.load_state_dict(right.state_dict(), strict=False)
+        x = torch.randn(2, 5, C, generator=torch.Generator().manual_seed(2))
+        if not torch.allclose(own(x), right(x), atol=1e-4):
+            raise ValueError(
+                f"Your {NAME} itself gives other numbers than the one of 08, whatever is put into "
+                "it. Let 08 check it again; `fill` is not to blame."
+            )
+    return own
 
 
 def _filled(answer, attention, query, key, value, proj):
     """What the attention gives for fixed tokens. It is of the class that the answer's file has."""
     cls = getattr(inspect.unwrap(answer), "__globals__", {}).get(NAME, right_14.MultiHeadAttention)
-    own = cls(query.shape[1], attention.n_head).eval()
+    own = _made(cls, query.shape[1], attention.n_head)
     weights = [weight.float() for weight in (query, key, value, proj)]  # as a file is read
     with torch.no_grad():
         for number in own.parameters():

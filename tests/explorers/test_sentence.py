@@ -49,6 +49,7 @@ CASES = [({}, [(text,) for text in TEXTS])]
     [
         ("", "The text is empty. Write some words"),
         ("  ", "The text is empty. Write some words"),
+        ("word " * 60, "The text has 299 letters; at most 200 can be shown"),
         ("the dog was warm so it", "This asks the model itself, which is not installed"),
     ],
 )
@@ -63,3 +64,5 @@ def test_a_text_without_an_answer_is_told_in_words_and_the_next_one_is_shown(
     assert "Traceback" not in explorer.view.value
     controls(explorer)["text"].value = TEXTS[1]
     assert now(explorer) == model(TEXTS[1])[0]
+    controls(explorer)["text"].value = f"{TEXTS[0]} "  # a blank behind it changes no answer
+    assert now(explorer) == model(TEXTS[0])[0]

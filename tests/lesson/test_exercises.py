@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from attention_base.known import execute, source
+from lesson.builds import right_08
 from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.lesson.answers import nb12
 from tests.lesson.examples import CALLED
@@ -238,3 +239,28 @@ def test_a_mistake_is_named_where_an_error_of_pytorch_is_all_that_names_it():
         return centred / (x.var(dim=-1, unbiased=False) + eps).sqrt()
 
     assert EXERCISES["07.2"].check(keeps_the_mean_only).mistake == "axis not kept"
+
+
+class WithoutBase(right_08.MultiHeadAttention):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+
+
+class NotCausal(right_08.MultiHeadAttention):
+    def forward(self, x):
+        return super().forward(x.flip(1)).flip(1)
+
+
+@pytest.mark.parametrize(
+    ("cls", "said"),
+    [
+        (WithoutBase, "Your MultiHeadAttention is not that of 08, made with (C, n_head, base)"),
+        (NotCausal, "itself gives other numbers than the one of 08"),
+    ],
+)
+def test_the_class_is_blamed_and_not_what_fills_it(cls, said):
+    mine = {"MultiHeadAttention": cls}  # as in the notebook
+    text = "def fill(attention, query, key, value, proj):\n    pass\n"
+    execute(text, "a notebook", mine, mine)
+    verdict = EXERCISES["15.fill"].check(mine["fill"])
+    assert verdict.status == "failed" and said in " ".join(verdict.message.split())

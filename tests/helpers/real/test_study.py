@@ -39,12 +39,18 @@ def test_a_question_that_is_not_stored_says_what_to_do():
 def test_the_whole_model_has_said_what_is_stored_and_that_it_is():
     attention = right_08.MultiHeadAttention(576, 9)
     said = study.whole_model_in(attention, fill, "The cat was warm, so it")
-    told, _, how = said.rpartition("\n\n")
+    how, _, told = said.partition("\n\n")
     assert re.match(r"largest difference of a logit: 0\.00\d\d\nThe cat was warm, so it \w", told)
     assert how.startswith("This is stored, of the solution's class.") and "`make real`" in how
     assert max(map(len, how.splitlines())) <= 80
     with pytest.raises(study.NotInstalled):
         study.whole_model_in(attention, fill, "another text")
+
+
+def test_jupyter_shows_the_words_alone():
+    with pytest.raises(study.NotInstalled) as asked:
+        study.log_odds("no question of the notebook")
+    assert " ".join(asked.value._render_traceback_()) == str(asked.value)
 
 
 def test_three_heads_have_the_shapes_of_a_layer_and_six_of_nine_are_weaker():
