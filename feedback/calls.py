@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_base.same import same, same_conditions, seed_all
-from feedback.messages import tensor_shapes
+from feedback.messages import tensor_shapes, text_of
 
 MOST_LINES = 20  # of what an answer prints
 # Where Python's steps are not counted.
@@ -184,7 +184,7 @@ def is_stub(error: Exception | None) -> bool:
     if not isinstance(error, NotImplementedError):
         return False
     line = traceback.extract_tb(error.__traceback__)[-1].line or ""
-    return not str(error) or line.startswith("raise")
+    return not text_of(error) or line.startswith("raise")
 
 
 # ---------------------------------------------------------------- how it was computed

@@ -407,7 +407,7 @@ class Judge:
         try:
             mine = gradients(self.used, arguments, task.several)
         except Exception as error:
-            if "modified by an inplace operation" in str(error):
+            if "modified by an inplace operation" in messages.text_of(error):
                 return "", messages.backward_in_place()
             return messages.raised_with_gradients(error, self.candidate), ""
         right = gradients(task.in_use(task.reference), arguments, task.several)

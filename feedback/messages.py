@@ -101,8 +101,16 @@ def remedy(error: Exception) -> str:
     return next((remedy for part, remedy in REMEDIES.items() if part in _text(error)), "")
 
 
+def text_of(error: BaseException) -> str:
+    """What an exception says, in one line; nothing where its own __str__ raises."""
+    try:
+        return " ".join(str(error).split())
+    except Exception:
+        return ""
+
+
 def _text(error: Exception) -> str:
-    return _shorten(" ".join(str(error).split()), 300)
+    return _shorten(text_of(error), 300)
 
 
 def interrupted(stop: BaseException, candidate: Callable, seconds: int = 0) -> str:
@@ -295,7 +303,7 @@ def fragile(told: str, reason: str, error: Exception | None, value: Any, expecte
     """Say for which input that the task does not name a right answer fails, and why."""
     expected, head = torch.as_tensor(expected), f"One more thing: with {told}"
     if error is not None:
-        text = _shorten(" ".join(str(error).split()).rstrip("."), 120)
+        text = _shorten(text_of(error).rstrip("."), 120)
         what = f"{head}, your function raises {type(error).__name__}{': ' + text if text else ''}"
         return f"{what}, because {REASONS[reason]}." if reason == "float64" else f"{what}."
     if (value := torch.as_tensor(value)).shape != expected.shape:

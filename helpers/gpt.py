@@ -88,11 +88,13 @@ class TinyGPT(nn.Module):
         Raises
         ------
         TypeError
-            When ids are not whole numbers in a tensor.
+            When ids are not whole numbers in a tensor, or the cache is not of `new_cache`.
         ValueError
             When they are not (B, T), with those in the cache more than context_length, or not from
             0 to V - 1.
         """
+        if cache is not None:
+            self._refuse_other_cache(cache)
         n_kept = 0 if cache is None else len(cache[0])
         x = self._embed(ids, n_kept)
         for block, kept in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):
@@ -102,6 +104,14 @@ class TinyGPT(nn.Module):
     def new_cache(self) -> list[KVCache]:
         """Make an empty cache for each block, with room for context_length tokens."""
         return [KVCache(self.context_length) for _ in self.blocks]
+
+    def _refuse_other_cache(self, cache: list[KVCache]) -> None:
+        ours = isinstance(cache, list) and all(isinstance(kept, KVCache) for kept in cache)
+        if not ours or len(cache) != len(self.blocks):
+            raise TypeError(
+                f"cache must be a list with a KVCache for each of {len(self.blocks)} blocks, as "
+                f"new_cache() makes it, got {described(cache)}."
+            )
 
     @torch.no_grad()
     def attention_weights(self, ids: Tensor, *, mask: Tensor | str | None = "causal") -> Tensor:
@@ -212,10 +222,12 @@ def next_token_probabilities(
     Raises
     ------
     TypeError
-        When temperature is not a number, or top_k not a whole number.
+        When temperature is not a number, top_k not a whole number, or the logits no floats.
     ValueError
         When temperature is not above 0, top_k not from 1 to V, or the logits hold nan or inf.
     """
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        raise TypeError(f"logits must be a tensor of floats, got {described(logits)}.")
     temperature = as_real(temperature, "temperature")
     if temperature < torch.finfo(logits.dtype).tiny:  # what is smaller may be rounded to 0
         raise ValueError(
@@ -274,14 +286,16 @@ def decode(ids: Tensor, letters: str) -> str:
 
     Raises
     ------
-    ValueError
-        When there are several texts.
+    TypeError, ValueError
+        When there are several texts, or what are no places in the vocabulary.
     """
-    if ids.dim() != 1:
+    if isinstance(ids, Tensor) and ids.dim() != 1:
         raise ValueError(
             f"decode takes the ids of one text, (T,), got the shape {tuple(ids.shape)}. "
             "For the first of several use ids[0]."
         )
+    if not isinstance(ids, Tensor) or len(ids):  # an empty text has no id to look at
+        refuse_bad_ids(ids[None] if isinstance(ids, Tensor) else ids, len(letters))
     return "".join(letters[i] for i in ids.tolist())
 
 

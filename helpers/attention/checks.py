@@ -5,6 +5,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from attention_base.numbers import described
+
 
 def refuse_uneven_heads(C: int, n_head: int) -> None:
     """Refuse channels that cannot be shared out evenly among the heads."""
@@ -78,7 +80,9 @@ def refuse_cache_of_context(cache: object, context: torch.Tensor | None) -> None
 
 
 def refuse_odd_rotary(rotary: bool, head_size: int) -> None:
-    """Refuse rotary embeddings for a head whose channels cannot be taken in pairs."""
+    """Refuse what is no choice, and rotary embeddings for channels that make no pairs."""
+    if not isinstance(rotary, bool):
+        raise TypeError(f"rotary must be True or False, got {described(rotary)}.")
     if rotary and head_size % 2:
         raise ValueError(
             f"With rotary=True the channels of a head are turned in pairs, so head_size must be "

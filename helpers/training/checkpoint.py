@@ -89,7 +89,7 @@ def load_model(path: str | Path) -> tuple[TinyGPT, str]:
         When it is damaged, no file of this project, or one of another version.
     """
     content = read(path)
-    return understood(path, lambda: (rebuilt(content["config"], content["state"]), _text(content)))
+    return understood(path, lambda: (rebuilt(content["config"], _state(content)), _text(content)))
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -108,6 +108,8 @@ def read(path: str | Path) -> dict[str, Any]:
             f"There is no file {path} in the folder {Path.cwd()}. Train and save first, or give "
             "the whole path."
         ) from None
+    except OSError as error:  # a folder, a circle of links, or no right to read it
+        raise ValueError(f"{path} cannot be read: {error.strerror}. Give a file.") from None
     if not data:
         raise ValueError(f"{path} is empty. {DAMAGED}")
     if not data.startswith(b"PK"):  # torch.save writes a zip file
@@ -130,7 +132,7 @@ def read(path: str | Path) -> dict[str, Any]:
         )
     if content.get("version") != VERSION:
         raise ValueError(
-            f"{path} has version {content.get('version')} of the format, but this copy of the "
+            f"{path} has version {content.get('version')!r} of the format, but this copy of the "
             f"project reads version {VERSION}. Open it with the copy that has written it, or train "
             "and save again."
         )
@@ -154,10 +156,13 @@ def understood(path: str | Path, make: Callable[[], Made]) -> Made:
 
 
 def rebuilt(config: dict[str, Any], state: dict[str, torch.Tensor]) -> TinyGPT:
-    """Make a model of these sizes, with these parameters."""
-    with torch.random.fork_rng(devices=[]):  # its first, random parameters do not matter
+    """Make a model of these sizes, with these parameters, in float32."""
+    n_layer = config["n_layer"]
+    if isinstance(n_layer, int) and n_layer > len(state):  # so that no file makes us build for ever
+        raise ValueError(f"{n_layer} blocks, but {len(state)} parameters")
+    with torch.device("meta"):  # no memory, and no random numbers
         model = TinyGPT(**config)
-    model.load_state_dict(state)
+    model.load_state_dict({name: z.float() for name, z in state.items()}, assign=True)
     return model
 
 
@@ -169,6 +174,13 @@ def _is_plain(model: TinyGPT) -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _state(content: dict[str, Any]) -> dict[str, torch.Tensor]:
+    for name, value in content["state"].items():
+        if not value.isfinite().all():
+            raise ValueError(f"{name} holds nan or inf")
+    return content["state"]
 
 
 def _text(content: dict[str, Any]) -> str:

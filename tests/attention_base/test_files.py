@@ -1,10 +1,12 @@
 """A file is written whole, or not at all, whoever else writes it at the same time."""
 
+import itertools
 import os
 import threading
 
 import pytest
 
+from attention_base import files
 from attention_base.files import LEFT_OVER, write_whole
 
 
@@ -26,6 +28,16 @@ def test_several_may_write_at_once_and_one_of_them_stays(tmp_path):
         one.join()
     assert not failed and path.read_bytes() in texts
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_two_programs_have_partial_files_of_their_own(tmp_path, monkeypatch):
+    partial = []
+    monkeypatch.setattr(files.os, "replace", lambda old, new: partial.append(old))
+    for pid in (1, 2):
+        monkeypatch.setattr(files, "_numbers", itertools.count())  # each program counts from 0
+        monkeypatch.setattr(files.os, "getpid", lambda pid=pid: pid)
+        write_whole(tmp_path / "mine.py", b"text")
+    assert len({*partial}) == 2
 
 
 def test_what_was_there_keeps_its_rights_and_stays_where_writing_fails(tmp_path):

@@ -272,6 +272,18 @@ def test_an_answer_that_ends_python_is_told():
     assert verdict.status == "failed" and "raised SystemExit" in verdict.message
 
 
+def test_an_error_without_words_is_told():
+    class Silent(Exception):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    def mine(x):
+        raise Silent
+
+    verdict = EXERCISE.check(mine)
+    assert verdict.status == "failed" and "raised Silent in line" in verdict.message
+
+
 def test_the_global_random_state_stays():
     def mine(x):
         torch.manual_seed(7)

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from attention_clinic import same_for_prefix
-from helpers.gpt import TinyGPT, next_token_loss, next_token_probabilities
+from helpers.attention import KVCache
+from helpers.gpt import TinyGPT, decode, next_token_loss, next_token_probabilities
 
 V, L = 11, 9
 SIZES = [
@@ -183,8 +184,8 @@ def test_probabilities():
     torch.testing.assert_close(next_token_probabilities(logits, top_k=4), logits.softmax(-1))
     first = next_token_probabilities(torch.zeros(5000).index_fill(0, torch.arange(3), -1), top_k=4)
     assert first.nonzero().flatten().tolist() == [3, 4, 5, 6]  # of equal ones, the first
-    for tiny in (1e-3, 1e-30):
-        assert next_token_probabilities(1e4 * logits, tiny)[0].tolist() == [0.5, 0, 0.5, 0]
+    for large, tiny in ((1e4, 1e-3), (1e4, 1e-30), (10, 2e-38)):  # the last quotient overflows
+        assert next_token_probabilities(large * logits, tiny)[0].tolist() == [0.5, 0, 0.5, 0]
 
 
 def test_the_loss_is_the_mean_over_all_guesses():
@@ -254,6 +255,35 @@ def test_sizes_that_are_none_are_refused(name, size):
 def test_how_it_cannot_write(options, error, said):
     with pytest.raises(error, match=said):
         made().generate(some_ids(), **({"n": 1} | options))
+
+
+@pytest.mark.parametrize(
+    "cache", [[], (), {}, KVCache(L), [KVCache(L)], [None, None], 3 * [KVCache(L)]]
+)
+def test_what_is_no_cache_of_the_model_is_refused(cache):
+    with pytest.raises(TypeError, match=r"a KVCache for each of 2 blocks, as new_cache\(\) makes"):
+        made()(some_ids(), cache=cache)
+
+
+@pytest.mark.parametrize("rotary", ["no", None, 0, 1.0])
+def test_rotary_is_yes_or_no(rotary):
+    with pytest.raises(TypeError, match="rotary must be True or False, got "):
+        TinyGPT(V, L, rotary=rotary)
+
+
+@pytest.mark.parametrize("logits", [torch.tensor([1, 2]), torch.tensor([True]), [0.5, 0.5], None])
+def test_logits_are_floats(logits):
+    with pytest.raises(TypeError, match="logits must be a tensor of floats, got "):
+        next_token_probabilities(logits)
+
+
+@pytest.mark.parametrize("ids", [[-1], [0, 9], [2], [[0]], [0.5], []])
+def test_a_text_is_made_of_ids_of_its_letters(ids):
+    if not ids:
+        assert decode(torch.tensor([], dtype=torch.long), "ab") == ""
+        return
+    with pytest.raises((TypeError, ValueError), match=r"from 0 to V - 1 = 1|one text|whole number"):
+        decode(torch.tensor(ids), "ab")
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

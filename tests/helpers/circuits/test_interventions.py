@@ -73,6 +73,14 @@ def test_ablated_heads_give_0_and_the_others_what_they_gave(x, heads, rotary):
     assert torch.equal(same_weights, weights)
 
 
+def test_a_head_that_gives_nan_is_gone_too(x):
+    layer = MultiHeadAttention(C, N_HEAD)
+    with torch.no_grad():
+        layer.value.weight[: C // N_HEAD] = torch.nan
+    with ablate(layer, 0, 0):
+        assert layer(x).isfinite().all()
+
+
 @pytest.mark.parametrize("fused", [False, True])
 def test_a_pattern_takes_the_place_of_the_weights(x, fused):
     model = OwnModel(fused)

@@ -110,3 +110,12 @@ def test_fills_are_nested_as_the_array_is():
         [Fill("#000080", "white"), Fill("#ffff80", "black")]
     ]
     assert fills(np.array([1.0, 1.0, 1.0])) == Fill("#ffffff", "black")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "center"), [(0.0, 1.0, None), (-2.0, 1.0, 0.0), (-1.0, 2.0, 0.0)]
+)
+def test_a_value_beyond_a_limit_has_the_colour_of_the_limit(low, high, center):
+    values = np.array([low - 0.5, low, high, high + 0.5])
+    below, least, most, above = paint(values, low, high, center).tolist()
+    assert below == least != most == above

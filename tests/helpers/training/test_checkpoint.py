@@ -155,6 +155,36 @@ def test_a_file_that_is_not_there(tmp_path, monkeypatch):
     assert str(error.value).startswith(f"There is no file gpt.pt in the folder {tmp_path}. ")
 
 
+def test_what_is_no_file_is_told(path):
+    path.mkdir()
+    assert refused(path).startswith("cannot be read: Is a directory. Give a file.")
+    path.rmdir()
+    path.symlink_to(path)
+    assert refused(path).startswith("cannot be read: ")
+
+
+@pytest.mark.parametrize("name", ["n_layer", "C", "context_length", "vocab_size"])
+def test_sizes_that_the_parameters_do_not_have_take_neither_time_nor_memory(path, name):
+    save(path)
+    content = torch.load(path)
+    content["config"][name] = 10**7
+    content["letters"] = 10**7 * "a" if name == "vocab_size" else content["letters"]
+    torch.save(content, path)
+    if name == "context_length" and content["config"]["rotary"]:
+        assert load_model(path)[0].context_length == 10**7  # no parameter depends on it
+    else:
+        assert refused(path).startswith("is a checkpoint with wrong parts")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_parameters_that_are_no_numbers_are_refused(path, value):
+    save(path)
+    content = torch.load(path)
+    content["state"]["norm.weight"][0] = value
+    torch.save(content, path)
+    assert "norm.weight holds nan or inf" in refused(path)
+
+
 def refused(path):
     """What is said of a file."""
     with pytest.raises(ValueError) as error:
@@ -215,11 +245,11 @@ def test_a_file_in_which_bytes_changed_is_refused_or_says_the_same(path):
     assert refusals > 10
 
 
-@pytest.mark.parametrize("version", [0, 2, None])
+@pytest.mark.parametrize("version", [0, 2, None, "1"])
 def test_another_version_of_the_format_is_refused(path, version):
     save(path)
     torch.save(torch.load(path) | {"version": version}, path)
-    assert refused(path).startswith(f"has version {version} of the format, but this copy of the")
+    assert refused(path).startswith(f"has version {version!r} of the format, but this copy of the")
 
 
 WRONG = {
