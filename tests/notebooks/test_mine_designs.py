@@ -58,6 +58,28 @@ WITH_CACHE = {
         inspect.getsource(right_14.generate),
     ],
 }
+# Published weights put into such an attention.
+FILLED = {
+    "one layer for all three, with biases": """
+@torch.no_grad()
+def fill(attention, query, key, value, proj):
+    d, n = len(query) // attention.n_head, len(query) // len(key)
+    k, v = (z.unflatten(0, (-1, d)).repeat_interleave(n, dim=0).flatten(0, 1) for z in (key, value))
+    attention.c_attn.weight.copy_(torch.cat([query, k, v]))
+    attention.c_proj.weight.copy_(proj)
+    attention.c_attn.bias.zero_(), attention.c_proj.bias.zero_()
+""",
+    "lists and dicts": """
+@torch.no_grad()
+def fill(attention, query, key, value, proj):
+    d, n = len(query) // len(attention.heads), len(query) // len(key)
+    for h, head in enumerate(attention.heads):
+        head.q.weight.copy_(query[h * d : (h + 1) * d])
+        head.k.weight.copy_(key[h // n * d : (h // n + 1) * d])
+        head.v.weight.copy_(value[h // n * d : (h // n + 1) * d])
+    attention.last.weight.copy_(proj), attention.last.bias.zero_()
+""",
+}
 
 
 def parts_for(design, number):
@@ -68,6 +90,7 @@ def parts_for(design, number):
         "12": WITH_ORDER,
         "13": WITH_ORDER,
         "14": WITH_CACHE,
+        "15": {design: [*parts, FILLED[design]] for design, parts in WITH_CACHE.items()},
     }
     newer = kinds.get(number, {}).get(design, [])
     parts = [*DESIGNS[design], GENERATE, *newer]  # of two with one name, the last

@@ -175,7 +175,6 @@ def test_the_notebook_asks_what_is_stored_and_the_model_says_the_same(path, tmp_
             if cell.cell_type == "code":
                 ran = shell.run(cell.source)
                 assert ran.error is None, f"{cell.source}\n{ran.error!r}"
-    torch.set_grad_enabled(True)
     new = {}
     for line in said.read_text(encoding="utf-8").splitlines():
         new |= json.loads(line)
