@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
@@ -52,10 +51,8 @@ def fresh_shell() -> Iterator[Shell]:
     hook.compute_format_data = lambda value: ({}, {})
     hook.write_output_prompt = hook.finish_displayhook = lambda: None
     hook.write_format_data = lambda *_: None
-    grads = torch.is_grad_enabled()  # a notebook may turn them off
     try:
         yield Shell(shell)
     finally:
-        torch.set_grad_enabled(grads)
         InteractiveShell.clear_instance()
         atexit.unregister(shell.atexit_operations)  # each would tidy up for a long moment
