@@ -181,12 +181,6 @@ def log_odds(model: RealGPT, pieces: Pieces, text: str) -> float:
 
 
 @_asked
-def write(model: RealGPT, pieces: Pieces, text: str, n: int) -> str:
-    """Go on with a text by n pieces, each the likeliest one."""
-    return written(model, pieces, text, n)
-
-
-@_asked
 def log_odds_with_vector_of(
     model: RealGPT, pieces: Pieces, text: str, other: str, block: int
 ) -> Tensor:

@@ -5,21 +5,12 @@ import torch
 
 from attention_base.numbers import number
 from explorers import explore_sentence
+from explorers.sentence import TEXTS
 from helpers.pictures.table import Cell, Table
 from helpers.real import study
 from tests.explorers.reading import controls, heat, near, now
 
 STORED = json.loads(study.ANSWERS.read_text(encoding="utf-8"))
-TEXTS = (
-    "the cat was warm so it",
-    "the soup was warm so it",
-    "the hungry cat ate so it",
-    "the hungry soup ate so it",
-    "the cat was near the soup so it",
-    "The dog barked because it was",
-    "Two plus two is",
-    "The capital of France is",
-)
 
 
 def model(text):
