@@ -101,11 +101,8 @@ class Asked:
             )
             for n, block in enumerate(self.model.blocks)
         ]
-        try:
+        with removed(hooks):
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     def values(self, ids: Tensor) -> list[Tensor]:
         """What the layers of values give, (B, T, n_kv_head * head_size) in each block."""
@@ -123,11 +120,8 @@ class Asked:
             )
             for n, block in enumerate(self.model.blocks)
         ]
-        try:
+        with removed(hooks):
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     def head_outputs(self, ids: Tensor) -> Tensor:
         """(n_layer, B, C): what the heads hand on at the last token."""
@@ -135,6 +129,16 @@ class Asked:
         with self.outputs(lambda n, z: found.append(z[:, -1]) or z):
             self.model(ids)
         return torch.stack(found)
+
+
+@contextmanager
+def removed(hooks: Sequence[Any]) -> Iterator[None]:
+    """Whatever happens, the hooks are gone afterwards."""
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 # ---------------------------------------------------------------- nouns and frames
