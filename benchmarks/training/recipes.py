@@ -166,6 +166,41 @@ class GPT(nn.Module):
         return self.to_logits(self.norm(x))
 
 
+class Muon(torch.optim.Optimizer):
+    """`torch.optim.Muon` without weight decay, whose products are in float32.
+
+    There they are in bfloat16, which is slow on a CPU without instructions for it: in a model as
+    small as ours, they would take most of the time.
+    """
+
+    def __init__(self, matrices: list[Tensor], lr: float, momentum: float) -> None:
+        super().__init__(matrices, {"lr": lr, "momentum": momentum})
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """One update, with Nesterov's momentum."""
+        for group in self.param_groups:
+            for matrix in group["params"]:
+                average = self.state[matrix].setdefault("average", torch.zeros_like(matrix))
+                average.lerp_(matrix.grad, 1 - group["momentum"])
+                rows, columns = matrix.shape
+                rate = group["lr"] * math.sqrt(max(1, rows / columns))
+                matrix.sub_(rate * orthogonal(matrix.grad.lerp(average, group["momentum"])))
+
+
+def orthogonal(update: Tensor) -> Tensor:
+    """A matrix with the directions of this one, whose singular values are all near 1.
+
+    By five Newton-Schulz steps, with the coefficients of K. Jordan et al. (2024).
+    """
+    wide = update.mT if update.shape[0] > update.shape[1] else update
+    wide = wide / wide.norm().clamp(min=1e-7)
+    for _ in range(5):
+        gram = wide @ wide.mT
+        wide = 3.4445 * wide + (2.0315 * gram @ gram - 4.7750 * gram) @ wide
+    return wide.mT if update.shape[0] > update.shape[1] else wide
+
+
 def optimizers(model: GPT, recipe: Recipe) -> list[torch.optim.Optimizer]:
     """One that trains everything, or Muon for the matrices of blocks and AdamW for the rest."""
     if not recipe.muon:
@@ -182,7 +217,7 @@ def optimizers(model: GPT, recipe: Recipe) -> list[torch.optim.Optimizer]:
         {"params": tables, "lr": TABLES},
     ]
     return [
-        torch.optim.Muon(matrices, recipe.learning_rate, weight_decay=0.0, momentum=0.9),
+        Muon(matrices, recipe.learning_rate, momentum=0.9),
         torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
     ]
 

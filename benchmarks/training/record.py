@@ -6,19 +6,24 @@ import json
 import os
 import platform
 import re
+import time
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 
+FLAGS = "avx2", "avx512f", "avx512_bf16", "amx_bf16"  # of a processor, where Linux lists them
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 
 def conditions() -> dict[str, Any]:
     """The machine, the date, the load average of now, and the versions."""
+    listed = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     return {
         "machine": f"{processor()}, {os.cpu_count()} cores, {platform.system()}",
+        "flags": [flag for flag in FLAGS if re.search(rf"\b{flag}\b", listed)],
         "date": date.today().isoformat(),
         "load_average": [round(load, 2) for load in os.getloadavg()],
         "python": platform.python_version(),
@@ -32,6 +37,24 @@ def processor() -> str:
     if cpuinfo.exists() and (found := re.search(r"model name\s*: (.+)", cpuinfo.read_text())):
         return found[1]
     return platform.processor() or platform.machine()
+
+
+class Others:
+    """A clock of what other programs do: ``others.cores()`` since it was made, 1.0 for one core."""
+
+    def __init__(self) -> None:
+        self.start, self.used = time.perf_counter(), self._used()
+
+    def cores(self) -> float:
+        """How many cores other programs have kept busy on average."""
+        return (self._used() - self.used) / (time.perf_counter() - self.start)
+
+    @staticmethod
+    def _used() -> float:
+        times = psutil.cpu_times()
+        idle = times.idle + getattr(times, "iowait", 0.0)
+        guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # in user, too
+        return sum(times) - guests - idle - time.process_time()
 
 
 def write(name: str, measured: dict[str, Any]) -> Path:

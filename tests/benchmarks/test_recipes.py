@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from benchmarks import train
 from benchmarks.training import recipes
@@ -52,6 +53,23 @@ def test_each_parameter_has_one_optimizer(name):
     trained = [p for group in groups for p in group["params"]]
     assert len(trained) == len({id(p) for p in trained})
     assert {id(p) for p in trained} == {id(p) for p in model.parameters()}
+
+
+@pytest.mark.parametrize("shape", [(48, 16), (16, 48), (32, 32)])
+def test_muon_updates_as_torch_does_but_for_its_bfloat16(shape):
+    torch.manual_seed(0)
+    start = torch.randn(shape)
+    ours, theirs = nn.Parameter(start.clone()), nn.Parameter(start.clone())
+    one = recipes.Muon([ours], 0.03, momentum=0.9)
+    other = torch.optim.Muon([theirs], 0.03, weight_decay=0.0, momentum=0.9)
+    for _ in range(5):
+        ours.grad = torch.randn(shape)
+        theirs.grad = ours.grad.clone()
+        one.step()
+        other.step()
+    moved = (theirs - start).norm()
+    assert (ours - theirs).norm() < 0.02 * moved  # bfloat16 rounds to 3 digits
+    assert recipes.orthogonal(ours.grad).dtype == torch.float32
 
 
 def test_the_summary_compares_runs_of_the_same_seed():
