@@ -186,7 +186,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--texts", nargs="+", choices=["help", "moby"], default=["help", "moby"])
     parser.add_argument("--moby", type=Path, help="the text of Moby-Dick as a file")
-    parser.add_argument("--threads", type=int, default=1, help="several are slow beside other programs")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="several are slow beside other programs"
+    )
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     if asked.quick:

@@ -259,6 +259,18 @@ def test_the_costs_are_those_that_were_measured():
     assert len(rows(section)) == len({way for way, _, _ in runs})
 
 
+def test_the_judges_found_what_was_measured():
+    text = (notebooks.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    section = text.partition("(`judges.py`)")[2].partition("\n## ")[0]
+    of = {(row["judge"], row["list"]): row for row in measured("judges")["summary"]}
+    for judge, *cells, seconds in rows(section):
+        threads, standard, right = (of[judge, name] for name in ("threads", "standard", "right"))
+        found = [one[what] for one in (threads, standard) for what in ("found", "named")]
+        assert cells == [str(n) for n in (*found, right["given"], right["found"])], judge
+        assert seconds == f"{threads['seconds']:.2f}"
+    assert f"{threads['of']} threads" in section and f"{standard['of']} standard" in section
+
+
 def test_the_memory_of_each_notebook_is_what_was_measured_rounded_up():
     text = (notebooks.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     section = text.partition("(`memory.py`)")[2].partition("\n## ")[0]
