@@ -20,8 +20,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_base.numbers import wrap_text
+from attention_base.numbers import described, wrap_text
 from attention_base.same import one_thread
+from attention_clinic.crashes import where_raised
 from helpers.opened import opened
 from helpers.real.gguf import unpack
 from helpers.real.model import RealGPT, load
@@ -372,8 +373,19 @@ class InTurn(nn.Module):
     def forward(self, x: Tensor, **options: Any) -> Tensor:
         """(B, T, C) -> (B, T, C); the options are those of the attention."""
         layers = (self.layer.query, self.layer.key, self.layer.value, self.layer.proj)
-        self.fill(self.attention, *(layer.weight for layer in layers))
-        return self.attention(x, **options)
+        try:
+            self.fill(self.attention, *(layer.weight for layer in layers))
+            out = self.attention(x, **options)
+            told = "" if getattr(out, "shape", None) == x.shape else f"it returned {described(out)}"
+        except Exception as error:
+            message = " ".join(str(error).split())
+            told = f"{where_raised(error)}{type(error).__name__}: {message}"
+        if not told:
+            return out
+        raise ValueError(
+            f"Your class cannot carry the model: {told}. It must be made for {x.shape[-1]} "
+            f"channels and {self.layer.n_head} heads, and for x {tuple(x.shape)} return as much."
+        )
 
 
 def carried(attention: nn.Module, fill: Callable[..., None]) -> RealGPT:

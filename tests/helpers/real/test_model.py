@@ -73,6 +73,33 @@ def test_a_class_with_a_bug_does_not(path):
     assert "0.0000" not in study.whole_model_in(own, fill, "hello", 4)
 
 
+def raises(self, x, cache=None):
+    return x[:, :, : x.shape[3]]
+
+
+CANNOT = {
+    "of another size": (lambda: right_14.MultiHeadAttention(2 * C, N_HEAD), {}, "RuntimeError: "),
+    "a pair": (None, {"forward": lambda self, x, cache=None: (x, x)}, "returned the tuple"),
+    "nothing": (None, {"forward": lambda self, x, cache=None: None}, "it returned None"),
+    "one token": (
+        None,
+        {"forward": lambda self, x, cache=None: x[:, :1]},
+        rf"shape \(1, 1, {C}\) with torch.float32",
+    ),
+    "an error": (None, {"forward": raises}, r"test_model.py:\d+: IndexError: "),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_a_class_that_cannot_carry_the_model_is_told(name, path):
+    make, methods, said = CANNOT[name]
+    of = type("Own", (right_14.MultiHeadAttention,), methods)
+    own = make() if make else of(C, N_HEAD, base=1000.0)
+    with pytest.raises(ValueError, match=rf"(?s)cannot carry the model: .*{said}") as error:
+        study.whole_model_in(own, fill, "hello", 4)
+    assert f"for {C} channels and {N_HEAD} heads" in str(error.value)
+
+
 def test_a_text_that_is_too_long_is_refused(path):
     model, pieces = study.the_model()
     with pytest.raises(ValueError, match="at most 12 tokens; the text has 13"):
