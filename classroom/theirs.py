@@ -15,6 +15,7 @@ from pathlib import Path
 
 SECONDS = 10  # for one file
 LONG = 300  # for all files of a student
+PROCESSES = 512  # of a student, with their threads: a notebook takes 13 to 16, and a server 6
 AT_ONCE = 65_536  # bytes that a pipe holds
 # What may be read-only, such as a folder that a package manager made, is removed, too.
 REMOVE = """\
