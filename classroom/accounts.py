@@ -10,12 +10,12 @@ import grp
 import os
 import pwd
 import re
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from classroom import WORK, hub_folder, hub_group, left
+from classroom import WORK, hub_folder, hub_group, left, theirs
 from classroom.hub import running
 from tools import notebooks
 
@@ -25,6 +25,11 @@ MARK = "Student of "  # and the hub's folder: in /etc/passwd
 LEAST = 8  # characters of a password
 FIRST_USER = 1000  # smaller numbers belong to the system
 NO_SHELL = "/usr/sbin/nologin"  # they log in to the hub, not to the machine
+MOST = 65_536  # bytes of the settings of a student's git
+NO_WORK = 3
+SETTINGS = (
+    f'[ -e "$1" ] || [ -L "$1" ] || exit {NO_WORK}; exec head --bytes={MOST} "$1/.git/config"'
+)
 
 
 def read(path: Path, need_passwords: bool = True) -> dict[str, str]:
@@ -98,29 +103,33 @@ def existing(name: str) -> pwd.struct_passwd | None:
 def add(passwords: dict[str, str]) -> None:
     """Make the accounts that are missing, and let all of them log in."""
     run("groupadd", "--force", hub_group())
-    for name in passwords:
-        if (account := existing(name)) and not is_ours(work := Path(account.pw_dir) / WORK):
+    each(passwords, lambda name: add_one(name, passwords[name]), "added")
+
+
+def add_one(name: str, password: str) -> None:
+    """Make the account of a student if it is missing, and let the student log in."""
+    if account := existing(name):
+        if not is_ours(account):
             notebooks.stop(
-                f"{work} holds something else already: rename it, then run the same command again; "
-                "nobody was added."
+                f"{account.pw_dir}/{WORK} holds something else already, or cannot be read: rename "
+                "it, then run the same command again."
             )
-    for name, password in passwords.items():
-        if existing(name):
-            print(f"{name}: existed already; keeps its password")
-        else:
-            run("useradd", "--create-home", f"--comment={mark()}", f"--shell={NO_SHELL}", name)
-            run("chpasswd", text=f"{name}:{password}")
-            print(f"{name}: made")
-        run("usermod", "--append", f"--groups={hub_group()}", name)
-        Path(existing(name).pw_dir).chmod(0o700)
+        print(f"{name}: existed already; keeps its password")
+    else:
+        run("useradd", "--create-home", f"--comment={mark()}", f"--shell={NO_SHELL}", name)
+        run("chpasswd", text=f"{name}:{password}")
+        print(f"{name}: made")
+    run("usermod", "--append", f"--groups={hub_group()}", name)
+    Path(existing(name).pw_dir).chmod(0o700)
 
 
-def is_ours(work: Path) -> bool:
+def is_ours(account: pwd.struct_passwd) -> bool:
     """May the notebooks be there? nbgitpuller would change any other repository in their place."""
-    config = work / ".git/config"
-    return not work.exists() or (
-        config.exists() and f"{hub_folder()}/notebooks" in config.read_text()
+    work = f"{account.pw_dir}/{WORK}"
+    code, said = theirs.run(
+        account, "sh", "-c", SETTINGS, "sh", work, seconds=theirs.SECONDS, most=MOST
     )
+    return code == NO_WORK or (code == 0 and os.fsencode(f"{hub_folder()}/notebooks") in said)
 
 
 def mark() -> str:
@@ -139,25 +148,54 @@ def remove(names: list[str], files: bool | None = None) -> None:
             "The hub runs: press Ctrl-C in its terminal first (without that terminal: "
             f"sudo kill -INT {pid}), then run the same command again; nobody was removed."
         )
-    ours = {name: each for name in names if (each := existing(name)) and is_made_here(each)}
-    for name in ours:
+    ours = {name: here for name in names if (here := existing(name)) and is_made_here(here)}
+    for account in ours.values():
         # The next account may get the same number, and with it whatever still runs or lies there.
-        end_processes(name)
-        shutil.rmtree(hub_folder() / "run" / name, ignore_errors=True)
+        end_processes(account)
     outside(ours, files)
     forget(names)
+    each(names, lambda name: remove_one(name, ours.get(name)), "removed")
+
+
+def remove_one(name: str, ours: pwd.struct_passwd | None) -> None:
+    """Delete the account of a student if it is ours; exclude another one."""
+    sockets = hub_folder() / "run" / name
+    if ours:
+        need_removed(ours, sockets)
+        need_removed(ours, Path(ours.pw_dir))
+        run("userdel", "--remove", "--force", name)
+        print(f"{name}: removed with its home")
+    elif account := existing(name):
+        if name in members():
+            run("gpasswd", "--delete", name, hub_group())
+            end_processes(account, "jupyterhub-singleuser")
+            need_removed(account, sockets)
+        print(f"{name}: stays, because it was not made here; may no longer log in to the hub")
+    else:
+        print(f"{name}: there is no such account")
+
+
+def need_removed(account: pwd.struct_passwd, folder: Path) -> None:
+    """Remove what is in a student's folder, which is theirs; end in one sentence where it stays."""
+    if not theirs.remove(account, folder):
+        notebooks.stop(
+            f"{folder} holds what {account.pw_name} may not remove, or more than can be removed "
+            f"in {theirs.LONG} seconds: look at it, then run the same command again."
+        )
+    if folder.parent == hub_folder() / "run" and folder.is_dir():
+        folder.rmdir()
+
+
+def each(names: Iterable[str], do: Callable[[str], None], done: str) -> None:
+    """Do something for each student; who hinders it is named at the end, and keeps up nobody."""
+    hindered = []
     for name in names:
-        if name in ours:
-            run("userdel", "--remove", "--force", name)
-            print(f"{name}: removed with its home")
-        elif existing(name) is None:
-            print(f"{name}: there is no such account")
-        else:
-            if name in members():
-                run("gpasswd", "--delete", name, hub_group())
-                end_processes(name, "jupyterhub-singleuser")
-                shutil.rmtree(hub_folder() / "run" / name, ignore_errors=True)
-            print(f"{name}: stays, because it was not made here; may no longer log in to the hub")
+        try:
+            do(name)
+        except SystemExit:  # it has said why
+            hindered.append(name)
+    if hindered:
+        notebooks.stop(f"Not {done}: {', '.join(hindered)}.")
 
 
 def is_made_here(account: pwd.struct_passwd) -> bool:
@@ -205,9 +243,15 @@ def forget(names: list[str]) -> None:
         session.commit()
 
 
-def end_processes(name: str, *what: str) -> None:
+def end_processes(account: pwd.struct_passwd, *what: str) -> None:
     """Kill an account's processes, or those whose command line has ``what`` in it."""
-    subprocess.run(["pkill", "--signal=KILL", f"--uid={name}", "--full", *what])
+    kill = ["pkill", "--signal=KILL", f"--uid={account.pw_uid}"]
+    if what:  # a student may keep whoever reads a command line waiting
+        theirs.run(account, *kill, "--full", *what, seconds=theirs.SECONDS)
+    else:
+        # All at once, or those that make new ones would go on; then what has ended the killer.
+        theirs.run(account, "sh", "-c", "kill -s KILL -- -1", seconds=theirs.SECONDS)
+        subprocess.run(kill)
 
 
 def members() -> list[str]:

@@ -4,49 +4,34 @@ The folder gets one NAME.jsonl for each student who has begun, and the report ab
 """
 
 import os
-import pwd
-import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from classroom import WORK
-from classroom.accounts import members
+from classroom import WORK, theirs
+from classroom.accounts import existing, members
 from tools import notebooks, report
 
 MOST = 20_000_000  # bytes of a file; a year of work is less than one million
 REPORT = "report.html"
-SECONDS = 10  # for one file; a pipe in its place would never end
 
 
-def progress_of(
-    account: pwd.struct_passwd, most: int = MOST, seconds: float | None = None
-) -> bytes | None:
+def progress_of(name: str, most: int = MOST, seconds: float | None = None) -> bytes | None:
     """What a student's progress file holds; None where there is none to read.
 
-    It is read with the student's rights: in its place may lie a link to any other file. Of a file
-    that is too large come the first ``most`` bytes.
+    Of a file that is too large come the first ``most`` bytes.
     """
-    path = Path(account.pw_dir) / WORK / "progress.jsonl"
-    try:
-        done = subprocess.run(
-            ["head", f"--bytes={most}", "--", str(path)],
-            capture_output=True,
-            timeout=SECONDS if seconds is None else seconds,
-            cwd="/",
-            user=account.pw_uid,
-            group=account.pw_gid,
-            extra_groups=[],
-        )
-    except subprocess.TimeoutExpired:
+    if not (account := existing(name)):  # removed, and the group still names it
         return None
-    return done.stdout if done.returncode == 0 else None
+    path = Path(account.pw_dir) / WORK / "progress.jsonl"
+    return theirs.read(account, path, most, seconds or theirs.SECONDS)
 
 
 def collect(folder: Path) -> tuple[list[str], list[str]]:
     """Write the files; returns the names of those who have one, and of the others."""
     with_file, without = [], []
     for name in members():
-        kept = progress_of(pwd.getpwnam(name))
+        kept = progress_of(name)
         if kept is None:
             without.append(name)
             continue
@@ -69,21 +54,47 @@ def need_folder(folder: Path) -> None:
     Raises
     ------
     SystemExit
-        In one sentence, where it holds anything else or belongs to another account.
+        In one sentence, where it holds anything else, belongs to another account, or where a
+        student decides what its name leads to.
     """
+    if way := in_students_hands(folder):
+        notebooks.stop(
+            f"{way} is a link, or open to students, who could lead the files elsewhere: name a new "
+            "folder where only you may write, as in OUT=monday."
+        )
     if not folder.exists():
         with notebooks.writing(folder):
             folder.mkdir(mode=0o700)
         return hand_over(folder)
     with notebooks.writing(folder):
         found = list(folder.iterdir())
-    ours = {0, int(os.environ.get("SUDO_UID", 0))}
-    if folder.stat().st_uid not in ours or not all(map(is_collected, found)):
+    if folder.stat().st_uid not in who_asks() or not all(map(is_collected, found)):
         notebooks.stop(
             f"{folder} holds something else already, or is somebody else's: name a new folder, "
             "as in OUT=monday."
         )
     (folder / REPORT).unlink(missing_ok=True)
+
+
+def who_asks() -> set[int]:
+    """The numbers of root and of whoever called sudo, who may be one of the class."""
+    return {0, int(os.environ.get("SUDO_UID", 0))}
+
+
+def in_students_hands(folder: Path) -> Path | None:
+    """What on the way to a folder a student may change, or has made; a link in its own place."""
+    if folder.is_symlink():
+        return folder
+    students = {account.pw_uid for account in map(existing, members()) if account} - who_asks()
+    whole = Path(os.path.abspath(folder))
+    for way in (whole, *whole.parents, *Path(os.path.realpath(whole)).parents):
+        with suppress(OSError):
+            there = way.lstat()
+            # Where all may write, as in /tmp, the sticky bit keeps each from what is another's.
+            open_to_all = there.st_mode & 0o002 and (way == whole or not there.st_mode & 0o1000)
+            if there.st_uid in students or (open_to_all and not way.is_symlink()):
+                return way
+    return None
 
 
 def is_collected(path: Path) -> bool:

@@ -30,7 +30,7 @@ if [ "${1:-}" = look ]; then
     [ -f "$HUB/installed" ] && exit
     stop "There is no hub in $HUB: start it first with make hub, and name its folder with HUB=/folder if it is another."
 fi
-for tool in git npm node useradd chpasswd pkill setpriv; do
+for tool in git npm node useradd chpasswd pkill setpriv prlimit; do
     command -v $tool >/dev/null ||
         stop "$tool is needed for the hub and is not installed: install it (Debian, Ubuntu: apt install git npm passwd procps util-linux python3-venv), then run the same command again."
 done

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from classroom import WORK, hub_folder, hub_group
 from classroom.publish import BRANCH
+from classroom.theirs import PROCESSES
 from tools.lab import everywhere
 
 c = get_config()  # noqa: F821
@@ -37,12 +38,18 @@ if Path("/run/systemd/system").is_dir():
 else:
     c.JupyterHub.spawner_class = "localprocess"
     print(
-        "systemd does not run here, so nothing limits a student's memory as a whole: "
-        "each single process is limited.",
+        "systemd does not run here, so nothing limits a student's memory as a whole: each single "
+        "process is limited, without what it shares with others.",
         flush=True,
     )
 c.Spawner.mem_limit = "2G"
-c.Spawner.cmd = ["sh", str(Path(__file__).with_name("student.sh"))]
+c.SystemdSpawner.unit_extra_properties = {"TasksMax": str(PROCESSES)}
+c.Spawner.cmd = [
+    "prlimit",
+    f"--nproc={PROCESSES}",
+    "sh",
+    str(Path(__file__).with_name("student.sh")),
+]
 c.Spawner.notebook_dir = "~"
 c.Spawner.default_url = f"/{start}"
 c.Spawner.args = [

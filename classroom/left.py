@@ -8,8 +8,11 @@ been put in place of another, nothing is lost that the student could not have re
 import os
 import pwd
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+
+from classroom import theirs
 
 LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "tmpfs"}
 LOCAL |= {"xfs", "zfs"}
@@ -63,16 +66,12 @@ def disks() -> list[str]:
 
 def remove(account: pwd.struct_passwd, paths: list[bytes]) -> None:
     """Remove them with the rights of the account; a folder only where it is empty by then."""
-    inner_first = sorted(paths, key=lambda path: path.count(b"/"), reverse=True)
-    subprocess.run(
-        ["xargs", "--null", "--no-run-if-empty", "rm", "--force", "--dir", "--"],
-        input=b"".join(path + b"\0" for path in inner_first),
-        capture_output=True,
-        cwd="/",
-        user=account.pw_uid,
-        group=account.pw_gid,
-        extra_groups=[],
-    )
+    with tempfile.TemporaryFile() as inner_first:
+        for path in sorted(paths, key=lambda path: path.count(b"/"), reverse=True):
+            inner_first.write(path + b"\0")
+        inner_first.seek(0)
+        command = ["xargs", "--null", "--no-run-if-empty", "rm", "--force", "--dir", "--"]
+        theirs.run(account, *command, seconds=SECONDS, given=inner_first)
 
 
 def told(paths: list[bytes]) -> str:

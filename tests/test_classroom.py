@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from classroom import WORK, accounts, hub, hub_folder, publish
+from classroom import WORK, accounts, hub, publish
 from classroom.simulated import free_ports, until
 from tools import lab, notebooks
 
@@ -123,18 +123,6 @@ def test_the_proxy_of_a_killed_hub_is_ended_and_nothing_else(tmp_path):
     finally:
         other.kill()
         proxy.kill()
-
-
-def test_a_foreign_folder_is_not_taken_for_the_notebooks(tmp_path):
-    work = tmp_path / WORK
-    assert accounts.is_ours(work)
-    work.mkdir()
-    assert not accounts.is_ours(work)
-    (work / ".git").mkdir()
-    (work / ".git/config").write_text("[remote]\nurl = https://git.example.org/own\n")
-    assert not accounts.is_ours(work)
-    (work / ".git/config").write_text(f"[remote]\nurl = file://{hub_folder()}/notebooks\n")
-    assert accounts.is_ours(work)
 
 
 @needs_git

@@ -2,13 +2,15 @@
 
 import os
 import pwd
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from classroom import collect
+from classroom import collect, theirs
 
 
 def answered(browser):
@@ -44,7 +46,7 @@ def test_each_students_progress_comes_under_their_name(anna, ben, tmp_path, monk
 def test_what_lies_in_place_of_the_file_is_read_with_the_students_rights(
     what, anna, ben, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(collect, "SECONDS", 1)
+    monkeypatch.setattr(theirs, "SECONDS", 1)
     answered(anna)
     mine, aside = answered(ben), f"/home/{ben.name}/aside"
     os.rename(mine, aside)
@@ -89,3 +91,53 @@ def test_only_a_folder_of_its_own_is_written_to(anna, tmp_path, monkeypatch, cap
         assert (folder / "report.html").read_bytes() == before
         for name in ("mine.txt", "x.jsonl"):
             (folder / name).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def ground():
+    """A folder in /tmp in which all may write, and nobody removes what is another's."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+WAYS = {  # what a student prepares, what root makes, and which folder the teacher names
+    "a new folder": ("", "", "class", True),
+    "root's link on the way": ("", "mkdir real; ln -s real way", "way/class", True),
+    "a teacher who is one of the class": ("mkdir own", "", "own/class", True),
+    "a link": ("ln -s $1 class", "", "class", False),
+    "root's own link": ("", "mkdir real; ln -s real class", "class", False),
+    "a link to nothing": ("ln -s $1/new class", "", "class", False),
+    "a link on the way": ("ln -s $1 way", "", "way/class", False),
+    "a student's folder on the way": ("mkdir way", "", "way/class", False),
+    "root's link to a student's folder": ("mkdir way", "ln -s way real", "real/class", False),
+    "a folder open to all": ("", "mkdir class; chmod 777 class", "class", False),
+    "a folder open to all on the way": ("", "mkdir way; chmod 777 way", "way/class", False),
+    "a file on the way": ("", "touch way", "way/class", False),
+}
+
+
+@pytest.mark.parametrize("what", WAYS)
+def test_no_student_decides_where_the_files_come(what, ben, ground, tmp_path, monkeypatch, capsys):
+    prepared, roots, named, written = WAYS[what]
+    if what.startswith("a teacher"):
+        monkeypatch.setenv("SUDO_UID", str(pwd.getpwnam(ben.name).pw_uid))
+    as_student(ben.name, "sh", "-ec", f"cd {ground}; {prepared}", "sh", str(tmp_path))
+    subprocess.run(["sh", "-ec", roots], check=True, cwd=ground)
+    monkeypatch.setattr(sys, "argv", ["collect", str(ground / named)])
+    if written:
+        answered(ben)
+        collect.main()
+        assert (ground / named / "report.html").exists()
+    else:
+        with pytest.raises(SystemExit):
+            collect.main()
+        assert capsys.readouterr().err.count("\n") == 1
+        assert not [*ground.rglob("*.jsonl"), *tmp_path.rglob("*.jsonl")]
+
+
+def test_a_name_in_the_group_without_an_account_is_passed_over(anna, tmp_path, monkeypatch):
+    answered(anna)
+    monkeypatch.setattr(collect, "members", lambda: ["hub-test-nobody", anna.name])
+    assert collect.collect(tmp_path) == ([anna.name], ["hub-test-nobody"])

@@ -6,13 +6,18 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import requests
 import websocket
+from systemdspawner import SystemdSpawner
+from traitlets.config.loader import PyFileConfigLoader
 
 from classroom import accounts, hub_group, left
 from classroom.simulated import Browser, Refused
+from classroom.theirs import PROCESSES
+from tools import notebooks
 
 
 def owned_by(name):
@@ -152,6 +157,68 @@ def test_a_process_that_takes_too_much_memory_is_told_and_goes_on(anna):
     assert "can't allocate memory" in kernel.text("import torch; torch.zeros(10**9)")
     assert kernel.text("print(torch.zeros(10).sum().item())") == "0.0\n"
     kernel.close()
+
+
+def test_memory_that_is_shared_is_not_counted(anna):
+    """As the page for the teacher says; nothing of it is touched here."""
+    kernel = anna.kernel("work/03_softmax_masking.ipynb")
+    assert kernel.text("import mmap; print(len(mmap.mmap(-1, 3 * 10**9)))") == "3000000000\n"
+    kernel.close()
+
+
+def test_a_student_who_starts_processes_without_end_leaves_the_others_room(anna, ben):
+    ours, theirs = (each.kernel("work/03_softmax_masking.ipynb") for each in (anna, ben))
+    theirs.run("import subprocess\nstarted = []")
+    try:
+        told = theirs.text(
+            f"while len(started) < {PROCESSES + 50}:\n"
+            "    started.append(subprocess.Popen(['sleep', '60']))"
+        )
+        assert "BlockingIOError" in told
+        assert int(theirs.text("print(len(started))")) > PROCESSES / 2  # a class has room for more
+        assert ours.text("import subprocess; print(subprocess.call('true'))") == "0\n"
+    finally:
+        theirs.run("for each in started: each.kill(), each.wait()")
+    assert theirs.text("print(subprocess.call('true'))") == "0\n"
+    ours.close()
+    theirs.close()
+
+
+def test_where_systemd_runs_it_has_the_same_limits(monkeypatch):
+    monkeypatch.setattr(Path, "is_dir", lambda path: True)
+    config = PyFileConfigLoader(
+        str(notebooks.ROOT / "classroom/jupyterhub_config.py")
+    ).load_config()
+    spawner = SystemdSpawner(config=config, user=SimpleNamespace(name="anna", id=1))
+    assert config.JupyterHub.spawner_class == "systemd" and spawner.mem_limit == 2 * 2**30
+    limits = {
+        name: spawner._expand_user_vars(x) for name, x in spawner.unit_extra_properties.items()
+    }
+    assert limits == {"TasksMax": str(PROCESSES)} and f"--nproc={PROCESSES}" in spawner.cmd
+
+
+def test_a_page_of_a_student_comes_from_the_address_of_the_hub(hub, anna, ben):
+    """With its script, without a login: as the page for the teacher says."""
+    as_student(
+        accounts.existing(ben.name),
+        "mkdir",
+        "-p",
+        *(f"/home/{ben.name}/{name}" for name in (".jupyter", "own")),
+    )
+    settings = Path(f"/home/{ben.name}/.jupyter/jupyter_server_config.py")
+    settings.write_text(f"c.ServerApp.extra_static_paths = ['/home/{ben.name}/own']")
+    Path(f"/home/{ben.name}/own/page.html").write_text("<script>1</script>")
+    try:
+        ben.stop_server()
+        ben.start_server()
+        for browser in (anna, Browser(hub.url, "nobody")):
+            page = browser.request("GET", f"/user/{ben.name}/static/page.html")
+            assert page.text == "<script>1</script>"
+            assert page.headers["Content-Type"].startswith("text/html")
+            assert not re.search("sandbox|script-src", page.headers["Content-Security-Policy"])
+    finally:
+        settings.unlink()
+        ben.stop_server()
 
 
 def test_what_students_run_they_cannot_change(hub, ben):
