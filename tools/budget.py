@@ -28,7 +28,7 @@ LIMITS = {
     "classroom": 1750,
     # Relatives of each kind of code that nobody here wrote; the learner's file, with its classes. A
     # published model: its file, its pieces, its answers, and what its exercises refuse (1,000). Bad
-    # arguments of the model that writes, and of its files (100). What ends the command's process (180).
+    # arguments of the model that writes, and of its files (100). A process ended (180).
     "tests": 39_910,
 }
 # Lines of Python and of Markdown pages, and of tests, for one notebook: a star where it has more.

@@ -343,6 +343,7 @@ class Property(nn.Module):
 
 def nothing(): pass
 def counts(x): return 3
+import torch
 number = 3
 small = MultiHeadAttention(16, 4)
 mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
@@ -387,7 +388,7 @@ LACKING = (
         ("bad.py:Leaves", [], "Leaves()): bad.py:28: it ends the program.\n"),
         ("bad.py:Stopping", [], "bad.py:32: Stop: enough"),
         ("bad.py:Property", [], "Could not run. Property: bad.py:36: RuntimeError: not yet"),
-        ("bad.py:nn", [], "nn is the module <module 'torch.nn' from …, which cannot be called"),
+        ("bad.py:torch", [], "torch is the module <module 'torch' from …, which cannot be called"),
         ("bad.py:counts", [], "Expected out or (out, weights), got int."),
         ("bad.py:nothing", [], "nothing takes no input"),
         ("bad.py:number", [], "number is the int 3, which cannot be called"),
