@@ -340,7 +340,7 @@ def described(value: Any) -> str:
     """Say what something is: a tensor with its shape and type, or its class and its looks."""
     if value is None:
         return "None"
-    if hasattr(value, "detach"):
+    if hasattr(type(value), "detach"):  # not the module torch
         if getattr(value, "is_nested", False):
             return "a nested tensor"
         return f"a tensor of shape {tuple(value.shape)} with {value.dtype}"

@@ -2,6 +2,9 @@
 
 import sys
 
+if not sys.flags.safe_path:  # first stands the current folder, whose files may be named as Python's
+    sys.path.append(sys.path.pop(0))
+
 from attention_clinic.command import main
 
 sys.exit(main())

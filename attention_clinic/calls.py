@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 from attention_base.masks import causal_mask
 from attention_base.same import ATOL, same, same_but_for_rounding
 from attention_clinic.names import HEAD_SIZE_NAMES
+from attention_clinic.watch import limited
 
 CACHE_WORDS = ("cache", "past", "kept")
 CONTEXT_NAMES = ("context", "memory", "encoder_hidden_states", "key_value_states", "kv", "xa", "y")
@@ -71,7 +72,8 @@ class Call:
     def run(self, **more: Any) -> tuple[Tensor, Tensor | None]:
         """Call the module, with some arguments more: (out, weights or None)."""
         call = self.copied()
-        return out_and_weights(self.module(*call.args, **call.kwargs, **more))
+        with limited():
+            return out_and_weights(self.module(*call.args, **call.kwargs, **more))
 
     @property
     def ways_to_ask(self) -> list[dict[str, Any]]:

@@ -18,14 +18,12 @@ from attention_base.numbers import listed
 from attention_clinic.bugs import Named, of_parts
 from attention_clinic.inspection import NOT_BATCH_FIRST
 from attention_clinic.probes import Finding
+from attention_clinic.watch import OWN_HOMES, of_others, short_path
 
 NOT_CONTIGUOUS = of_parts("view of a tensor that is not contiguous")
 # What is told of it beside that, where the module is right with reshape, and where it is not.
 WRITE_RESHAPE, NOT_RESHAPE = (
     of_parts(f"the same, {what} with reshape")[1] for what in ("right", "not right")
-)
-OWN_HOME, TORCHS_HOME, PYTHONS_HOME = (
-    str(Path(file).parent) for file in (__file__, torch.__file__, contextlib.__file__)
 )
 MOST_TOKENS = 128  # that a module is examined with which runs with one number of tokens only
 BY_MESSAGE = {  # part of an error's message -> the bug
@@ -59,7 +57,7 @@ def reshape_for_view() -> Iterator[None]:
 
 def raised_later(error: Exception, x: Tensor) -> Finding | None:
     """What to say of an error of a module that runs on x; None for an error of ours."""
-    if traceback.extract_tb(error.__traceback__)[-1].filename.startswith(OWN_HOME):
+    if is_own(error):
         return None
     told = f"it runs on x {tuple(x.shape)}, but in a later check, with other numbers or with "
     return Finding("runs", False, f"{told}gradients, it raises {_described(error)}.")
@@ -176,13 +174,26 @@ def runs(run: Callable[[Tensor], Any], x: Tensor) -> bool:
 
 def _frame_of(error: BaseException) -> traceback.FrameSummary | None:
     """The last place in the author's own code that the error went through."""
-
-    def is_other(file: str) -> bool:
-        of_python = file.startswith(PYTHONS_HOME) and "site-packages" not in file
-        return of_python or file.startswith((TORCHS_HOME, OWN_HOME, "<frozen"))
-
     frames = reversed(traceback.extract_tb(error.__traceback__))
-    return next((one for one in frames if not is_other(one.filename)), None)
+    return next((one for one in frames if not of_others(one.filename)), None)
+
+
+def is_own(error: BaseException) -> bool:
+    """Tell whether an error was raised in our code."""
+    return _last_frame(error).filename.startswith(OWN_HOMES)
+
+
+def is_own_fault(error: BaseException) -> bool:
+    """Tell whether an error comes from no code of theirs, and is not what ours refuses."""
+    if is_own(error):
+        return not (_last_frame(error).line or "").startswith("raise ")
+    return not where_raised(error)
+
+
+def _last_frame(error: BaseException) -> traceback.FrameSummary:
+    # In __torch_function__ we hand on what a module has called.
+    frames = traceback.extract_tb(error.__traceback__)
+    return next(one for one in reversed(frames) if one.name != "__torch_function__")
 
 
 def where_raised(error: BaseException) -> str:
@@ -191,9 +202,3 @@ def where_raised(error: BaseException) -> str:
         return f"{short_path(Path(error.filename))}:{error.lineno}: "
     frame = _frame_of(error)
     return f"{short_path(Path(frame.filename))}:{frame.lineno}: " if frame else ""
-
-
-def short_path(file: Path) -> str:
-    """A path, from the current folder on if it lies there."""
-    here = Path.cwd()
-    return str(file.relative_to(here) if file.is_relative_to(here) else file)

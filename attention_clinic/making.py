@@ -18,6 +18,7 @@ from attention_clinic.names import (
     USUAL,
 )
 from attention_clinic.targets import CannotRun, their_errors
+from attention_clinic.watch import limited
 
 Parameters = Mapping[str, inspect.Parameter]
 CONFIG_NAMES = ("config", "cfg", "conf", "args", "params", "hparams")
@@ -88,7 +89,7 @@ def make(
     told = ", ".join(f"{key}={text}" for key, text in texts.items())
     told = f"{made_class.__name__}({told})"
     counts = [arguments[name] for name in HEAD_COUNT_NAMES if type(arguments.get(name)) is int]
-    with their_errors(f"{told} cannot be made"):
+    with their_errors(f"{told} cannot be made"), limited():
         made = made_class(**arguments)
     if not counts and any(name in HEAD_SIZE_NAMES for name in texts):
         return Made(made, f"{told}, one head", 1)

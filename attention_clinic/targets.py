@@ -1,6 +1,7 @@
 """What to diagnose, by its name: ``path/to/file.py:Class`` or ``package.module:Class``.
 
-A file is imported as when Python runs it: from its own folder, or as a part of its package.
+A file is imported as when Python runs it: from its own folder, or as a part of its package. Behind
+that folder, as for ``python -m``, stands the one where the command was started.
 """
 
 from __future__ import annotations
@@ -20,13 +21,12 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from attention_base.numbers import joined
-from attention_clinic.crashes import short_path, where_raised
+from attention_clinic.command import FORMS, CannotRun
+from attention_clinic.crashes import is_own_fault, where_raised
+from attention_clinic.watch import IMPORTED, MAIN, OWN_HOME, limited, own_fault, running, short_path
 
-FORMS = "path/to/file.py:Class or package.module:Class"
-
-
-class CannotRun(Exception):
-    """Why something cannot be diagnosed, in words."""
+IN_A_CLONE = Path(OWN_HOME, "pyproject.toml").exists()
+INSTALL = f"pip install {OWN_HOME if IN_A_CLONE else '/path/to/attention_clinic'}"
 
 
 class Place(NamedTuple):
@@ -67,7 +67,7 @@ def place_of(target: str) -> Place:
 def importing_from(place: Place) -> Iterator[None]:
     """Let imports begin in the folder of a place; afterwards all is as it was."""
     path, argv = sys.path[:], sys.argv
-    sys.path.insert(0, str(place.folder))
+    sys.path[:0] = [str(place.folder), os.getcwd()]
     sys.argv = [str(place.file or place.module)]  # for a program that reads its arguments
     importlib.invalidate_caches()
     try:
@@ -78,7 +78,7 @@ def importing_from(place: Place) -> Iterator[None]:
 
 def load(place: Place) -> tuple[Any, ModuleType]:
     """Import what is named; returns it and the module it stands in. Within `importing_from`."""
-    with their_errors(f"{place.told()} cannot be imported"):
+    with their_errors(f"{place.told()} {IMPORTED}"), limited():
         module = _import(place)
     name = place.name
     if name and hasattr(module, name):
@@ -117,18 +117,34 @@ def _is_candidate(value: Any, module: ModuleType) -> bool:
 
 
 @contextlib.contextmanager
-def their_errors(doing: str) -> Iterator[None]:
-    """Tell an error of their code in one line."""
+def their_errors(doing: str, ours: bool = False) -> Iterator[None]:
+    """Tell an error of their code in one line; of ours, too, if that runs within."""
     try:
-        yield
-    except CannotRun:
+        with running(doing):
+            yield
+    except (CannotRun, KeyboardInterrupt):
         raise
     except SystemExit as error:
-        told = f"{doing}: {where_raised(error)}it ends the program. In a file that is imported, "
-        raise CannotRun(told + 'that belongs below if __name__ == "__main__":.') from error
-    except Exception as error:
+        told = f"{doing}: {where_raised(error)}it ends the program."
+        below = f" In a file that is imported, that belongs below {MAIN}."
+        raise CannotRun(told + below * doing.endswith(IMPORTED)) from error
+    except BaseException as error:
+        if ours and is_own_fault(error):
+            raise CannotRun(own_fault(error)) from error
         message = " ".join(str(error).split())[:300] or "no message"
         if "relative import" in message:
             message += ". Its folder has no __init__.py: name it as package.module:Class."
         told = f"{where_raised(error)}{type(error).__name__}: {message}"
-        raise CannotRun(f"{doing}: {told}") from error
+        raise CannotRun(f"{doing}: {told}{missing_package(error)}") from error
+
+
+def missing_package(error: BaseException) -> str:
+    """What to do about a package that this Python does not have; "" for another error."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return ""
+    name = error.name.partition(".")[0]
+    return (
+        f". The clinic runs in {sys.executable}, which has no {name}: run python -m "
+        f"attention_clinic in the environment of your model, after {INSTALL} there, or in the "
+        f"folder where {name} lies."
+    )

@@ -78,6 +78,9 @@ def test_the_command_judges_a_file(alone, name, code, told):
     done = run(alone, "-m", "attention_clinic", f"mine.py:{name}", "--C=32", "--n-head=4")
     assert (done.returncode, done.stderr) == (code, "") and told in done.stdout
     assert (alone / "site/bin/attention-clinic").exists()
+    version = "import attention_clinic as c, importlib.metadata as m; print(c.__version__); "
+    done = run(alone, "-c", f"{version}print(m.version('attention-clinic'))")
+    assert len(set(done.stdout.split())) == 1, done.stdout + done.stderr
 
 
 def test_a_pytest_fails_where_the_module_is_wrong(alone):

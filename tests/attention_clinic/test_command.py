@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 import torch
 from torch import nn
 
-from attention_clinic import assert_healthy, command
+from attention_clinic import assert_healthy, child, command
 from helpers.attention import Block, MultiHeadAttention
 from tests.attention_clinic.designs import others_broken, others_right
 
@@ -31,7 +33,7 @@ def run(tmp_path, monkeypatch, capsys):
         for name, text in (files or {}).items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-        code = command.main([str(target), "--C", str(C), *more])
+        code = command.main([str(target), "--C", str(C), *more], child.answer)
         return code, *capsys.readouterr()
 
     return run
@@ -239,6 +241,16 @@ def test_a_file_is_imported_as_python_would(run):
     assert run("loose.model:made")[0] == 0
 
 
+def test_the_folder_one_stands_in_is_importable_behind_the_file_s_own(run):
+    """As Python does it: first the folder of a script, and with -m the current one."""
+    text = f"from tool_of_mine import HEADS\n{OURS}made = MultiHeadAttention(32, HEADS)\n"
+    files = {"scripts/model.py": text, "tool_of_mine.py": "HEADS = 4\n"}
+    assert run("scripts/model.py:made", "--n-head=4", files=files)[0] == 0
+    files = {"other/model.py": text.replace("tool", "both"), "other/both_of_mine.py": "HEADS = 2\n"}
+    files["both_of_mine.py"] = "HEADS = 4\n"
+    assert run("other/model.py:made", "--n-head=2", files=files)[0] == 0
+
+
 OWN = {
     "helpers/__init__.py": "",
     "helpers/parts.py": "HEADS = 4\n",
@@ -315,11 +327,32 @@ class Words(nn.Module):
     def __init__(self): super().__init__(); self.words = nn.Embedding(9, 32)
     def forward(self, x): return self.words(x)
 
+class Lacking(nn.Module):
+    def forward(self, x): from not_there.layers import rearrange
+
+class Leaves(nn.Module):
+    def forward(self, x): raise SystemExit
+
+class Stop(BaseException): pass
+class Stopping(nn.Module):
+    def forward(self, x): raise Stop("enough")
+
+class Property(nn.Module):
+    @property
+    def n_head(self): raise RuntimeError("not yet")
+
 def nothing(): pass
+def counts(x): return 3
+import torch
 number = 3
 small = MultiHeadAttention(16, 4)
 mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
 """
+NOT_THERE = "No module named 'not_there'"
+LACKING = (
+    f"The clinic runs in {sys.executable}, which has no not_there: run python -m attention_clinic "
+    f"in the environment of your model, after pip install {ROOT / 'attention_clinic'} there, or"
+)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +364,7 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
         (
             "bad.py",
             [],
-            "It holds Attention, FromDict, Asks, Raises, Words, nothing, small and mlp.",
+            "Words, Lacking, Leaves, Stop, Stopping, Property, nothing, counts, small and mlp.",
         ),
         ("bad.py:Attending", [], "bad.py has no Attending: did you mean Attention?"),
         (
@@ -351,6 +384,12 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
         ("bad.py:Asks", [], "Asks takes query, words and value, and is given one x (B, T, C)."),
         ("bad.py:Raises", [], "bad.py:18: on x (3, 8, 32) it raises KeyError: 'no such thing'"),
         ("bad.py:Words", [], "It looks up token numbers in an embedding"),
+        ("bad.py:Lacking", [], f"”. {LACKING}"),
+        ("bad.py:Leaves", [], "Leaves()): bad.py:28: it ends the program.\n"),
+        ("bad.py:Stopping", [], "bad.py:32: Stop: enough"),
+        ("bad.py:Property", [], "Could not run. Property: bad.py:36: RuntimeError: not yet"),
+        ("bad.py:torch", [], "torch is the module <module 'torch' from …, which cannot be called"),
+        ("bad.py:counts", [], "Expected out or (out, weights), got int."),
         ("bad.py:nothing", [], "nothing takes no input"),
         ("bad.py:number", [], "number is the int 3, which cannot be called"),
         ("bad.py:small", [], "reads C = 16 channels, but it was given C = 32"),
@@ -362,7 +401,8 @@ mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
         ("bad.py:mlp", ["--head=2"], "unrecognized arguments: --head=2"),
         ("syntax.py:mlp", [], "syntax.py:2: SyntaxError: "),
         ("raising.py:mlp", [], "raising.py cannot be imported: raising.py:2: OSError: no disk"),
-        ("lacking.py:mlp", [], "lacking.py:1: ModuleNotFoundError: No module named 'not_there'"),
+        ("bad.py:mlp", ["--timeout=0"], "takes seconds, from 0.1 to 86400; got 0."),
+        ("lacking.py:mlp", [], f"lacking.py:1: ModuleNotFoundError: {NOT_THERE}. {LACKING}"),
         ("ending.py:mlp", [], "ending.py:2: it ends the program. In a file that"),
     ],
 )
@@ -382,6 +422,153 @@ def test_what_cannot_run_is_told_in_one_line(run, target, more, told):
 def test_what_is_stopped_says_nothing(run):
     text = "raise KeyboardInterrupt\n"
     assert run("stopped.py:A", files={"stopped.py": text}) == (130, "", "")
+
+
+def test_a_fault_of_ours_says_that_it_is_one(run, monkeypatch):
+    monkeypatch.setattr(child, "random_example", None)
+    text = f"{OURS}class A(MultiHeadAttention): pass\n"
+    files = {"fine.py": text}
+    code, out, err = run("fine.py:A", "--n-head=4", files=files)
+    assert (code, out) == (3, "") and err.count("\n") == 1
+    assert "This is a fault of the clinic, not of your module. Please report it" in err
+    assert re.search(r"child.py:\d+: TypeError: 'NoneType' object is not callable$", err)
+    code, out, err = run("fine.py:A", "--n-head=4", "--json")
+    assert (code, err) == (3, "") and "fault of the clinic" in json.loads(out)["error"]
+
+
+# ---------------------------------------------------------------- the process that runs their code
+
+ENDING = """
+import atexit, os, signal, sys, threading, time
+from torch import nn
+
+class Right(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(C, n_head, batch_first=True)
+    def forward(self, x):
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return self.inner(x, x, x, attn_mask=mask)[0]
+
+class Loops(Right):
+    def forward(self, x):
+        while True:
+            try:
+                time.sleep(0.01)
+            except BaseException:
+                pass
+class Sleeps(Right):
+    def __init__(self, C, n_head): time.sleep(1000)
+class Exits(Right):
+    def forward(self, x): print("HEALTHY: all 12 probes ran and passed.", flush=True); os._exit(0)
+class Killed(Right):
+    def __init__(self, C, n_head): os.kill(os.getpid(), signal.SIGKILL)
+class Crashes(Right):
+    def forward(self, x): import ctypes; ctypes.string_at(0)
+class Wrong(Right):
+    def __init__(self, C, n_head):
+        super().__init__(C, n_head)
+        os.write(1, b"HEALTHY: all 12 probes ran and passed.\\n")
+        sys.stdout = open(os.devnull, "w")
+        threading.Thread(target=sys.exit, args=[0]).start()
+        threading.Thread(target=time.sleep, args=[1000]).start()
+        atexit.register(os._exit, 0)
+    def forward(self, x): return self.inner(x, x, x)[0]
+"""
+IN_C = """
+from torch import nn
+def train():
+    return sum(range(10**12))  # in C all the time
+train()
+"""
+SHADOWS = ("argparse", "json", "typing", "signal", "torch", "numpy", "attention_base")
+
+
+def commanded(folder, *words, **more):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "attention_clinic", *words, "--C=32", "--n-head=4"]
+    return subprocess.Popen(
+        words, cwd=folder, env=environment, text=True, **{"stdout": -1, "stderr": -1} | more
+    )
+
+
+@pytest.mark.slow  # a process each
+@pytest.mark.parametrize(
+    ("target", "code", "told"),
+    [
+        ("ending.py:Loops", 3, "py:17: after 1 s this is still running: “time.sleep(0.01)”. Name"),
+        ("ending.py:Sleeps", 3, "Sleeps(C=32, n_head=4) cannot be made: ending.py:21: after 1 s"),
+        ("ending.py:Exits", 3, "n_head=4)): it ends Python, with exit code 0, before there is"),
+        ("ending.py:Killed", 3, "cannot be made: it ends Python, with SIGKILL, as when no memory"),
+        ("ending.py:Crashes", 3, "ending.py:27: it ends Python, with SIGSEGV"),
+        ("ending.py:Wrong", 1, "no mask"),
+        ("in_ç.py:A", 3, "in_ç.py:4: after 1 s this is still running: “return sum(range(10**12))"),
+        ("gone.py:A", 3, "gone.py cannot be imported: it ends Python, with exit code 0"),
+        ("loads.py:A", 3, "“from slow_package import A”. If only loading takes so long, raise"),
+    ],
+)
+def test_what_ends_python_or_never_ends_is_no_pass(tmp_path, target, code, told):
+    files = {"ending.py": ENDING, "in_ç.py": IN_C, "gone.py": "import os\nos._exit(0)\n"}
+    files["loads.py"] = "import sys\nsys.path.append('site-packages')\nfrom slow_package import A\n"
+    files["site-packages/slow_package.py"] = "import time\ntime.sleep(1000)\n"
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with commanded(tmp_path, target, "--timeout=1", "--json") as process:
+        out, _ = process.communicate(timeout=60)
+    report = json.loads(out)
+    assert process.returncode == code
+    assert told in (report["error"] if code == 3 else report["bugs"])
+    if code == 3 and "raise --timeout" in report["error"]:
+        assert ("below if __name__" in report["error"]) == target.startswith("in_ç.py")
+
+
+@pytest.mark.slow
+def test_files_named_as_those_of_python_do_not_stop_it(tmp_path):
+    (tmp_path / "ending.py").write_text(ENDING)
+    for name in SHADOWS:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(f'{__file__} is in the way')")
+    with commanded(tmp_path, "ending.py:Right") as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, "") and "HEALTHY" in out
+
+
+@pytest.mark.slow
+def test_a_report_that_cannot_be_written_is_no_pass(tmp_path):
+    (tmp_path / "ending.py").write_text(ENDING)
+    with open("/dev/full", "w") as full, commanded(tmp_path, "ending.py:Right", stdout=full) as one:
+        _, err = one.communicate()
+    assert one.returncode == 3 and "The report cannot be written" in err
+
+
+@pytest.mark.slow
+def test_once_it_is_stopped_nothing_runs_on(tmp_path):
+    text = "import os\nopen('pid', 'w').write(str(os.getpid()))\nwhile True: pass\n"
+    for stop, seconds, code in ((signal.SIGINT, 60, 130), (signal.SIGKILL, 2, -signal.SIGKILL)):
+        (tmp_path / "stopped.py").write_text(text)
+        (tmp_path / "pid").write_text("")
+        with commanded(tmp_path, "stopped.py:A", f"--timeout={seconds}") as process:
+            until(lambda: (tmp_path / "pid").read_text())
+            process.send_signal(stop)
+            assert process.wait(10) == code and not process.stdout.read()
+        child_pid = (tmp_path / "pid").read_text()
+        until(lambda pid=child_pid: not Path(f"/proc/{pid}").exists())
+
+
+def until(holds):
+    for _ in range(300):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it took more than 30 s")
+
+
+def test_the_process_that_decides_runs_without_torch_and_knows_its_version():
+    text = "import sys, attention_clinic.command as c; assert 'torch' not in sys.modules; c.main()"
+    done = started(ROOT, text, "--version")
+    changes = (ROOT / "attention_clinic/CHANGELOG.md").read_text()
+    version = re.search(r"^## (\S+)", changes, re.M)[1]
+    assert (done.returncode, done.stdout) == (0, f"attention-clinic {version}\n"), done.stderr
 
 
 # ---------------------------------------------------------------- in a test of theirs

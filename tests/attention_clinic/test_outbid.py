@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_clinic import command, diagnose
+from attention_clinic import child, command, diagnose
 from attention_clinic.outbid import AT_TEN_THOUSAND, OUTBID, SCORES
 from helpers.attention import Block, MultiHeadAttention, causal_mask
 from helpers.ward import Attention, broken
@@ -191,5 +191,5 @@ def test_the_command_says_which_scores_were_not_asked(tmp_path, capsys):
         "right, half = MultiHeadAttention(32, 4), MultiHeadAttention(32, 4).half()\n"
     )
     for name, told in (("right", "scores beyond ±30,000"), ("half", "very large scores")):
-        assert command.main([f"{tmp_path}/mine.py:{name}", "--C", "32"]) == 0
+        assert command.main([f"{tmp_path}/mine.py:{name}", "--C", "32"], child.answer) == 0
         assert told in capsys.readouterr().out.replace("\n", " ")
