@@ -14,7 +14,9 @@ from tools import notebooks
 # Lines of Python that a room may have.
 LIMITS = {
     "attention_base": 905,  # decorators of a right program
-    "attention_clinic": 7430,  # a tenth more than before code that nobody here wrote was tried
+    # A tenth more than before code that nobody here wrote was tried; latent attention, gates, and
+    # biases of positions have names (180).
+    "attention_clinic": 7615,
     "explorers": 2930,  # 15: your own text
     "feedback": 4630,
     # A published model: its file, its pieces, its blocks, its questions and answers (750).
@@ -28,7 +30,7 @@ LIMITS = {
     # Relatives of each kind of code that nobody here wrote; the learner's file, with its classes. A
     # published model: its file, its pieces, its answers, and what its exercises refuse (1,000). Bad
     # arguments of the model that writes, and of its files (100).
-    "tests": 39_730,
+    "tests": 39_910,
 }
 # Lines of Python and of Markdown pages, and of tests, for one notebook: a star where it has more.
 BUDGET = {"Python": 600, "pages": 320, "tests": 1250}
