@@ -29,10 +29,10 @@ from attention_clinic.bugs import (
     with_bugs,
 )
 from attention_clinic.fitted import explain, with_learned_keys
-from attention_clinic.inspection import MORE_KEYS, AttentionInternals, Ending
+from attention_clinic.inspection import GATED, MORE_KEYS, AttentionInternals, Ending
 from attention_clinic.probes import REFERENCE, RESIDUALS, Finding, matches_reference
 from attention_clinic.readings import Reading
-from attention_clinic.variants import QK_NORM, changed_readings
+from attention_clinic.variants import QK_NORM, ROPE, changed_readings
 from attention_clinic.wiring import block_output, wiring_bugs_and_pairs
 
 Way = tuple[Reading, Ending]
@@ -111,13 +111,18 @@ def _recognise_any(
     if found := _explained(seen, itertools.product(changed, seen.endings), causal):
         return found
     likely = changed_readings(first, seen.n_head, seen.module, likely=True)
-    changed = [(reading, seen.endings[0]) for reading in likely]
+    changed = [*itertools.product(likely, _likeliest(seen.endings))]
     if found := _recognise(seen, ways, changed, causal, try_pairs):
         return found
     for other in others:
         if found := _recognise(other, ways[:2], [], causal, False):
             return found
     return None
+
+
+def _likeliest(endings: Sequence[Ending]) -> list[Ending]:
+    """The first one, and those with a gate, which stand behind it."""
+    return [one for one in endings if one is endings[0] or GATED in one.bugs]
 
 
 def _with_other_heads(seen: AttentionInternals) -> list[AttentionInternals]:
@@ -206,7 +211,9 @@ def _recognise(
         if found := _find(seen, way, causal, singles):
             return found
     fitted = ((explain, FOUND), (with_learned_keys, "with this the numbers are the same."))
-    for (how, with_this), way in itertools.product(fitted, (*clean[:2], *changed)):
+    # In multi-head latent attention, positions belong to a reading, and are one of several kinds.
+    likely = [one for i, one in enumerate(clean[:20]) if i < 2 or ROPE in one[0].bugs]
+    for (how, with_this), way in itertools.product(fitted, (*likely, *changed)):
         reading, ending = way
         if found := how(seen, reading, ending, causal):
             named, weights = found
@@ -216,7 +223,8 @@ def _recognise(
             right = right if weights is None or not all(bug.meant for bug in named) else weights
             return Comparison(finding, right, *told, weights, seen.n_head)
     pairs = itertools.combinations([*VARIANTS, *bugs], 2)
-    return _find(seen, ways[0], causal, pairs) if try_pairs else None
+    found = (_find(seen, way, causal, pairs) for way in ways[: len(_likeliest(seen.endings))])
+    return next(filter(None, found), None) if try_pairs else None
 
 
 def _find(

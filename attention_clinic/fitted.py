@@ -39,6 +39,7 @@ TALKING = "talking heads (Shazeer et al. 2020)"
 # multiples of the largest score c is searched for.
 FUNCTIONS: list[tuple[Callable[[Tensor, Tensor], Tensor], str, str, float, float]] = [
     (lambda s, c: c * torch.tanh(s / c), "softcap (Gemma 2, 2024)", "{}", 0.02, 20),
+    (lambda s, c: c * torch.tanh(s / c), "softcap (Gemma 2, 2024)", "{}", 20, 500),
     (lambda s, c: torch.clamp(s, -c, c), "scores clamped", "at -{0} and {0}", 0.01, 1),
     (torch.maximum, "scores clamped", "below {}", -1, 1),
     (torch.minimum, "scores clamped", "above {}", -1, 1),
@@ -102,7 +103,7 @@ def explain(
 ) -> tuple[Names, Tensor | None] | None:
     """Find what makes the outputs of these queries, keys and values: its names, and the weights."""
     fit = _solved(seen, reading, ending, causal)
-    named = next(_explanations(fit), None) if fit else None
+    named = next(_with_or_without_scale(fit), None) if fit else None
     if named is None:
         return None
     if fit.weights.shape[-1] < seen.x.shape[1]:
@@ -139,6 +140,13 @@ def _solved(seen: AttentionInternals, reading: Reading, ending: Ending, causal: 
         return None
     root = q.shape[-1] ** 0.5
     return Fit(q @ k.mT / root, weights, near, causal, seen, root)
+
+
+def _with_or_without_scale(fit: Fit) -> Iterator[Names]:
+    """What may have been done to the scores q kᵀ/√d; where nothing may, to q kᵀ."""
+    yield from _explanations(fit)
+    raw = replace(fit, scores=fit.scores * fit.root, root=1.0)
+    yield from ((BY_NAME["no scale"], *names) for names in _explanations(raw))
 
 
 def _explanations(fit: Fit) -> Iterator[Names]:
@@ -197,7 +205,9 @@ def _sink(fit: Fit, sums: Tensor) -> Iterator[Names]:
     sinks = (all_exp * (1 / sums - 1)).log()
     of_heads = sinks.mean((0, 2, 3), keepdim=True)
     if (sinks - of_heads).abs().max() < 0.01:
-        yield (of_parts("learned sink (gpt-oss, 2025)", names=_listed(of_heads)),)
+        window = _window(fit) if fit.visible.tril().sum() < fit.distance.ge(0).sum() else None
+        sink = of_parts("learned sink (gpt-oss, 2025)", names=_listed(of_heads))
+        yield (window, sink) if window else (sink,)
 
 
 def _fill(fit: Fit) -> Named | None:
@@ -247,6 +257,11 @@ def _bias(fit: Fit) -> Iterator[Names]:
     distances = [d for d in fit.distance[fit.visible].unique().tolist() if d != 0]
     of_distance = [(fit.distance == d).double() for d in distances]
     found = fit.coefficients(fit.scores, *of_distance)
+    if found is None and len(fit.weights) > 1:  # else a bias may be anything
+        logs = fit.weights.clamp(min=1e-30).log() - fit.scores
+        logs = logs - (logs * fit.visible).sum(-1, keepdim=True) / fit.visible.sum(-1, keepdim=True)
+        if fit.explained_by(fit.softmax(fit.scores + logs.mean(0))):
+            yield (of_parts("position bias (Swin, Liu et al. 2021)"),)
     if found is None or found[:, 1:].abs().max() < 0.02:  # as of rounded scores
         return
     factor, added = found[:, :1], found[:, 1:]

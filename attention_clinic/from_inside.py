@@ -53,6 +53,8 @@ FEW = (4, 16)  # sequences and tokens, on which what may explain a large example
 def look_inside(exam: Examination) -> Results:
     """Find the attentions and blocks, and what the attentions compute."""
     exam.parts = find_parts(exam.subject)
+    if "" in exam.parts.internals and exam.parts.internals[""].weights is None:
+        exam.shown = None  # what was returned beside the output are no weights
     return exam.parts.results
 
 
@@ -129,7 +131,8 @@ def _check_what_is_read(call: Call, seen: AttentionInternals, causal: bool, name
     with torch.no_grad(), contextlib.suppress(TypeError, ValueError):  # folded in another way
         what = [words for words, z in formulas.items() if same(read(seen.x), z, ATOL)]
         names = f" It is {what[0]}." if what else ""
-        if causal and not probes.no_leak(read, seen.x).ok:
+        narrow = read(seen.x).shape[-1] < seen.x.shape[-1]  # the vector of latent attention
+        if (causal or narrow) and not probes.no_leak(read, seen.x).ok:
             results = named(of_parts("tokens mixed before the attention", names=names), name)
         elif len(seen.x) > 1 and not probes.sequences_stay_apart(read, seen.x).ok:
             bug = of_parts("sequences mixed before the attention", names=names)
@@ -177,7 +180,7 @@ def check_plain_tensors(exam: Examination) -> Results:
     for name, part in module.named_modules() if exam.subject.is_module else ():
         own = [(key, z) for key, one in vars(part).items() for z in tree_leaves(one)]
         own = [(key, z) for key, z in own if type(z) is Tensor and z.dim() > 1 and z.is_leaf]
-        flat = {key: z for key, z in own if z.dim() == 2}
+        flat = {key: z for key, z in own if z.dim() == 2 and not z.is_complex()}  # as of rotations
         bare = {key for key, z in flat.items() if len(z.unique()) > 3}  # a mask has few numbers
         found = {key for key, z in own if z.requires_grad or (unseen and key in bare)}
         found |= {key for names in ROLE_NAMES if flat.keys() >= {*names} for key in names}

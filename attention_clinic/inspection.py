@@ -30,6 +30,7 @@ from attention_clinic.bugs import (
 )
 from attention_clinic.calls import Call, calls_of, may_take_context, recorded
 from attention_clinic.inline import InlineBlock, inline_block
+from attention_clinic.latents import latent_readings
 from attention_clinic.names import (
     ROLES,
     fused_name,
@@ -48,6 +49,7 @@ NOT_BATCH_FIRST = (
 )
 ANOTHER_INPUT = of_parts("another input of its layers")
 MORE_KEYS = of_parts("keys and values beside those of the tokens")
+GATED = of_parts("gated attention (Qiu et al. 2025)")
 MORE_BEHIND = of_parts("more behind the output projection")
 RESIDUAL_INSIDE = ("x added to the output", "residual connection and norm inside of the attention")
 PARALLEL = "parallel block (Wang and Komatsuzaki 2021)"
@@ -190,7 +192,8 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
         ]
         layer_calls = [LayerCall(*one) for one in seen]
         x, out = x.transpose(0, 1), out.transpose(0, 1)
-    found = find_readings(call.module, layer_calls, x, n_head)
+    latent = latent_readings(layer_calls, x, n_head)
+    found = latent or find_readings(call.module, layer_calls, x, n_head)
     if isinstance(found, str):
         return found
     readings, roles, used = found
@@ -200,20 +203,23 @@ def _inspect_layers(whole: Call, call: Call, x: Tensor, n_head: int) -> Attentio
         for layer in (used if block is None else ())
     ]
     read = [(layer, z.flatten(2)) for layer, z in read if z.shape[:2] == x.shape[:2]]
-    more = () if all(same(z, x, 0) for _, z in read) else (ANOTHER_INPUT,)
+    # What stands before a narrow vector was read already.
+    inputs = [(layer, z) for layer, z in read if not latent or z.shape == x.shape]
+    more = () if all(same(z, x, 0) for _, z in inputs) else (ANOTHER_INPUT,)
     readings = [replace(one, bugs=(*one.bugs, *more)) for one in readings]
-    different = () if may_take_context(whole.module) else _different_inputs([z for _, z in read])
+    different = () if may_take_context(whole.module) else _different_inputs([z for _, z in inputs])
     if block:
         z = block.projection.z
         endings, projection = [Ending(z)], getattr(block.projection.layer, "weight", None)
     else:
         endings, projection = _find_endings(call, x, out, layer_calls, used, n_head)
+        endings[1:1] = _gated(endings[0], layer_calls, used, n_head)
     return AttentionInternals(
         x=x,
         n_head=n_head,
         readings=tuple(readings),
         endings=tuple(endings),
-        weights=weights_shown(weights, x),
+        weights=_not_scores(weights_shown(weights, x), readings[0], x, n_head),
         zero_projection=projection is not None and not projection.any(),
         roles=roles,
         dtype=out.dtype,
@@ -275,6 +281,15 @@ def weights_shown(second: Tensor | None, x: Tensor) -> Tensor | None:
     return second
 
 
+def _not_scores(shown: Tensor | None, reading: Reading, x: Tensor, n_head: int) -> Tensor | None:
+    """The weights shown; None where they are the scores, before the softmax, as in Whisper."""
+    if shown is None or shown.dim() != 4 or shown.shape[1] != n_head or not (shown < 0).any():
+        return shown
+    qkv = (reading.q, reading.k, reading.v, x, n_head)
+    right = (with_bugs(causal=causal)(*qkv)[1] for causal in (True, False))
+    return None if any(same(shown.softmax(-1), one, ATOL) for one in right) else shown
+
+
 def _run_and_record(call: Call) -> tuple[Tensor, Tensor | None, list[LayerCall]]:
     """The output, the weights if shown, and what every layer inside was called with."""
     names = [*(role_names(call.module) or ()), projection_name(call.module)]
@@ -324,6 +339,28 @@ def _find_endings(
         if one.z.dim() == 3:
             endings.append(Ending(one.z, bugs=(_behind(module, x, one.out, out),)))
     return endings + _side_by_side(call, x, out, others), None
+
+
+def _gated(ending: Ending, calls: list[LayerCall], used: list, n_head: int) -> list[Ending]:
+    """The same, where the outputs of the heads were multiplied with a sigmoid of a layer's output.
+
+    It reads what the layers of queries, keys and values read, or it is one of them, with more
+    outputs than these take: in all, or in each head, its last ones.
+    """
+    width, gates = ending.out.shape[-1], []
+    first = next((one.z for one in calls if used and one.layer is used[0]), None)
+    for one in calls:
+        z, named = one.out, 0 < len(used) < 4 and any(one.layer is layer for layer in used)
+        if first is None or z.shape[:2] != ending.out.shape[:2] or not same(one.z, first, 0):
+            continue
+        z, of = z.flatten(2), z.flatten(2).shape[-1] / width
+        gates += [z] if z.shape[-1] in (width, n_head) and not named else []
+        if of in (2, 4):
+            gates += [z.unflatten(-1, (n_head, int(of), -1))[..., -1, :], z[..., -width:]]
+        gates += [z[..., -n_head:]] if z.shape[-1] == 3 * width + n_head else []
+    gates = [gate.reshape(*gate.shape[:2], n_head, -1).sigmoid() for gate in gates]
+    heads = ending.out.unflatten(-1, (n_head, -1)) if gates else ending.out
+    return [replace(ending, out=(heads / g).flatten(2), bugs=(*ending.bugs, GATED)) for g in gates]
 
 
 def _through_matrix(weight: nn.Parameter, bias: Tensor | None, out: Tensor) -> list[Ending]:

@@ -155,6 +155,11 @@ def _roles_of_two(query: nn.Module, fused: nn.Module) -> dict:
 def _readings_of_three(layers: list, recorded: list, x: Tensor, n_head: int) -> Found:
     q, k, v = (_output_of(layer, recorded, x) for layer in layers)
     readings = _with_repeated_heads(q, k, v, n_head)
+    if recorded and q.shape[-1] == 2 * recorded[-1].z.shape[-1]:  # queries and a gate
+        halves = q.unflatten(-1, (n_head, 2, -1))[..., 0, :].flatten(-2), q.chunk(2, dim=-1)[0]
+        found = [_with_repeated_heads(half, k, v, n_head) for half in halves]
+        found = [one for one in (*found, readings) if not isinstance(one, str)]
+        readings = [*itertools.chain(*found)] or readings
     read = next((one.z for one in recorded if one.layer is layers[0]), x)
     bugs = [SHARED_LAYER] if layers[0] is layers[1] else []
     bugs += [OF_ITS_CHANNELS] if read.shape[-1] < x.shape[-1] else []
@@ -265,6 +270,8 @@ def _ways_to_split(name: str, width: int, C: int, n_head: int) -> Iterator[tuple
         yield from _in_thirds(name, width, n_head)
     if rest > 0 and rest % 2 == 0 and width != 3 * C and (rest // 2) % max(1, C // n_head) == 0:
         yield _cuts(C, rest // 2), ()
+        if (n_group := rest // 2 // max(1, C // n_head)) > 1 and n_head % n_group == 0:
+            yield _in_groups(n_group, n_head // n_group + 2), ()
     if width % 2 == 0 and width % 3:
         yield [partial(_part, 2, i) for i in range(2)], ()
 
@@ -273,6 +280,12 @@ def _cuts(C: int, kv: int) -> list[Callable[[Tensor], Tensor]]:
     """Queries of C channels, then keys and values of other widths."""
     edges = (0, C, C + kv, C + 2 * kv)
     return [lambda z, a=a, b=b: z[..., a:b] for a, b in itertools.pairwise(edges)]
+
+
+def _in_groups(n_group: int, of: int) -> list[Callable[[Tensor], Tensor]]:
+    """In each group the queries, then a key and a value: the parts of Megatron, `of` in all."""
+    parts = (slice(0, -2), slice(-2, -1), slice(-1, None))
+    return [lambda z, i=i: z.unflatten(-1, (n_group, of, -1))[..., i, :].flatten(-3) for i in parts]
 
 
 def _in_thirds(name: str, width: int, n_head: int) -> Iterator[tuple[list, tuple]]:

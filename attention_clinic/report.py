@@ -116,10 +116,11 @@ class Report:
         broken = self.status == "broken"
         lines = [self.assumed] if self.assumed else []
         lines.append(self._verdict())
-        mark = "✗" if broken else "≠"  # where nothing is broken, a difference is no cross
+        mark = "✗" if broken else "✓" if self.expected else "≠"  # what is meant is no difference
         shown = [one for one in self.findings if not (broken and one.ok)]
         lines += [f"{'✓' if one.ok else mark} {one.name}: {one.evidence}" for one in shown]
-        lines += [f"≠ {name}: {evidence}" for name, evidence in self.different.items()]
+        different = {} if self.expected else self.different  # what a meant variant shows by
+        lines += [f"≠ {name}: {evidence}" for name, evidence in different.items()]
         passed = [finding.name for finding in self.findings if finding.ok]
         if broken and passed:  # beside failed probes, those that passed are only listed
             lines.append(f"✓ passed: {', '.join(passed)}.")

@@ -55,8 +55,9 @@ def _side_by_side(a: Tensor, b: Tensor, pairs: bool) -> Tensor:
     return torch.stack([a, b], dim=-1).flatten(-2) if pairs else torch.cat([a, b], dim=-1)
 
 
+BASES = (10_000, 500_000, 1_000_000)  # the paper's, Llama 3's, Qwen's
 ROPES = [
-    *(partial(rotated, base=base, pairs=p) for base in (10_000, 500_000) for p in (False, True)),
+    *(partial(rotated, base=base, pairs=p) for base in BASES for p in (False, True)),
     *(partial(rotated, pairs=p, share=share) for p in (False, True) for share in (0.5, 0.25)),
 ]
 MIXED_UP = [partial(rotated, pairs=p, angles_of_pairs=not p) for p in (False, True)]
@@ -115,6 +116,7 @@ def changed_readings(
             continue
         yield with_bugs(turn(q), turn(k), v, ROPE)
         yield from (with_bugs(turn(f(q)), turn(g(k)), v, QK_NORM, ROPE) for f, g in norms)
+        yield from (with_bugs(f(turn(q)), g(turn(k)), v, QK_NORM, ROPE) for f, g in norms)
         if not likely:
             yield with_bugs(turn(q), k, v, ONLY_QUERIES)
             yield with_bugs(q, turn(k), v, ONLY_KEYS)

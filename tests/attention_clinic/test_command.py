@@ -48,7 +48,7 @@ def run(tmp_path, monkeypatch, capsys):
         (f"{RIGHT}:CausalSelfAttention", ["--n-head=4"], 64, 0, "GPTConfig(n_head=4, n_embd=64)"),
         (f"{RIGHT}:LoRAAttention", ["--n-head=2"], 64, 0, "made as LoRAAttention(dim=64, heads=2)"),
         (f"{RIGHT}:QKNormAttention", [], 48, 2, "DIFFERENT: QK-norm (Henry et al. 2020)"),
-        (f"{RIGHT}:LatentAttention", ["--arg=kv_rank=8"], 48, 4, "kv_rank=8"),
+        (f"{RIGHT}:LatentAttention", ["--arg=kv_rank=8", "--example=3,1"], 48, 4, "kv_rank=8"),
         (f"{BROKEN}:ScaleC", ["--n-head=4"], 64, 1, "BROKEN: divided by √C."),
         (f"{BROKEN}:WrongCorner", ["--n-head=4"], 32, 1, "BROKEN: no mask."),
         (f"{BROKEN}:MissingResidual", [], 32, 1, "no residual connection around the feed-forward"),
@@ -585,9 +585,9 @@ def test_assert_healthy_fails_with_the_report_and_what_to_allow():
     with pytest.raises(
         AssertionError, match=r"^DIFFERENT: [^$]*To let this pass: allow="
     ) as failed:
-        assert_healthy(others_right.GatedAttention(), C=32, allow=names[1:])
+        assert_healthy(others_right.DiffAttention(), C=32, allow=names[1:])
     assert str(failed.value).endswith(f"allow={names}")
-    assert_healthy(others_right.GatedAttention(), C=32, allow=names)
+    assert_healthy(others_right.DiffAttention(), C=32, allow=names)
     with pytest.raises(AssertionError, match=r"^INCOMPLETE: "):
         assert_healthy(lambda x: x.cumsum(1), C=32, example=torch.randn(2, 5, 32))
     with pytest.raises(AssertionError, match=r"Raised in .*test_command.py:\d+$"):

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers.attention import Block, FeedForward, MultiHeadAttention
-from tests.attention_clinic.designs.designs import C, build, distance, rope
+from tests.attention_clinic.designs.designs import C, build, distance, rope, rope_pairs
 
 
 def masked(scores):
@@ -337,6 +337,16 @@ def attention(every, scheme="ours", *, names=None, n_head=4, part="attention", *
 ROPE = "{q}, {k} = rope({q}), rope({k})"
 PAIRS = "{q}, {k} = rope_pairs({q}), rope_pairs({k})"
 RMS_NORMED = "{q}, {k} = (F.rms_norm(z, z.shape[-1:]) for z in ({q}, {k}))"
+NORMED = """self.q_norm = nn.LayerNorm({init_C} // {init_H})
+        self.k_norm = nn.LayerNorm({init_C} // {init_H})
+        nn.init.uniform_(self.k_norm.weight)"""
+GATE = {"+init": "self.gate = nn.Linear({init_C}, {init_C})"}
+GATE["+merge"] = "{out} = {out} * torch.sigmoid(self.gate({x}))"
+PLACES = {
+    "+init": "self.table = nn.Parameter(torch.randn({init_H}, 64, 64))",
+    "+score": "{scores} = {scores} + self.table[:, : {T}, : {T}]",
+}
+SOFTCAP = "{scores} = 50 * torch.tanh({scores} / 50)"
 ROOT_C = {"scale": " / math.sqrt({C})"}
 ALONG_HEADS = """{q} = rope({q}.transpose(1, 2)).transpose(1, 2)
         {k} = rope({k}.transpose(1, 2)).transpose(1, 2)"""
@@ -476,15 +486,19 @@ class T5Attention(nn.Module):
 class Sinks(nn.Module):
     """gpt-oss: one learned score a head, whose weight is thrown away."""
 
-    def __init__(self, n=4, start=None):
+    def __init__(self, n=4, start=None, change=None, width=None, scale=True):
         super().__init__()
-        self.num_attention_heads = n
+        self.num_attention_heads, self.change, self.width = n, change, width
+        self.scale = (C // n) ** -0.5 if scale else None
         self.q_proj, self.k_proj, self.v_proj, self.o_proj = (nn.Linear(C, C) for _ in range(4))
         self.sinks = nn.Parameter(torch.randn(n) if start is None else torch.full((n,), start))
 
     def forward(self, x):
         q, k, v = (heads(f(x), 4) for f in (self.q_proj, self.k_proj, self.v_proj))
-        logits = masked(q @ k.mT * q.shape[-1] ** -0.5)
+        q, k = (q, k) if self.change is None else (self.change(q), self.change(k))
+        logits = masked(q @ k.mT * (self.scale or 1))
+        if self.width:
+            logits = logits.masked_fill(distance(x.shape[1]) >= self.width, -math.inf)
         sinks = self.sinks.reshape(1, -1, 1, 1).expand(*logits.shape[:-1], 1)
         probs = torch.cat([logits, sinks], dim=-1).softmax(-1)[..., :-1]
         return self.o_proj(merged(probs @ v))
@@ -567,6 +581,99 @@ class NormedQK(nn.Module):
         return self.wo(
             F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
         )
+
+
+class Latent(nn.Module):
+    """DeepSeek-V2: 16 + 8 channels of a query, the last of which are rotated; 16 of a value."""
+
+    def __init__(self, turn_q=True, rope=rope, scale=24**-0.5, mask=masked, n=4, dim=C):
+        super().__init__()
+        self.num_heads, self.turn_q, self.rope = n, turn_q, rope
+        self.by, self.mask = scale, mask
+        self.q_a_proj, self.q_a_layernorm = nn.Linear(dim, 20, bias=False), nn.RMSNorm(20)
+        self.q_b_proj = nn.Linear(20, n * 24, bias=False)
+        self.kv_a_proj_with_mqa = nn.Linear(dim, 12 + 8, bias=False)
+        self.kv_a_layernorm, self.kv_b_proj = nn.RMSNorm(12), nn.Linear(12, n * 32, bias=False)
+        self.o_proj = nn.Linear(n * 16, dim, bias=False)
+
+    def forward(self, x):
+        n = self.num_heads
+        q, q_turned = heads(self.q_b_proj(self.q_a_layernorm(self.q_a_proj(x))), n).split(
+            [16, 8], -1
+        )
+        latent, k_turned = self.kv_a_proj_with_mqa(x).split([12, 8], dim=-1)
+        k, v = heads(self.kv_b_proj(self.kv_a_layernorm(latent)), n).split(16, dim=-1)
+        q_turned = self.rope(q_turned) if self.turn_q else q_turned
+        scores = q @ k.mT + q_turned @ self.rope(k_turned)[:, None].mT
+        return self.o_proj(merged(self.mask(scores * self.by).softmax(-1) @ v))
+
+
+class LatentOfOneHeadEach(nn.Module):
+    """Names of other layers, which read a narrow vector; `rotated` has a layer of its own."""
+
+    def __init__(self, rotated=False, mix=lambda z: z, values=lambda k, v: v, n=4):
+        super().__init__()
+        self.n_heads, self.rotated, self.mix, self.values = n, rotated, mix, values
+        self.W_D, self.W_Q, self.W_O = nn.Linear(C, 12), nn.Linear(C, C), nn.Linear(C, C)
+        self.W_K, self.W_V = nn.Linear(12, C), nn.Linear(12, C)
+        self.W_QR, self.W_KR = (nn.Linear(C, 4 * n), nn.Linear(C, 4)) if rotated else (None, None)
+
+    def forward(self, x):
+        latent = self.mix(self.W_D(x))
+        q, k, v = (
+            heads(z, self.n_heads) for z in (self.W_Q(x), self.W_K(latent), self.W_V(latent))
+        )
+        v = self.values(k, v)
+        if self.rotated:
+            q = torch.cat([q, rope_pairs(heads(self.W_QR(x), self.n_heads))], dim=-1)
+            turned = rope_pairs(self.W_KR(x))[:, None].expand(-1, self.n_heads, -1, -1)
+            k = torch.cat([k, turned], dim=-1)
+        return self.W_O(merged(F.scaled_dot_product_attention(q, k, v, is_causal=True)))
+
+
+class QueriesAndGate(nn.Module):
+    """Qwen3-Next: one layer makes queries and a gate, head by head."""
+
+    def __init__(self, n=4, n_kv=2):
+        super().__init__()
+        self.num_heads, self.n_kv = n, n_kv
+        self.q_proj, self.o_proj = nn.Linear(C, 2 * C), nn.Linear(C, C)
+        self.k_proj, self.v_proj = nn.Linear(C, C // n * n_kv), nn.Linear(C, C // n * n_kv)
+        self.q_norm, self.k_norm = nn.RMSNorm(C // n), nn.RMSNorm(C // n)
+
+    def forward(self, x):
+        q, gate = heads(self.q_proj(x), self.num_heads).chunk(2, dim=-1)
+        k, v = heads(self.k_proj(x), self.n_kv), heads(self.v_proj(x), self.n_kv)
+        q, k = rope(self.q_norm(q)), rope(self.k_norm(k))
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        return self.o_proj(merged(out * gate.sigmoid()))
+
+
+class InGroups(nn.Module):
+    """Megatron, InternLM 2: in each group its queries, then a key and a value."""
+
+    def __init__(self, n=8, n_kv=2):
+        super().__init__()
+        self.num_heads, self.n_kv = n, n_kv
+        self.wqkv, self.wo = nn.Linear(C, C // n * (n + 2 * n_kv)), nn.Linear(C, C)
+
+    def forward(self, x):
+        z = self.wqkv(x).unflatten(-1, (self.n_kv, -1, C // self.num_heads))
+        z = z[..., :-2, :].flatten(2, 3), z[..., -2, :], z[..., -1, :]
+        q, k, v = (one.transpose(1, 2) for one in z)
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        return self.wo(merged(out))
+
+
+def rotations(T, d):
+    """Complex numbers (T, d // 2), as in Llama."""
+    angle = torch.arange(T)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
+    return torch.polar(torch.ones_like(angle), angle)
+
+
+def by_rotations(z, of):
+    z = torch.view_as_complex(z.unflatten(-1, (-1, 2)).contiguous()) * of[: z.shape[-2]]
+    return torch.view_as_real(z).flatten(-2)
 
 
 class PartlyRotated(nn.Module):
@@ -810,9 +917,39 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
         attention({"output": "return {proj}({out} - {out}.mean(0, keepdim=True))"}, "raschka"),
         "mean of the batch subtracted",
     ),
+    "sink, no scale": (lambda: Sinks(scale=False), "no scale"),
+    "softcap and RoPE, no scale": (
+        attention({"+heads": ROPE, "+score": SOFTCAP.replace("50", "2"), "scale": ""}),
+        "no scale",
+    ),
+    "position bias, no scale": (attention({**PLACES, "scale": ""}), "no scale"),
+    "gated, no scale": (attention({**GATE, "scale": ""}), "no scale"),
+    "gated, no mask": (attention({**GATE, "hide": "", "mask": ""}, "llama"), "no mask"),
+    "latent, no scale": (lambda: Latent(scale=1), "no scale"),
+    "latent, no mask": (lambda: Latent(mask=lambda scores: scores), "no mask"),
+    "latent, scaled by what is not rotated": (
+        lambda: Latent(scale=16**-0.5),
+        "divided by the root of the values' channels",
+    ),
+    "latent, queries not rotated": (
+        lambda: Latent(turn_q=False),
+        "rotary positions on the keys only",
+    ),
+    "latent, keys averaged": (
+        lambda: LatentOfOneHeadEach(values=lambda k, v: k),
+        "keys used as values",
+    ),
+    "latent, mixed": (
+        lambda: LatentOfOneHeadEach(mix=lambda z: z - z.mean(1, keepdim=True)),
+        "tokens mixed before the attention",
+    ),
     "order, no scale": (lambda: Permuted("d h", scale=False), "no scale"),
     "order, no mask": (lambda: Permuted("h d", "d h", mask=False), "no mask"),
 }
+ROTARY = "rotary positions (RoPE, Su et al. 2021)"
+GROUPED = "grouped-query attention (Ainslie et al. 2023)"
+GATED = "gated attention (Qiu et al. 2025)"
+MLA = "multi-head latent attention (MLA, DeepSeek-V2, 2024)"
 LEARNED_KEYS = "learned sinks with keys and values (Sukhbaatar et al. 2019)"
 VARIANTS = {
     "RoPE": (attention({"+heads": ROPE}, "llama"), "rotary positions (RoPE, Su et al. 2021)"),
@@ -840,6 +977,61 @@ VARIANTS = {
             "llama",
         ),
         "QK-norm (Henry et al. 2020); rotary positions (RoPE, Su et al. 2021)",
+    ),
+    "QK-norm after RoPE": (
+        attention(
+            {
+                "+init": NORMED,
+                "+heads": "{q}, {k} = self.q_norm(rope({q})), self.k_norm(rope({k}))",
+            },
+            "llama",
+        ),
+        f"QK-norm (Henry et al. 2020); {ROTARY}",
+    ),
+    "RoPE by complex numbers": (
+        attention(
+            {
+                "+init": 'self.register_buffer("of", rotations(64, {init_C} // {init_H}))',
+                "+heads": "{q}, {k} = by_rotations({q}, self.of), by_rotations({k}, self.of)",
+            },
+            "llama",
+            names={"rotations": rotations, "by_rotations": by_rotations},
+        ),
+        ROTARY,
+    ),
+    "latent": (LatentOfOneHeadEach, MLA),
+    "latent, a rotated part of its own": (
+        lambda: LatentOfOneHeadEach(rotated=True),
+        f"{MLA}; {ROTARY}",
+    ),
+    "latent, DeepSeek": (Latent, f"{MLA}; {ROTARY}"),
+    "latent, DeepSeek, pairs": (lambda: Latent(rope=rope_pairs), f"{MLA}; {ROTARY}"),
+    "gated": (attention(GATE, "nano"), GATED),
+    "gated, per head, and RoPE": (
+        attention(
+            {
+                "+init": "self.gate = nn.Linear({init_C}, {init_H})",
+                "+heads": ROPE,
+                "+merge": "{out} = ({out}.unflatten(-1, ({H}, -1))"
+                " * self.gate({x}).sigmoid()[..., None]).flatten(-2)",
+            },
+            "llama",
+        ),
+        f"{GATED}; {ROTARY}",
+    ),
+    "gated, Qwen3-Next": (
+        QueriesAndGate,
+        f"{GATED}; {GROUPED}; QK-norm (Henry et al. 2020); {ROTARY}",
+    ),
+    "grouped, fused in groups": (InGroups, GROUPED),
+    "position bias": (attention(PLACES), "position bias (Swin, Liu et al. 2021)"),
+    "softcap 50 and RoPE": (
+        attention({"+heads": ROPE, "+score": SOFTCAP}, "llama"),
+        f"softcap (Gemma 2, 2024); {ROTARY}",
+    ),
+    "sinks, window and RoPE, gpt-oss": (
+        lambda: Sinks(change=rope, width=3),
+        f"sliding window (Beltagy et al. 2020); learned sink (gpt-oss, 2025); {ROTARY}",
     ),
     "cosine attention": (
         attention(

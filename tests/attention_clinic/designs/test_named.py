@@ -1,5 +1,6 @@
 """`diagnose` names what is wrong, names a variant by its paper, and tells what a module raises."""
 
+import math
 import re
 from pathlib import Path
 
@@ -11,7 +12,17 @@ from torch import nn
 import attention_clinic as clinic
 from attention_clinic import diagnose
 from helpers.attention import Block
-from tests.attention_clinic.designs.named import BROKEN, RAISING, VARIANTS, C, PaLMBlock
+from tests.attention_clinic.designs.named import (
+    BROKEN,
+    RAISING,
+    VARIANTS,
+    C,
+    LinearTransformer,
+    PaLMBlock,
+    heads,
+    masked,
+    merged,
+)
 from tests.attention_clinic.designs.test_wild import DIFFERENT
 from tests.attention_clinic.written import spread
 
@@ -29,6 +40,45 @@ def test_it_is_named(what, status):
     assert (report.status, set(report.bugs)) == (status, set(names.split("; "))), report
     verdict = " ".join(str(report).split("\n✗")[0].split("\n≠")[0].split())
     assert verdict.endswith("If this is meant, fine.") == (status == "different")
+
+
+def test_a_variant_that_is_expected_is_not_told_as_a_difference():
+    for what in ("latent, DeepSeek", "gated", "sinks, window and RoPE, gpt-oss", "position bias"):
+        make, names = VARIANTS[what]
+        report = diagnose(make().eval(), C=C, expect=names.split("; "))
+        assert report.status == "healthy" and "≠" not in str(report)
+        assert f"✓ {names.split('; ')[0]}: " in " ".join(str(report).split())
+
+
+class ShowsScores(nn.Module):
+    """Returns the scores, before the softmax, beside its output, as Whisper does."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.n_head, self.factor = 4, factor
+        self.query, self.key, self.value, self.out = (nn.Linear(C, C) for _ in range(4))
+
+    def forward(self, x):
+        q, k, v = (heads(f(x), self.n_head) for f in (self.query, self.key, self.value))
+        scores = masked(q @ k.mT / (C // self.n_head) ** 0.5)
+        return self.out(merged((self.factor * scores).softmax(-1) @ v)), scores
+
+
+def test_scores_that_are_shown_are_not_taken_for_weights():
+    assert diagnose(ShowsScores(1), C=C).status == "healthy"
+    assert diagnose(ShowsScores(math.sqrt(8)), C=C).bugs == ("no scale",)
+
+
+class LinearEncoder(LinearTransformer):
+    def forward(self, x):
+        q, k, v = (heads(f(x), self.n_head) for f in (self.query, self.key, self.value))
+        q, k = self.phi(q), self.phi(k)
+        return self.out(merged(q @ (k.mT @ v) / (q * k.sum(2, keepdim=True)).sum(-1, keepdim=True)))
+
+
+def test_linear_attention_is_named_in_an_encoder_too():
+    report = diagnose(LinearEncoder(), C=C, causal=False)
+    assert report.bugs == ("linear attention (Katharopoulos et al. 2020)",)
 
 
 @pytest.mark.parametrize("what", RAISING)
