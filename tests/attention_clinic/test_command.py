@@ -487,9 +487,13 @@ SHADOWS = ("argparse", "json", "typing", "signal", "torch", "numpy", "attention_
 def commanded(folder, *words, **more):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-m", "attention_clinic", *words, "--C=32", "--n-head=4"]
-    return subprocess.Popen(
-        words, cwd=folder, env=environment, text=True, **{"stdout": -1, "stderr": -1} | more
-    )
+    more = {"stdout": -1, "stderr": -1, "preexec_fn": heeds_ctrl_c} | more
+    return subprocess.Popen(words, cwd=folder, env=environment, text=True, **more)
+
+
+def heeds_ctrl_c():
+    """As at a terminal: what a shell starts in the background ignores it, with all children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.slow  # a process each
