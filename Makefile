@@ -12,13 +12,14 @@ FROM ?=
 OUT ?=
 NAMES ?=
 FILES ?=
+MINE ?=
 HUB ?= /opt/attention-hub
 PORT ?= 8000
 PROXY ?=
 PKG ?=
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB N SEED FROM OUT NAMES FILES HUB PORT PROXY PKG
+export PYTHON TORCH_INDEX NB N SEED FROM OUT NAMES FILES MINE HUB PORT PROXY PKG
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -82,7 +83,7 @@ accounts: ## make the accounts of a list with lines name:password (as root; FROM
 remove-accounts: ## delete the accounts that make accounts has made, with all work in them (as root; FROM=class.txt FILES=1)
 	@$(WITH_HUB) classroom.accounts remove "$$FROM"
 
-collect: ## copy each student's progress from the hub into a folder, with a report (as root; OUT=folder)
+collect: ## copy each student's progress from the hub into a folder, with a report (as root; OUT=folder MINE=1)
 	@$(WITH_HUB) classroom.collect "$$OUT"
 
 watch: ## show a page during the lesson that says who is where, and who is stuck (as root; NAMES=0)

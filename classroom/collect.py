@@ -1,15 +1,18 @@
 """Copy each student's progress into a folder: ``python -m classroom.collect FOLDER``, as root.
 
-The folder gets one NAME.jsonl for each student who has begun, and the report about the class.
+The folder gets one NAME.jsonl for each student who has begun, and the report about the class. With
+MINE=1 it gets the students' own files, too, as NAME.mine.py, and the report says which parts pass.
 """
 
+import json
 import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from classroom import WORK, theirs
+from classroom import WORK, own, theirs
 from classroom.accounts import existing, members
+from lesson.own_file import MOST_BYTES
 from tools import notebooks, report
 
 MOST = 20_000_000  # bytes of a file; a year of work is less than one million
@@ -35,12 +38,31 @@ def collect(folder: Path) -> tuple[list[str], list[str]]:
         if kept is None:
             without.append(name)
             continue
-        path = folder / f"{name}.jsonl"
-        with notebooks.writing(path):
-            path.write_bytes(kept)
-        hand_over(path)
+        write(folder / f"{name}.jsonl", kept)
         with_file.append(name)
     return with_file, without
+
+
+def collect_own(folder: Path) -> None:
+    """Write each student's own file, and for the report which of its parts pass, by name."""
+    told = {}
+    for account in filter(None, map(existing, members())):
+        path, name = Path(account.pw_dir) / WORK / own.FILE, account.pw_name
+        if (text := theirs.read(account, path, MOST_BYTES, theirs.SECONDS)) is None:
+            continue
+        # No program that is started in this folder takes a name with a point for a module.
+        write(folder / f"{name}.{own.FILE}", text)
+        told[name] = own.judged(account)
+        passed = [part for part, why in told[name].items() if not why]
+        print(f"{name}: {own.FILE} was run; pass: {', '.join(passed) or 'none'}", flush=True)
+    write(folder / report.OWN, json.dumps(told).encode())
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file for whoever called sudo."""
+    with notebooks.writing(path):
+        path.write_bytes(data)
+    hand_over(path)
 
 
 def hand_over(path: Path) -> None:
@@ -73,7 +95,8 @@ def need_folder(folder: Path) -> None:
             f"{folder} holds something else already, or is somebody else's: name a new folder, "
             "as in OUT=monday."
         )
-    (folder / REPORT).unlink(missing_ok=True)
+    for name in (REPORT, report.OWN):
+        (folder / name).unlink(missing_ok=True)
 
 
 def who_asks() -> set[int]:
@@ -99,7 +122,7 @@ def in_students_hands(folder: Path) -> Path | None:
 
 def is_collected(path: Path) -> bool:
     """Whether a file may be one that `collect` has written; a link never is."""
-    named = path.suffix == ".jsonl" or path.name == REPORT
+    named = path.name.endswith((".jsonl", f".{own.FILE}")) or path.name in (REPORT, report.OWN)
     return named and path.is_file() and not path.is_symlink()
 
 
@@ -118,6 +141,8 @@ def main() -> None:
         print(f"No progress yet: {', '.join(without)}")
     if old := sorted({path.stem for path in folder.glob("*.jsonl")} - set(with_file)):
         print(f"Collected earlier, and in the report, too: {', '.join(old)}")
+    if os.environ.get("MINE") == "1":
+        collect_own(folder)
     if with_file or old:
         try:
             report.main([str(folder)])

@@ -55,7 +55,7 @@ def run(
     except BlockingIOError:  # the student has as many processes as root may have
         return None, b""
     with child:
-        text = _read(child.stdout.fileno(), most, end)
+        text = _read(child, most, end)
         try:
             child.wait(max(0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -64,14 +64,16 @@ def run(
     return child.returncode, text
 
 
-def _read(pipe: int, most: int, end: float) -> bytes:
-    """Read from a pipe until its end, up to so many bytes and until a time."""
-    text = bytearray()
-    while len(text) < most and select.select([pipe], [], [], max(0, end - time.monotonic()))[0]:
-        more = os.read(pipe, min(AT_ONCE, most - len(text)))
-        if not more:
+def _read(child: subprocess.Popen, most: int, end: float) -> bytes:
+    """Read up to so many bytes until a time; not on, where others hold the pipe of an ended one."""
+    pipe, text = child.stdout.fileno(), bytearray()
+    while len(text) < most and (left := end - time.monotonic()) > 0:
+        if select.select([pipe], [], [], min(left, 0.05))[0]:
+            if not (more := os.read(pipe, min(AT_ONCE, most - len(text)))):
+                break
+            text += more
+        elif child.poll() is not None:
             break
-        text += more
     return bytes(text)
 
 

@@ -8,8 +8,10 @@ that comes from the students' files is escaped.
 
 import argparse
 import hashlib
+import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -22,6 +24,7 @@ from lesson.progress_view import SIGNS, is_known, states_of
 from lesson.question import Prediction, code_marked
 from tools import lab, notebooks
 
+OWN = "mine.json"  # what make collect MINE=1 writes beside the files
 STYLE = Path(__file__).with_suffix(".css")
 # The browser is told to load nothing, whatever stands in the page.
 HEAD = """<!DOCTYPE html>
@@ -48,6 +51,7 @@ class Student:
     broken: list[int]
     unknown: Counter
     left_out: int = 0  # bytes at the beginning of a file that is too large
+    own: Mapping[str, str] | None = None  # why parts of `mine.py` do not pass, "" for those that do
 
     @cached_property
     def first_answers(self) -> dict[str, Entry]:
@@ -104,6 +108,19 @@ def read_class(files: list[Path]) -> tuple[list[Student], dict[str, str]]:
         unknown = Counter(entry.id for entry in entries if not is_known(entry))
         students.append(Student(name, file, known, broken, unknown, left_out))
     return students, unread
+
+
+def with_own_files(students: list[Student], folder: Path) -> list[Student]:
+    """The students with what `make collect MINE=1` has found out about their own files."""
+    if not (folder / OWN).exists():
+        return students
+    try:
+        told = json.loads((folder / OWN).read_text(encoding="utf-8"))
+        if not all(isinstance(why, str) for own in told.values() for why in own.values()):
+            raise ValueError
+    except (OSError, ValueError, AttributeError, RecursionError):
+        notebooks.stop(f"{folder / OWN} is not as make collect MINE=1 writes it: delete it.")
+    return [replace(s, own=told.get(s.file.removesuffix(".jsonl"))) for s in students]
 
 
 def without_names(students: list[Student]) -> list[Student]:
@@ -261,6 +278,22 @@ def nameless(students: list[Student]) -> str:
     return f"<p>{told}</p><ul>{''.join(found)}</ul>"
 
 
+def own_files(students: list[Student]) -> str:
+    """A row for each student whose own file was run: which parts pass, and why others do not."""
+    rows = []
+    for student in students:
+        if student.own is not None:
+            passed = [name for name, why in student.own.items() if not why]
+            failed = [f"{name}: {why}" for name, why in student.own.items() if why]
+            cells = escape(", ".join(passed)), "<br>".join(map(escape, failed))
+            rows.append([escape(student.name), *cells])
+    if not rows:
+        return ""
+    told = "<p>Each file was run. What it says of itself is the student’s word.</p>"
+    heads = ["Student", "Parts that pass", "Parts that do not, and why"]
+    return f'<h2 id="own">Own files</h2>{told}' + table("Own files, mine.py", heads, rows)
+
+
 def ordered(rows: list[tuple[tuple, list[str]]]) -> list[list[str]]:
     """Rows by their keys, without these."""
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
@@ -357,6 +390,7 @@ def page(students: list[Student], places: Places, faults: list[str]) -> str:
         "<li>✗ tried: not right yet.</li><li>○ open: not answered.</li></ul>",
         "<p>The first four columns count the students.</p>",
         grid(students, places),
+        own_files(students),
         *([*left_out, "</ul>"] if faults else []),
         "</main>\n</body>\n</html>\n",
     ]
@@ -382,7 +416,7 @@ def main(arguments: list[str] | None = None) -> None:
     missing = [f"{file} {why}." for file, why in unread.items()]
     if not students:
         notebooks.stop("\n".join([*missing, "So there is nothing to report."]))
-    places = find_places()
+    places, students = find_places(), with_own_files(students, folder)
     shown = without_names(students) if options.no_names else students
     hidden = [f"A file {why}." for why in unread.values()]
     faults = [*(hidden if options.no_names else missing), *places.faults, *not_counted(shown)]

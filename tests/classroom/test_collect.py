@@ -1,16 +1,20 @@
 """What make collect writes, and what students cannot make it write."""
 
+import inspect
+import json
 import os
 import pwd
 import shutil
 import subprocess
 import sys
 import tempfile
+from html import escape
 from pathlib import Path
 
 import pytest
 
-from classroom import collect, theirs
+from classroom import collect, own, theirs
+from lesson.builds import right
 
 
 def answered(browser):
@@ -141,3 +145,81 @@ def test_a_name_in_the_group_without_an_account_is_passed_over(anna, tmp_path, m
     answered(anna)
     monkeypatch.setattr(collect, "members", lambda: ["hub-test-nobody", anna.name])
     assert collect.collect(tmp_path) == ([anna.name], ["hub-test-nobody"])
+
+
+OWN = f"""\
+import os, time
+import torch
+from torch import nn
+
+
+def turn(x):
+    return x
+
+
+{inspect.getsource(right.Head)}
+"""
+TURN = {"turn": "Your function takes (x)", "Head": ""}
+ENDS = {  # what a student's own file does, and what is said of it
+    "two parts": ("", TURN),
+    "what is no Python": ("def turn(:", {"mine.py": "no Python"}),
+    "another's file": (None, None),
+    "the rights of root": ("open('/etc/shadow')", {"mine.py": "PermissionError"}),
+    "more memory": ("x = bytearray(5 * 10**9)", {"mine.py": "MemoryError"}),
+    "a large file": (
+        "open(os.path.expanduser('~/x'), 'wb').write(bytes(2 * 10**7))",
+        {"mine.py": "File too large"},
+    ),
+    "many files": ("x = [open('/etc/passwd') for _ in range(300)]", {"mine.py": "Too many"}),
+    "many processes": (
+        "try:\n    while os.fork():\n        pass\n    os.closerange(0, 9)\n    time.sleep(90)\n"
+        "except BlockingIOError:\n    raise SystemExit('no more')",
+        {"mine.py": "no more"},
+    ),
+    "a process that stays": (
+        "if not os.fork():\n    os.setsid()\n    os.closerange(0, 3)\n"
+        "    if not os.fork():\n        time.sleep(90)\n    os._exit(0)",
+        TURN,
+    ),
+    "no end": ("time.sleep(90)", {"mine.py": "ended before all was judged"}),
+    "what looks like the end": (
+        "os.write(1, b'Head\\t\\ndone\\n')\nos._exit(0)",
+        {"mine.py": "ended before all was judged"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_a_students_own_file_is_run_as_the_student_with_limits(
+    what, anna, ben, tmp_path, monkeypatch
+):
+    text, told = ENDS[what]
+    answered(ben)
+    path = Path(f"/home/{ben.name}/work/mine.py")
+    if text is None:
+        as_student(ben.name, "ln", "-s", "/etc/shadow", str(path))
+    else:
+        path.write_text(OWN + text)
+    if what == "no end":
+        monkeypatch.setattr(own, "SECONDS", 8)
+    before = Path(f"/home/{ben.name}/work/progress.jsonl").read_bytes()
+    monkeypatch.setenv("MINE", "1")
+    monkeypatch.setattr(sys, "argv", ["collect", str(tmp_path / "class")])
+    try:
+        for _ in range(1 + (text == "")):  # also into a folder that has them
+            collect.main()
+    finally:
+        path.unlink()
+    found = json.loads((tmp_path / "class/mine.json").read_text()).get(ben.name)
+    copy = tmp_path / f"class/{ben.name}.mine.py"
+    if told is None:
+        assert found is None and not copy.exists()
+        return
+    assert copy.read_text() == OWN + text
+    assert found.keys() == told.keys()
+    assert all(why in found[name] and bool(why) == bool(found[name]) for name, why in told.items())
+    page = (tmp_path / "class/report.html").read_text()
+    assert "Own files" in page and all(escape(why) in page for why in found.values())
+    assert Path(f"/home/{ben.name}/work/progress.jsonl").read_bytes() == before
+    ids = subprocess.run(["pgrep", "-U", ben.name, "-a"], capture_output=True, text=True).stdout
+    assert "classroom.own" not in ids

@@ -225,6 +225,27 @@ def test_names_can_be_left_out(handed_in, capsys):
     assert "carl.jsonl: one broken line" in capsys.readouterr().out, "the teacher may know"
 
 
+def test_own_files_that_were_run_stand_on_the_page_also_without_names(handed_in):
+    told = {"anna": {"Head": "", "train": "<b>too slow"}, "bela": {}, "nobody": {"Head": ""}}
+    (handed_in / report.OWN).write_text(json.dumps(told))
+    report.main([str(handed_in), "--no-names"])
+    page = page_of(handed_in)
+    own = page.split('<h2 id="own">')[1]
+    assert "Head</td>" in own and "train: &lt;b&gt;too slow</td>" in own
+    assert own.count("<tr>") == 3 and not re.search("anna|bela|nobody", own)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"anna": ["Head"]}', '{"anna": {"Head": 1}}', "[" * 9999]
+)
+def test_own_files_in_another_form_are_told(text, handed_in, capsys):
+    (handed_in / report.OWN).write_text(text)
+    with pytest.raises(SystemExit):
+        report.main([str(handed_in)])
+    said = capsys.readouterr().err
+    assert "mine.json is not as make collect MINE=1 writes it" in said and said.count("\n") == 1
+
+
 def test_numbers_do_not_follow_the_alphabet(handed_in):
     students, _ = report.read_class(report.handed_in(handed_in))
     numbered = report.without_names(students)
