@@ -18,6 +18,7 @@
   what `diagnose` returns.
 """
 
+import attention_base  # noqa: F401  (it says so where there is no PyTorch)
 from attention_clinic.assertion import assert_healthy
 from attention_clinic.diagnosis import diagnose
 from attention_clinic.probes import (
