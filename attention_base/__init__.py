@@ -6,6 +6,15 @@
 - `masks`: `causal_mask`, and which sizes are refused.
 """
 
+import sys
+from importlib.util import find_spec
+
 from attention_base.terminal import print_anywhere
 
 print_anywhere()
+if find_spec("torch") is None:
+    raise ModuleNotFoundError(
+        f"The Python of this kernel, {sys.executable}, has no PyTorch. Start with `make lab` in "
+        "the project's folder, which has it; choose another kernel, or install torch for this one.",
+        name="torch",
+    )

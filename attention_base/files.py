@@ -15,8 +15,8 @@ def write_whole(path: Path, data: bytes, make_room: Callable[[], object] = lambd
     """Write a file under a name of its own first, then put it into its place.
 
     Two programs, or two threads, may write at once: each has a name of its own, and the last one
-    stays. A partial file that a killed program has left over is removed an hour later. A file that
-    was there keeps its rights.
+    stays. A partial file that a killed program has left over is removed when the file is written an
+    hour later. A file that was there keeps its rights.
 
     Parameters
     ----------
@@ -51,5 +51,19 @@ def _remove_left_over(path: Path) -> None:
     """Remove the partial files of this file that nobody writes any more."""
     with suppress(OSError):
         for old in path.parent.glob(f".{path.name.replace('[', '[[]')}.*.part"):
-            if time.time() - old.stat().st_mtime > LEFT_OVER:
+            writer = old.name.removesuffix(".part").rpartition(".")[2].partition("-")[0]
+            if time.time() - old.stat().st_mtime > LEFT_OVER and not _runs(writer):
                 old.unlink(missing_ok=True)
+
+
+def _runs(process: str) -> bool:
+    """Whether a process with this number runs, such as one that was suspended; where we can ask."""
+    if os.name != "posix":  # on Windows, to ask is to interrupt
+        return False
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True

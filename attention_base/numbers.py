@@ -251,7 +251,7 @@ def listed(places: Sequence[int]) -> str:
 
 def joined(words: Sequence[str]) -> str:
     """Words as in a sentence: "a, b and c"."""
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else "".join(words)
 
 
 def align_columns(cells: Sequence[Sequence[str]], *, width: int = 0) -> list[str]:
@@ -343,7 +343,9 @@ def described(value: Any) -> str:
     if hasattr(type(value), "detach"):  # not the module torch
         if getattr(value, "is_nested", False):
             return "a nested tensor"
-        return f"a tensor of shape {tuple(value.shape)} with {value.dtype}"
+        sparse = "" if str(value.layout) == "torch.strided" else "sparse "
+        where = " on the device 'meta', without numbers" * value.is_meta
+        return f"a {sparse}tensor of shape {tuple(value.shape)} with {value.dtype}{where}"
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} with {value.dtype}"
     return f"the {type(value).__name__} {textwrap.shorten(repr(value), 40, placeholder=' …')}"

@@ -7,6 +7,7 @@
 squares for 11 and 12.
 """
 
+import attention_base  # noqa: F401  (it says so where there is no PyTorch)
 from explorers.attends import explore_attends
 from explorers.cache import explore_cache
 from explorers.context import explore_context

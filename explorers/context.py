@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attention_base.arguments import typed
 from attention_base.numbers import number
 from explorers.explorer import Explorer, dropdown, sentences, slider
 from helpers.pictures.table import Cell, Table
 
 
+@typed
 def explore_context(read: Sequence[str], starts: Sequence[str]) -> Explorer:
     """Choose a text to go on with, and how many of its last words are looked up in `read`."""
     lengths = [len(text.split()) for text in starts]

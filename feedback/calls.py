@@ -43,7 +43,8 @@ class Outcome:
     """What came of one call: a value or an exception, and what else it did."""
 
     value: Any = None
-    error: Exception | None = None
+    error: BaseException | None = None
+    plain: bool = True  # whether the value was no sparse tensor; it is none here
     changed_input: str | None = None  # the name of the argument that was written into
     called: frozenset[str] = frozenset()  # functions of torch, where they were watched
     effect: Tensor | None = None  # what is judged in the place of the value, if anything is
@@ -103,6 +104,7 @@ def _call(
     share_modules: bool = False,
 ) -> Outcome:
     given = [_shared(argument) if share_modules else copied(argument) for argument in arguments]
+    plain = True
     try:
         value = function(*given)
         if several and isinstance(value, Iterator):
@@ -110,13 +112,16 @@ def _call(
         if several and len(tensor_shapes(value)) == 1:
             value = torch.stack(tuple(value))
         if isinstance(value, Tensor):  # a copy, since a later call may use the same memory
+            plain = value.layout == torch.strided
             value = value.detach().cpu().to_dense().clone()
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, TooSlow):
+        raise
+    except BaseException as error:  # of whatever kind: SystemExit, GeneratorExit, their own
         return Outcome(error=error)
     for name, before, after in zip(names, arguments, given, strict=False):
         if before is not after and not _unchanged(before, after):
             return Outcome(value=value, changed_input=name)
-    return Outcome(value=value)
+    return Outcome(value=value, plain=plain)
 
 
 def _shared(argument: Any) -> Any:

@@ -79,6 +79,8 @@ class Judge:
             return Verdict("not attempted", None, messages.not_attempted(candidate))
         if any(self.problems):
             return self._failure()
+        if not all(outcome.plain for outcome in self.outcomes):
+            return _refused(messages.not_plain())
         if problem := self._broken_requirement():
             return _refused(problem)
         return self._beyond()

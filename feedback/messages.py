@@ -228,6 +228,14 @@ def wrong_dtype(value: Tensor, expected: Tensor) -> str:
     )
 
 
+def not_plain() -> str:
+    """Say that the right numbers came in a sparse tensor."""
+    return (
+        "The numbers are right, but they come in a sparse tensor, which most functions of PyTorch "
+        "refuse, so cells below would fail. Return a plain tensor: end with .to_dense()."
+    )
+
+
 def wrong_numbers(value: Tensor, expected: Tensor, right: Tensor, part: str = "") -> str:
     """Show the first difference, where `right` says which numbers are right.
 

@@ -11,6 +11,8 @@
   `diagnose` with its picture. `training`: a text, its split, and the loop.
 """
 
+import attention_base  # noqa: F401  (it says so where there is no PyTorch)
+
 OLD_COPY = (
     "This copy of a notebook is older than the project, which has new import lines. Type `make "
     "fresh NB=03`, with the number of this notebook, into a terminal in the project's folder: it "

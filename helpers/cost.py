@@ -13,6 +13,7 @@ from time import perf_counter
 import torch
 from torch import Tensor, nn
 
+from attention_base.arguments import typed
 from attention_base.masks import refuse_bad_sizes
 from helpers.attention import KVCache, causal_mask
 from helpers.attention.checks import refuse_bad_qkv
@@ -114,6 +115,7 @@ def cache_bytes(
     return 2 * n_layer * n_kv_head * head_size * T * B * bytes_per_number  # 2: keys and values
 
 
+@typed
 @contextmanager
 def seconds_of(model: nn.Module) -> Iterator[list[float]]:
     """Note how long each call of a model takes, in seconds, in the list that it gives.

@@ -5,16 +5,19 @@ Pre-Training", section 3.1, with rotary positions in the place of learned ones. 
 al. (2018), "Hierarchical Neural Story Generation", https://arxiv.org/abs/1805.04833, section 5.4.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_base.arguments import typed
 from attention_base.masks import refuse_bad_sizes
 from attention_base.numbers import as_real, as_whole, described
 from helpers.attention import Block, KVCache
+from helpers.attention.checks import refuse_bad_ids, refuse_bad_text, refuse_odd_rotary
 
 
 class TinyGPT(nn.Module):
@@ -67,6 +70,7 @@ class TinyGPT(nn.Module):
         sizes = {"vocab_size": vocab_size, "context_length": context_length}
         sizes |= {"C": C, "n_head": n_head, "n_layer": n_layer}
         refuse_bad_sizes(**sizes)
+        refuse_odd_rotary(rotary, C // n_head)
         self.config = {**sizes, "rotary": rotary}
         self.vocab_size, self.context_length = vocab_size, context_length
         self.embedding = nn.Embedding(vocab_size, C)
@@ -122,6 +126,7 @@ class TinyGPT(nn.Module):
             x = block(x, mask=mask)
         return torch.stack(found)
 
+    @typed
     @torch.no_grad()
     def generate(
         self,
@@ -199,6 +204,7 @@ class TinyGPT(nn.Module):
         return x
 
 
+@typed
 def next_token_probabilities(
     logits: Tensor, temperature: float = 1.0, top_k: int | None = None
 ) -> Tensor:
@@ -226,8 +232,8 @@ def next_token_probabilities(
     ValueError
         When temperature is not above 0, top_k not from 1 to V, or the logits hold nan or inf.
     """
-    if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        raise TypeError(f"logits must be a tensor of floats, got {described(logits)}.")
+    if not logits.is_floating_point() or not logits.dim() or 0 in logits.shape:
+        raise TypeError(f"logits must be floats, (..., V), got {described(logits)}.")
     temperature = as_real(temperature, "temperature")
     if temperature < torch.finfo(logits.dtype).tiny:  # what is smaller may be rounded to 0
         raise ValueError(
@@ -248,22 +254,7 @@ def next_token_probabilities(
     return scaled.softmax(dim=-1)
 
 
-def refuse_bad_ids(ids: Tensor, vocab_size: int) -> None:
-    """Refuse what are no ids of tokens of the vocabulary, (B, T)."""
-    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32):
-        kind = ids.dtype if isinstance(ids, Tensor) else type(ids).__name__
-        raise TypeError(f"ids must be whole numbers in a tensor, torch.int64, got {kind}.")
-    if ids.dim() != 2 or 0 in ids.shape:
-        raise ValueError(
-            "ids must have the shape (B, T) with at least one token, "
-            f"got {tuple(ids.shape)}. For a single text use ids[None]."
-        )
-    low, high = ids.min().item(), ids.max().item()
-    if low < 0 or high >= vocab_size:
-        wrong = low if low < 0 else high
-        raise ValueError(f"ids must be from 0 to V - 1 = {vocab_size - 1}, got {wrong}.")
-
-
+@typed
 def encode(text: str, letters: str) -> Tensor:
     """A text -> (T,) ids, the place of each letter in the vocabulary `letters`.
 
@@ -281,6 +272,7 @@ def encode(text: str, letters: str) -> Tensor:
     return torch.tensor([number[letter] for letter in text], dtype=torch.long)
 
 
+@typed
 def decode(ids: Tensor, letters: str) -> str:
     """(T,) ids -> a text.
 
@@ -289,21 +281,22 @@ def decode(ids: Tensor, letters: str) -> str:
     TypeError, ValueError
         When there are several texts, or what are no places in the vocabulary.
     """
-    if isinstance(ids, Tensor) and ids.dim() != 1:
-        raise ValueError(
-            f"decode takes the ids of one text, (T,), got the shape {tuple(ids.shape)}. "
-            "For the first of several use ids[0]."
-        )
-    if not isinstance(ids, Tensor) or len(ids):  # an empty text has no id to look at
-        refuse_bad_ids(ids[None] if isinstance(ids, Tensor) else ids, len(letters))
+    refuse_bad_text(ids, len(letters))
     return "".join(letters[i] for i in ids.tolist())
 
 
-def next_token_loss(model: nn.Module, windows: Tensor) -> Tensor:
+@typed
+def next_token_loss(model: Callable[[Tensor], Tensor], windows: Tensor) -> Tensor:
     """The mean cross-entropy of all guesses in windows (B, T + 1): T of them in each.
 
     The model reads all tokens but the last; the targets are all tokens but the first.
     """
+    refuse_bad_ids(windows, math.inf, "windows")
+    if windows.shape[1] < 2:
+        raise ValueError(
+            f"windows must be (B, T + 1), at least one token and the next one, got "
+            f"{tuple(windows.shape)}."
+        )
     logits, targets = model(windows[:, :-1]), windows[:, 1:]
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 

@@ -6,13 +6,18 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from attention_base.arguments import typed
+from attention_base.masks import refuse_bad_sizes
+from attention_base.numbers import as_whole
 from attention_base.same import one_thread
+from helpers.attention.checks import refuse_bad_rate, refuse_bad_text, refuse_diverged
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz^"  # “^” marks the start of a word in 08
 N_LETTER = 26
 IGNORE = -100  # as a target: F.cross_entropy leaves this place out
 
 
+@typed
 def encode(word: str) -> torch.Tensor:
     """A word of lowercase letters -> (1, T) ids.
 
@@ -26,11 +31,14 @@ def encode(word: str) -> torch.Tensor:
     return torch.tensor([[ALPHABET.index(letter) for letter in word]], dtype=torch.long)
 
 
+@typed
 def decode(ids: torch.Tensor) -> str:
     """(T,) ids -> a word."""
+    refuse_bad_text(ids, len(ALPHABET))
     return "".join(ALPHABET[i] for i in ids)
 
 
+@typed
 def backwards(
     B: int, generator: torch.Generator, *, start: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -52,6 +60,7 @@ def backwards(
     targets : torch.Tensor
         (B, 19), the letter after each of them; `IGNORE` where it is random.
     """
+    refuse_bad_sizes(B=B)
     word = torch.randint(N_LETTER, (B, 10), generator=generator)
     sign = encode("^" * start).expand(B, -1)
     ids = torch.cat([sign, word, word.flip(1)], dim=1)
@@ -60,16 +69,20 @@ def backwards(
     return ids[:, :-1], targets
 
 
+@typed
 def three_back(
     B: int, generator: torch.Generator, T: int = 20
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """T random letters, (B, T), and for each the one three back; `IGNORE` for the first three."""
+    refuse_bad_sizes(B=B)
+    as_whole(T, "T", 4)  # or there would be no target
     ids = torch.randint(N_LETTER, (B, T), generator=generator)
     targets = ids.roll(3, dims=1)
     targets[:, :3] = IGNORE
     return ids, targets
 
 
+@typed
 def train(
     model: nn.Module,
     task: Callable,
@@ -98,6 +111,8 @@ def train(
     float
         The loss of the last step.
     """
+    refuse_bad_sizes(n_step=n_step)
+    refuse_bad_rate("learning_rate", learning_rate)
     generator = torch.Generator().manual_seed(0)
     adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
     with one_thread():  # these tensors are small: several threads only wait for each other
@@ -109,11 +124,13 @@ def train(
             adam.zero_grad()
             loss.backward()
             adam.step()
+            refuse_diverged(loss.item(), step)
     return loss.item()
 
 
+@typed
 def right_at(
-    model: nn.Module, task: Callable, mask: torch.Tensor | str | None = "causal"
+    model: Callable, task: Callable, mask: torch.Tensor | str | None = "causal"
 ) -> torch.Tensor:
     """The share of right predictions at each position, (T,), in 200 new texts of a task."""
     ids, targets = task(200, torch.Generator().manual_seed(1))

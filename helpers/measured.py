@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attention_base.arguments import typed
+
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks" / "results"
 
 
+@typed
 def measured(name: str) -> dict[str, Any]:
     """Read the results of a benchmark, such as "ablations".
 
@@ -27,6 +30,7 @@ def measured(name: str) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+@typed
 def losses(n_step: int) -> dict[str, tuple[float, float, float]]:
     """The validation losses of the tiny GPT with one part changed, after n_step steps.
 
@@ -39,6 +43,7 @@ def losses(n_step: int) -> dict[str, tuple[float, float, float]]:
     return {name: (_mean(values), min(values), max(values)) for name, values in found.items()}
 
 
+@typed
 def both_losses(n_step: int) -> dict[str, tuple[float, float]]:
     """The same losses in one pass and from left to right, on a sample of the validation windows.
 
@@ -83,9 +88,11 @@ def _by_variant(n_step: int) -> dict[str, list[dict[str, Any]]]:
     """The runs of "ablations" with n_step steps and otherwise the settings of the first one."""
     runs = measured("ablations")["runs"]
     usual = {name: runs[0][name] for name in ("B", "learning_rate", "n_head")} | {"n_step": n_step}
-    return _grouped(
-        [run for run in runs if all(run[name] == value for name, value in usual.items())]
-    )
+    found = [run for run in runs if all(run[name] == value for name, value in usual.items())]
+    if not found:
+        known = sorted({run["n_step"] for run in runs})
+        raise ValueError(f"n_step must be one of {known}, which were measured, got {n_step}.")
+    return _grouped(found)
 
 
 def _grouped(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -1,5 +1,6 @@
 """Read and replace the attention weights of any model, whatever its layers are called."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,9 +9,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from attention_base.arguments import typed
+from attention_base.masks import refuse_bad_sizes
+from helpers.attention.checks import refuse_bad_ids
 
+
+@typed
 def opened(
-    model: nn.Module, ids: Tensor, put: Mapping[tuple[int, int], Tensor] | None = None, n_head=4
+    model: nn.Module,
+    ids: Tensor,
+    put: Mapping[tuple[int, int], Tensor] | None = None,
+    n_head: int = 4,
 ) -> tuple[Tensor, Tensor]:
     """Run a model; give its logits (B, T, V) and the weights (n_layer, B, n_head, T, T) it used.
 
@@ -35,7 +44,16 @@ def opened(
     ValueError
         When no weights are found, or not n_head for each layer, or none for a key of `put`.
     """
+    refuse_bad_ids(ids, math.inf)
+    refuse_bad_sizes(n_head=n_head)
     put, training = put or {}, model.training
+    B, T = ids.shape
+    for place, weights in put.items():
+        if weights.shape not in ((B, T, T), (1, T, T), (T, T)):
+            raise ValueError(
+                f"put must hold weights (T, T) = {(T, T)} or (B, T, T) for each head; those for "
+                f"{place} have the shape {tuple(weights.shape)}."
+            )
     try:
         with torch.no_grad(), _Opened(put, n_head, *ids.shape) as seen:
             logits = model.eval()(ids)
@@ -48,8 +66,11 @@ def opened(
             "and they are not seen inside nn.MultiheadAttention, or if you divide by their sum "
             "after `@ v`. Write weights = torch.softmax(scores, dim=-1), and then weights @ v."
         )
-    if absent := [place for place in put if place[0] * n_head + place[1] >= len(seen.maps)]:
-        raise ValueError(f"There is no (layer, head) {absent[0]}: both are counted from 0.")
+    there = [divmod(i, n_head) for i in range(len(seen.maps))]
+    if absent := [place for place in put if place not in there]:
+        raise ValueError(
+            f"put has no (layer, head) {absent[0]}: both are counted from 0, to {there[-1]}."
+        )
     return logits, torch.stack(seen.maps, dim=1).unflatten(1, (-1, n_head)).movedim(1, 0)
 
 

@@ -7,13 +7,17 @@ https://arxiv.org/abs/1706.03762, without positions: the order of what is read d
 import torch
 from torch import Tensor, nn
 
+from attention_base.arguments import typed
+from attention_base.masks import refuse_bad_sizes
 from helpers.attention import Block, FeedForward, Head, MultiHeadAttention
+from helpers.attention.checks import refuse_bad_ids
 from helpers.letters import ALPHABET, N_LETTER
 
 START, PAD = N_LETTER, N_LETTER + 1  # tokens beside the letters: before a word, and after it
 SIGNS = ALPHABET[:N_LETTER] + "^_"
 
 
+@typed
 def fill(words: list[str]) -> Tensor:
     """Words of lowercase letters -> (B, T) ids; shorter words are filled up with `PAD`.
 
@@ -24,8 +28,6 @@ def fill(words: list[str]) -> Tensor:
     ValueError
         When there is no word, or another sign in one.
     """
-    if isinstance(words, str):
-        raise TypeError(f'fill takes a list of words: fill(["{words}"]).')
     if not any(words):
         raise ValueError(f"There is nothing to fill up: got {words!r}.")
     if unknown := set("".join(words)) - set(SIGNS):
@@ -34,11 +36,14 @@ def fill(words: list[str]) -> Tensor:
     return torch.tensor([[SIGNS.index(sign) for sign in word.ljust(T, "_")] for word in words])
 
 
+@typed
 def as_words(ids: Tensor) -> list[str]:
     """Ids, (B, T) -> words; padding is “_”."""
+    refuse_bad_ids(ids, len(SIGNS))
     return ["".join(SIGNS[i] for i in row) for row in ids]
 
 
+@typed
 def alphabetical(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     """B words of one random length, 1 to 10, without doubled letters: a task to train on.
 
@@ -51,6 +56,7 @@ def alphabetical(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Te
     targets : torch.Tensor
         (B, T), the letters in alphabetical order: what comes next.
     """
+    refuse_bad_sizes(B=B)
     T = int(torch.randint(1, 11, (), generator=generator))
     ids = torch.rand(B, N_LETTER, generator=generator).argsort(dim=1)[:, :T]
     targets = ids.sort(dim=1).values
@@ -69,6 +75,7 @@ class Sorter(nn.Module):
 
     def __init__(self, C: int = 32) -> None:
         super().__init__()
+        refuse_bad_sizes(C=C)
         self.letters = nn.Embedding(len(SIGNS), C)
         self.encoder, self.norm_memory = Block(C, n_head=4), nn.LayerNorm(C)
         self.attention, self.norm_1 = MultiHeadAttention(C, n_head=4), nn.LayerNorm(C)
@@ -78,6 +85,7 @@ class Sorter(nn.Module):
 
     def read(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """The encoder: (B, T_k) ids -> memory (B, T_k, C); the mask broadcasts to (B, T_k, T_k)."""
+        refuse_bad_ids(ids, len(SIGNS))
         return self.norm_memory(self.encoder(self.letters(ids), mask=mask))
 
     def write(
@@ -93,6 +101,7 @@ class Sorter(nn.Module):
         The logits at each place say which letter comes next. The mask broadcasts to (B, T_q, T_k);
         the weights of the cross-attention have this shape.
         """
+        refuse_bad_ids(written, len(SIGNS), "written")
         y = self.letters(written)
         y = y + self.attention(self.norm_1(y))
         read, weights = self.cross(self.norm_2(y), context=memory, mask=mask, return_weights=True)
@@ -105,6 +114,7 @@ class Sorter(nn.Module):
         return self.write(self.read(ids, mask), written, mask)
 
 
+@typed
 @torch.no_grad()
 def sort(
     model: Sorter, ids: Tensor, mask: Tensor | None = None, *, return_weights: bool = False

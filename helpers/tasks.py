@@ -5,6 +5,11 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
+from attention_base.arguments import typed
+from attention_base.masks import refuse_bad_sizes
+from attention_base.numbers import as_whole
+from helpers.attention.checks import refuse_bad_ids
+
 # Nouns, words that go with animals or with food, and others.
 ANIMALS = "cat dog elk cow goat ewe pig duck hen bat rat fox wolf bear lion seal frog bee ant owl"
 FOODS = "soup bread rice oil milk stew pie ham jam egg corn pea nut pear plum fig bun tea leek lime"
@@ -29,18 +34,31 @@ _SENTENCE = "dogs are chasing cats so"
 SIXTEEN = f"{_SENTENCE} the a and old big red saw ran two some then".split()
 
 
+@typed
 def word_numbers(texts: Iterable[str], vocabulary: list[str] = VOCABULARY) -> torch.Tensor:
     """Texts of equally many words -> (B, T), the number of each word in a vocabulary."""
-    return torch.tensor([[vocabulary.index(word) for word in text.split()] for text in texts])
+    words = [text.split() for text in texts]
+    if len({len(one) for one in words}) != 1 or not words[0]:
+        raise ValueError(
+            f"texts need equally many words, at least one, got {[len(one) for one in words]}."
+        )
+    if unknown := [word for one in words for word in one if word not in vocabulary]:
+        raise ValueError(
+            f"The vocabulary has no {unknown[0]!r}. Its {len(vocabulary)} words begin with "
+            f"{' '.join(vocabulary[:5])}."
+        )
+    return torch.tensor([[vocabulary.index(word) for word in one] for one in words])
 
 
+@typed
 def noun_windows(n: int, seed: int) -> torch.Tensor:
     """Make n random texts of six words and the one that follows, from a seed: (n, 7) numbers.
 
     In each text stands one noun, and “it” at the end. What follows is “slept” after an animal and
     “cooled” after a food: 102 and 103, behind `VOCABULARY`.
     """
-    generator = torch.Generator().manual_seed(seed)
+    refuse_bad_sizes(n=n)
+    generator = torch.Generator().manual_seed(as_whole(seed, "seed", 0, 2**63 - 1))
     texts = torch.randint(NOUNS, len(VOCABULARY) - 1, (n, 6), generator=generator)
     nouns = torch.randint(NOUNS, (n,), generator=generator)
     texts[torch.arange(n), torch.randint(5, (n,), generator=generator)] = nouns
@@ -65,11 +83,19 @@ class NounHeads(nn.Module):
         The standard deviation of all numbers of queries and keys at initialisation.
     """
 
+    @typed
     def __init__(self, d: int, divisor: float = 1, size: float = 1) -> None:
         super().__init__()
+        refuse_bad_sizes(d=d)
         self.divisor = divisor
         self.queries = nn.Parameter(size * torch.randn(20, 1, d))
         self.keys = nn.Parameter(size * torch.randn(20, len(VOCABULARY), d))
+        scores = self.queries @ self.keys.mT  # divided by 0 they are inf, and the softmax nan
+        if not (divisor and (scores / divisor).isfinite().all()):
+            raise ValueError(
+                f"Scores must be finite; they are not with size = {size:g} and divisor = "
+                f"{divisor:g}. Take numbers of about 1."
+            )
 
     def weights(self, ids: torch.Tensor) -> torch.Tensor:
         """(B, T) numbers of words -> (20, B / 20, T): what “it”, the last of them, attends to."""
@@ -102,15 +128,25 @@ class NounHeads(nn.Module):
         return (self.weights(ids.repeat(20, 1)) * (ids < NOUNS)).sum(dim=-1)
 
 
+@typed
 def words_and_places(words: torch.Tensor) -> torch.Tensor:
     """(B, 5) numbers of words up to 15 -> (B, 5, 32) tokens: 16 channels for word and place each.
 
     One channel of each half is 3, the others are 0. With 1 in place of 3, learning takes longer.
     """
+    _refuse_other_words(words)
     places = torch.eye(16)[:5].expand(len(words), 5, 16)
     return 3 * torch.cat([torch.eye(16)[words], places], dim=-1)
 
 
+@typed
 def first_word_and_word_before(words: torch.Tensor) -> torch.Tensor:
     """(B, 5) numbers of words up to 15 -> (B, 32): 16 channels for word 0, 16 for word 3."""
+    _refuse_other_words(words)
     return torch.cat([torch.eye(16)[words[:, 0]], torch.eye(16)[words[:, 3]]], dim=-1)
+
+
+def _refuse_other_words(words: torch.Tensor) -> None:
+    refuse_bad_ids(words, 16, "words")
+    if words.shape[1] != 5:
+        raise ValueError(f"words must be (B, 5), five in each text, got {tuple(words.shape)}.")

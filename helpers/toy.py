@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from attention_base.arguments import typed
 from attention_base.numbers import as_whole
 
 LARGEST = 1000  # sequences, tokens, channels: toys are small
@@ -89,6 +90,7 @@ def sentence() -> torch.Tensor:
     return table[IDS]
 
 
+@typed
 def embed(text: str | Sequence[str], channels: Mapping[str, Sequence[float]]) -> torch.Tensor:
     """Look up the embedding of each word; a word that is not in `channels` gets zeros.
 

@@ -15,12 +15,18 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from attention_base.arguments import typed
 from attention_base.known import Known, changed_text, execute, read
 from attention_base.masks import refuse_bad_sizes
 from attention_base.same import ATOL, same_conditions
 from helpers.attention import causal_mask
-from helpers.attention.checks import refuse_bad_input, refuse_odd_rotary, refuse_uneven_heads
-from helpers.gpt import TinyGPT, next_token_probabilities, refuse_bad_ids
+from helpers.attention.checks import (
+    refuse_bad_ids,
+    refuse_bad_input,
+    refuse_odd_rotary,
+    refuse_uneven_heads,
+)
+from helpers.gpt import TinyGPT, next_token_probabilities
 
 # ---------------------------------------------------------------- the right program
 
@@ -132,6 +138,7 @@ EIGHT, OTHERS = (
 )
 
 
+@typed
 @cache
 def broken(name: str | None) -> type[nn.Module]:
     """The class `Attention` with a bug in its program, or without one where the name is None.
@@ -150,6 +157,7 @@ def broken(name: str | None) -> type[nn.Module]:
     return defined["Attention"]
 
 
+@typed
 def around(attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> type[nn.Module]:
     """The class `Attention` with a function of yours in the place of its scores, mask and softmax.
 
@@ -171,6 +179,7 @@ def around(attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> type[nn.Module
     return own["Attention"]
 
 
+@typed
 def wrong_lines(name: str) -> str:
     """The lines of a bug that the right program does not have.
 
@@ -341,6 +350,7 @@ def _reference(module: nn.Module, x: Tensor) -> float:
     return _largest(module(x) - right(x))
 
 
+@typed
 def ask(
     make: Callable[[int, int, int], nn.Module], questions: Iterable[str] | None = None
 ) -> dict[str, float]:
@@ -384,6 +394,7 @@ def _answers(name: str | None) -> tuple[float, ...]:
     return tuple(ask(broken(name)).values())
 
 
+@typed
 def matrix(names: Sequence[str | None]) -> Tensor:
     """Which question finds which bug, (names, QUESTIONS): 1 where the answer is wrong, else 0.
 
@@ -502,6 +513,7 @@ class GPT(nn.Module):
             )
 
 
+@typed
 def with_attention(model: TinyGPT, make: Callable[[int, int, int], nn.Module]) -> GPT:
     """A copy of a model in eval mode, with another attention that has its parameters.
 

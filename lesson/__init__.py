@@ -9,6 +9,7 @@
   terms, and a file with what is computed. `pages` joins the two; `terms`: what a term is.
 """
 
+import attention_base  # noqa: F401  (it says so where there is no PyTorch)
 from lesson.builds.steps import as_pytorch
 from lesson.cells import check, glossary, hint, known_mistakes, predict, solution
 from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, UnknownTerm

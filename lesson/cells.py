@@ -3,10 +3,11 @@
 import difflib
 from collections.abc import Callable, Iterable
 
+from attention_base.arguments import typed
 from attention_base.numbers import wrap_text
 from feedback.calls import NoEnd, alarm
 from feedback.grading import Exercise
-from feedback.messages import RIGHT_BUT, interrupted
+from feedback.messages import RIGHT_BUT, interrupted, raised
 from lesson import mine, progress_file
 from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, UnknownTerm
 from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED, TERMS
@@ -58,6 +59,11 @@ def check(id: str = "", candidate: Callable | None = None, *, details: bool = Fa
     except KeyboardInterrupt as stop:
         seconds = SECONDS if isinstance(stop, NoEnd) else 0
         raise LessonError(wrap_text(interrupted(stop, candidate, seconds))) from None
+    except BaseException as error:
+        if isinstance(error, Exception):
+            raise  # a bug of ours
+        told = raised(error, candidate)  # such as GeneratorExit, in one of many calls
+        raise LessonError("\n".join(map(wrap_text, told.splitlines()))) from None
     mistake = verdict.mistake or ""
     if note := progress_file.keep(exercise.id, "check", verdict.status, mistake=mistake):
         print(wrap_text(note))
@@ -182,6 +188,7 @@ def predict(id: str = "", answer: str | None = None) -> Question:
     return Question(prediction, answer, earlier=earlier, keep=keep)
 
 
+@typed
 def glossary(term: str = "") -> None:
     """Print what a term means, its synonyms, and which notebook introduces it.
 
@@ -203,7 +210,7 @@ def glossary(term: str = "") -> None:
     by_name = {
         name.lower(): known for known in TERMS.values() for name in (known.name, *known.also)
     }
-    wanted = str(term).strip().lower()
+    wanted = term.strip().lower()
     singular = wanted.removesuffix("s") if wanted != "axes" else "axis"
     wanted = wanted if wanted in by_name else singular
     if wanted not in by_name:

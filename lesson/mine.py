@@ -18,6 +18,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
+from attention_base.arguments import typed
 from attention_base.files import write_whole
 from attention_base.numbers import joined, wrap_text
 from feedback.grading import Exercise
@@ -51,6 +52,7 @@ def builds() -> dict[str, Exercise]:
     return {id: exercise for id, exercise in EXERCISES.items() if is_build(id)}
 
 
+@typed
 def earlier(name: str = "") -> None:
     """Print the texts of a part that newer ones have replaced in `work/mine.py`.
 

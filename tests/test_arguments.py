@@ -1,12 +1,15 @@
-"""Wrong arguments get words: whatever is given to a function of the helpers, for any argument.
+"""Wrong arguments get words: whatever is given to what a notebook calls, for any argument.
 
-Either the function takes the value, or a check of the helpers refuses it as TypeError or
-ValueError. No AttributeError, and no message of PyTorch or NumPy, from the depths.
+Either a function takes the value, and gives no nan for it, or a `raise` of ours refuses it and
+names the argument. No AttributeError, and no message of PyTorch or NumPy, from the depths.
+
+Left out is what no page calls with arguments of its own, and switches such as return_weights.
 """
 
 import math
 import re
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +17,19 @@ import torch
 
 import attention_clinic as clinic
 import explorers
+import helpers.attention as attn
 import lesson
 from attention_base.numbers import number
-from helpers import pictures
+from helpers import circuits, gpt, letters, measured, pictures, real, sorter, tasks, training, ward
 from helpers.attention import Head, causal_mask
+from helpers.cost import blockwise_attention, cache_bytes, seconds_of
 from helpers.gpt import TinyGPT
+from helpers.opened import opened
 from helpers.positions import rotary, sinusoidal
+from helpers.real.study import NotInstalled
 from helpers.show import show
 from helpers.stack import signal_by_depth
-from helpers.toy import numbers, readable
+from helpers.toy import CAT_AND_SOUP, embed, numbers, readable
 from tools import notebooks
 
 OURS = tuple(f"{notebooks.ROOT / room}" for room in notebooks.ROOMS)
@@ -41,6 +48,27 @@ looks = {
     "title": "title",
 }
 probe = {"function": lambda x: x.cumsum(dim=-2), "x": x, "atol": 1e-6}
+random = torch.Generator().manual_seed(0)
+ids = torch.randint(5, (2, 6), generator=random)
+corpus = training.Corpus("ab cd. " * 600)
+model, layers = TinyGPT(6, 20, C=4, n_head=2, n_layer=1), circuits.AttentionOnly(1, C=4)
+spelling, sorting = TinyGPT(27, 20, C=4, n_head=2, n_layer=1), sorter.Sorter(4)
+maps = torch.full((2, 1, 4, 4), 0.25)
+
+
+def draw():
+    return corpus.batch(2, 8)
+
+
+def patched(model, layer, pattern):
+    with circuits.patch(model, layer, pattern):
+        model(ids[:, :4])
+
+
+def ablated(model, layer, head):
+    with circuits.ablate(model, layer, head):
+        model(ids[:, :4])
+
 
 # Each function with arguments that it takes; one after the other is replaced by an odd value.
 CALLS = [
@@ -122,6 +150,124 @@ CALLS = [
     (pictures.tables, {"on": False}),
     (pictures.head_diagram, {"B": "B", "T": 4, "C": 4, "head_size": 4, "value_size": 4}),
     (pictures.multi_head_diagram, {"n_head": 4, "B": "B", "T": "T", "C": "C"}),
+    (pictures.guessed_next, {"outputs": torch.zeros(2, 2), "texts": ["a", "b"], "title": ""}),
+    (
+        pictures.weighted_sum,
+        {"weights": [0.5, 0.5], "tokens": [[1.0, 2.0], [2.0, 1.0]], "labels": ["a", "b"]},
+    ),
+    (attn.attention, {"q": x, "k": x, "v": x, "mask": causal_mask(4), "dropout": 0.0}),
+    (attn.causal_mask, {"T_q": 3, "T_k": 4}),
+    (attn.window_mask, {"T": 4, "window": 2}),
+    (attn.prefix_mask, {"T": 4, "n_prefix": 2}),
+    (attn.padding_mask, {"real": ids > 0}),
+    (attn.Head, {"C": 4, "head_size": 2}),
+    (attn.FeedForward, {"C": 4}),
+    (attn.MultiHeadAttention, {"C": 4, "n_head": 2}),
+    (attn.Block, {"C": 4, "n_head": 2, "rotary": False}),
+    (attn.MultiHeadAttention(3, 1).forward, {"x": x, "context": x, "mask": None}),
+    (attn.KVCache, {"max_length": 4}),
+    (blockwise_attention, {"q": x, "k": x, "v": x, "block_size": 2}),
+    (cache_bytes, {"n_layer": 1, "n_kv_head": 1, "head_size": 2, "T": 3, "B": 1}),
+    (seconds_of, {"model": model}),
+    (clinic.assert_healthy, {"module_or_callable": Head(3, 2), "C": 3, "n_head": 1}),
+    (circuits.certificate, {"rule": "my word", "first": "a-a", "second": "aaa"}),
+    (
+        circuits.learn_rule,
+        {"rule": circuits.RULES["one back"], "head_size": 2, "seed": 0} | {"n_step": 1},
+    ),
+    (circuits.one_hot_tokens, {"word": "ab", "letters": "abc", "T": 4}),
+    (
+        circuits.score_from_blocks,
+        {"letters": "ab", "T": 4, "blocks": {("letter", "letter"): torch.eye(2)}, "layer": 0},
+    ),
+    (circuits.second_layer_tokens, {"x": x[0], "weights": weights}),
+    (circuits.written_weights, {"x": x[0], "M": torch.eye(3), "sharpness": 20.0}),
+    (circuits.AttentionOnly, {"n_layer": 1, "n_head": 1, "n_letter": 4, "C": 8}),
+    (patched, {"model": layers, "layer": 0, "pattern": torch.eye(4)}),
+    (ablated, {"model": layers, "layer": 0, "head": 0}),
+    (circuits.previous_token_score, {"weights": maps}),
+    (circuits.induction_score, {"weights": maps, "period": 2}),
+    (circuits.repeated, {"B": 2, "generator": random, "n_letter": 26, "distinct": False}),
+    (circuits.held_out, {"n_letter": 26}),
+    (circuits.copied_right, {"n_same": 1}),
+    (circuits.on_known_letters, {"model": layers}),
+    (circuits.tokens_back({1: 1.0}), {"T": 3}),
+    (circuits.equal_weights, {"T": 3}),
+    (circuits.letter_followers, {"ids": ids}),
+    (circuits.tokens_back, {"shares": {1: 1.0}}),
+    (circuits.followers, {"period": 2}),
+    (
+        circuits.train_on_repeats,
+        {"model": layers, "n_step": 1, "learning_rate": 0.005} | {"watch": None, "distinct": False},
+    ),
+    (circuits.trained_on_repeats, {"name": "first layer by hand"}),
+    (
+        TinyGPT,
+        {"vocab_size": 4, "context_length": 4, "C": 4, "n_head": 2, "n_layer": 1}
+        | {"rotary": True},
+    ),
+    (model.forward, {"ids": ids, "mask": "causal", "cache": None}),
+    (model.attention_weights, {"ids": ids, "mask": "causal"}),
+    (
+        model.generate,
+        {"ids": ids, "n": 2, "temperature": 1.0, "top_k": 2, "generator": random}
+        | {"cache": False},
+    ),
+    (gpt.next_token_loss, {"model": model, "windows": ids}),
+    (gpt.next_token_probabilities, {"logits": x, "temperature": 1.0, "top_k": 2}),
+    (gpt.encode, {"text": "ab", "letters": "abc"}),
+    (gpt.decode, {"ids": ids[0], "letters": "abcde"}),
+    (letters.encode, {"word": "ab"}),
+    (letters.decode, {"ids": ids[0]}),
+    (letters.backwards, {"B": 2, "generator": random, "start": False}),
+    (letters.three_back, {"B": 2, "generator": random, "T": 8}),
+    (letters.right_at, {"model": spelling, "task": letters.three_back, "mask": "causal"}),
+    (
+        letters.train,
+        {"model": spelling, "task": letters.three_back, "n_step": 1}
+        | {"learning_rate": 0.005, "falling": False},
+    ),
+    (measured.losses, {"n_step": 400}),
+    (measured.both_losses, {"n_step": 400}),
+    (opened, {"model": model, "ids": ids, "put": {(0, 1): torch.eye(6)}, "n_head": 2}),
+    (sorter.Sorter, {"C": 8}),
+    (sorter.alphabetical, {"B": 2, "generator": random}),
+    (sorter.as_words, {"ids": ids}),
+    (sorter.fill, {"words": ["ab", "c"]}),
+    (sorter.sort, {"model": sorting, "ids": ids, "mask": None, "return_weights": False}),
+    (sorting.forward, {"ids": ids, "written": ids, "mask": None}),
+    (tasks.NounHeads, {"d": 2, "divisor": 1, "size": 1}),
+    (tasks.noun_windows, {"n": 20, "seed": 0}),
+    (tasks.word_numbers, {"texts": ["the cat"], "vocabulary": tasks.VOCABULARY}),
+    (tasks.words_and_places, {"words": ids[:, :5]}),
+    (tasks.first_word_and_word_before, {"words": ids[:, :5]}),
+    (embed, {"text": "the cat", "channels": CAT_AND_SOUP}),
+    (training.Corpus, {"text": "ab " * 1000}),
+    (corpus.windows, {"T": 8}),
+    (corpus.batch, {"B": 2, "T": 8, "generator": random}),
+    (training.drop_repeats, {"text": "a"}),
+    (training.read_text, {"path": "a.txt"}),
+    (training.share_seen, {"corpus": corpus, "n": 2}),
+    (training.counting_losses, {"corpus": corpus, "most": 1}),
+    (training.validation_loss, {"model": model, "corpus": corpus}),
+    (training.watched, {"train": training.train, "model": model, "draw_windows": draw, "steps": 1}),
+    (training.train, {"model": model, "draw_windows": draw, "steps": 1, "lr": 0.005}),
+    (training.trained_perplexity, {"corpus": corpus, "mix": lambda z: z}),
+    (training.save_model, {"path": "a.pt", "model": model, "letters": "abcdef", "half": False}),
+    (training.load_model, {"path": "a.pt"}),
+    (ward.Attention, {"C": 8, "n_head": 2, "n_kv_head": 1}),
+    (ward.around, {"attend": lambda q, k, v: v}),
+    (ward.ask, {"make": ward.Attention, "questions": ["shape"]}),
+    (ward.broken, {"name": "heads tiled"}),
+    (ward.matrix, {"names": [None]}),
+    (ward.with_attention, {"model": model, "make": ward.Attention}),
+    (lesson.as_pytorch, {"attention": attn.MultiHeadAttention(4, 2), "C": 4, "n_head": 2}),
+    (lesson.earlier, {"name": "Head"}),
+    (lesson.glossary, {"term": "head"}),
+    (explorers.explore_context, {"read": ["a b c"], "starts": ["a b"]}),
+    (real.next_words, {"text": "the cat was warm so it", "n": 5}),
+    (real.log_odds, {"text": "the cat was warm so it"}),
+    (real.maps_of, {"text": "the cat was warm so it"}),
 ]
 ODD = {
     "None": None,
@@ -149,7 +295,20 @@ ODD = {
     "3-D, sparse": x.to_sparse(),
     "3-D, meta": x.to("meta"),
     "3-D, nan": x * math.nan,
+    "zero": 0,
+    "inf": math.inf,
+    "too large": 1e38,
+    "ids": torch.zeros(2, 6, dtype=torch.long),
+    "ids that nobody has": torch.full((2, 6), 10**6),
+    "negative ids": torch.full((2, 6), -1),
+    "no rows": torch.zeros(0, 6, dtype=torch.long),
 }
+
+
+# What an argument is called as well.
+ALSO = {"letters": ["V"], "windows": ["ids"], "starts": ["the texts"], "x": ["channels"]}
+ALSO |= {"module_or_callable": ["diagnose"], "path": ["folder", "Directory", "directory"]}
+REFUSED = (TypeError, ValueError, OSError, lesson.LessonError)
 
 
 def complaint(function, arguments, drawn, odd=""):
@@ -158,26 +317,45 @@ def complaint(function, arguments, drawn, odd=""):
         shown = function(**arguments)
         if isinstance(shown, pictures.Picture):
             shown.png() if drawn else shown.html()
+        if holds_nan(shown) and not any(map(holds_nan, arguments.values())):
+            return "it gives nan"
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         by_us = last.filename.startswith(OURS) and "raise" in last.line
-        if not (by_us and isinstance(error, (TypeError, ValueError))):
+        if by_us and isinstance(error, NotInstalled):
+            return ""  # whatever the text is, its answer is not stored
+        if not (by_us and isinstance(error, REFUSED)):
             return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
         if odd and not names(str(error), odd, function, arguments):
             return f"does not say that it is {odd}: {error}"
     return ""
 
 
+def holds_nan(value):
+    """Whether something holds a number that is nan."""
+    if isinstance(value, torch.Tensor):
+        plain = value.is_floating_point() and value.layout == torch.strided and not value.is_meta
+        return plain and bool(value.isnan().any())
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_nan, value))
+    return isinstance(value, float) and math.isnan(value)
+
+
 def names(message, argument, function, arguments):
     """Whether a message says which argument it is about, the first one also by the function."""
-    own = [argument, argument.removesuffix("s"), function.__name__]
+    own = [argument, argument.removesuffix("s"), function.__name__, *ALSO.get(argument, ())]
     if argument == next(iter(arguments)) or argument == "expected":  # "(4, 4) and ()"
         own += ["values", "probe", "allowed", "one panel", "shapes"]
-    return any(re.search(rf"\b{re.escape(name)}\b", message) for name in own)
+    named = any(re.search(rf"\b{re.escape(name)}\b", message) for name in own)
+    return named or repr(arguments[argument]) in message
 
 
 @pytest.fixture(autouse=True)
-def pictures_afterwards():
+def put_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTENTION_REAL", "0")
+    training.save_model("a.pt", model, "abcdef")
+    Path("a.txt").write_text("text", encoding="utf-8")
     yield
     pictures.tables(False)
 

@@ -1,11 +1,13 @@
-"""What `helpers.attention` refuses: each states the rule, the numbers and the remedy."""
+"""What the helpers refuse: each states the rule, the numbers and the remedy."""
+
+import math
 
 # NumPy's broadcast_shapes, since PyTorch's imports sympy, which takes a quarter of a second.
 import numpy as np
 import torch
 from torch import nn
 
-from attention_base.numbers import described
+from attention_base.numbers import as_real, described
 
 
 def refuse_uneven_heads(C: int, n_head: int) -> None:
@@ -32,7 +34,7 @@ def refuse_uneven_groups(n_head: int, n_kv_head: int) -> None:
 
 def refuse_bad_dropout(dropout: float) -> None:
     """Refuse a dropout that is no probability below 1."""
-    if not 0 <= dropout < 1:
+    if not 0 <= as_real(dropout, "dropout") < 1:
         raise ValueError(f"dropout is a probability, at least 0 and below 1; got {dropout}.")
 
 
@@ -40,6 +42,52 @@ def refuse_unknown_norm(norm: str) -> None:
     """Refuse a place of the layer norm that a block does not know."""
     if norm not in ("pre", "post"):
         raise ValueError(f'norm must be "pre" or "post", got {norm!r}.')
+
+
+def refuse_bad_ids(ids: torch.Tensor, vocab_size: float, name: str = "ids") -> None:
+    """Refuse what are no ids of tokens of the vocabulary, (B, T)."""
+    if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int64, torch.int32):
+        kind = ids.dtype if isinstance(ids, torch.Tensor) else type(ids).__name__
+        raise TypeError(f"{name} must be whole numbers in a tensor, torch.int64, got {kind}.")
+    if ids.dim() != 2 or 0 in ids.shape:
+        raise ValueError(
+            f"{name} must have the shape (B, T) with at least one token, "
+            f"got {tuple(ids.shape)}. For a single text use {name}[None]."
+        )
+    low, high = ids.min().item(), ids.max().item()
+    if low < 0 or high >= vocab_size:
+        wrong = low if low < 0 else high
+        most = "on" if vocab_size == math.inf else f"to V - 1 = {vocab_size - 1}"
+        raise ValueError(f"{name} must be from 0 {most}, got {wrong}.")
+
+
+def refuse_bad_text(ids: torch.Tensor, vocab_size: int) -> None:
+    """Refuse what are no ids of one text, (T,), which may be empty."""
+    if ids.dim() != 1:
+        raise ValueError(
+            f"decode takes the ids of one text, (T,), got the shape {tuple(ids.shape)}. "
+            "For the first of several use ids[0]."
+        )
+    if len(ids):
+        refuse_bad_ids(ids[None], vocab_size)
+
+
+def refuse_bad_rate(name: str, learning_rate: float) -> None:
+    """Refuse a learning rate with which no training gets better."""
+    if not 0 <= learning_rate <= 100:
+        raise ValueError(
+            f"{name} is about the largest change of a weight in a step, from 0 to 100; got "
+            f"{learning_rate:g}. Use a small one, such as 0.005."
+        )
+
+
+def refuse_diverged(loss: float, step: int) -> None:
+    """Refuse to go on with a training whose loss is nan or inf."""
+    if not math.isfinite(loss):
+        raise ValueError(
+            f"The loss of step {step} is {loss}: parameters of the model are nan, or too large. "
+            "Make a new model, and train it with a smaller learning rate."
+        )
 
 
 def refuse_bad_padding(real: torch.Tensor) -> None:
@@ -156,6 +204,7 @@ def refuse_bad_channels(name: str, tensor: torch.Tensor, layer: nn.Linear) -> No
             f"module was made for; its shape is {_shape(tensor)}"
             + (f": are T and C swapped? Then use {name}.mT." if swapped else ".")
         )
+    _refuse_elsewhere({name: tensor, "the weights of this module": layer.weight})
     dtype = layer.weight.dtype
     if tensor.dtype != dtype and not torch.is_autocast_enabled(tensor.device.type):
         raise TypeError(
@@ -184,6 +233,7 @@ def refuse_bad_qkv(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
             f"q, k and v must have one dtype, got {q.dtype}, {k.dtype} and {v.dtype}: "
             "convert with .to(q.dtype)."
         )
+    _refuse_elsewhere({"q": q, "k": k, "v": v})
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(
             "q and k are multiplied channel by channel, so their last sizes must be equal: "
@@ -245,6 +295,18 @@ def refuse_bad_mask(mask: torch.Tensor, scores: torch.Size, n_kept: int = 0) -> 
             f"({int(empty.sum())} of {empty.numel()} rows). The softmax of such a row is 0 / 0 "
             f"= nan. Let each query attend to at least one key{itself}."
         )
+
+
+def _refuse_elsewhere(tensors: dict[str, torch.Tensor]) -> None:
+    """Refuse tensors that do not lie on one device, or are sparse."""
+    for name, tensor in tensors.items():
+        if tensor.layout != torch.strided:
+            raise TypeError(
+                f"{name} must be a plain tensor, got {described(tensor)}: use .to_dense()."
+            )
+    if len({tensor.device for tensor in tensors.values()}) > 1:
+        places = ", ".join(f"{name} on {tensor.device}" for name, tensor in tensors.items())
+        raise ValueError(f"All must lie on one device, got {places}: move them with .to(device).")
 
 
 def _given_type(name: str, value: object) -> str:

@@ -8,7 +8,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers.attention.checks import refuse_bad_mask, refuse_bad_qkv
+from helpers.attention.checks import refuse_bad_dropout, refuse_bad_mask, refuse_bad_qkv
 
 
 def attention(
@@ -61,6 +61,7 @@ def attention(
     tensor([1., 0., 0.])
     """
     refuse_bad_qkv(q, k, v)
+    refuse_bad_dropout(dropout)
     scores = q @ k.mT / math.sqrt(q.shape[-1])  # (..., T_q, T_k)
     if mask is not None:
         refuse_bad_mask(mask, scores.shape)

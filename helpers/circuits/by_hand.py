@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_base.numbers import as_real, as_whole
+from attention_base.arguments import typed
+from attention_base.numbers import as_real, as_whole, described
 from helpers.attention import causal_mask
 
 SHARPNESS = 20.0  # of two scores that are 1 apart, the softmax then gives the lower one 2e-9
@@ -95,8 +96,7 @@ def score_from_blocks(
     torch.Size([5, 5])
     """
     _refuse_bad_letters(letters, T)
-    if layer not in (0, 1):
-        raise ValueError(f"layer must be 0 or 1, got {layer!r}.")
+    as_whole(layer, "layer", 0, 1)
     if not isinstance(blocks, Mapping):
         raise TypeError(
             'blocks must be a dict such as {("letter", "letter"): a tensor}, got '
@@ -166,13 +166,20 @@ def written_weights(x: Tensor, M: Tensor, sharpness: float = SHARPNESS) -> Tenso
     TypeError, ValueError
         When M is no tensor, not (C, C), or not finite; or sharpness is no finite number.
     """
-    if not isinstance(x, Tensor) or x.dim() < 2:
-        raise TypeError("x must be tokens (..., t, C), from one_hot_tokens.")
+    plain = isinstance(x, Tensor) and x.layout == torch.strided and not x.is_meta
+    if not plain or x.dim() < 2 or not x.is_floating_point():
+        raise TypeError(f"x must be tokens (..., t, C), from one_hot_tokens, got {described(x)}.")
     refuse_bad_scores("M", M, (x.shape[-1], x.shape[-1]))
     scores = as_real(sharpness, "sharpness") * (x @ M.to(x.dtype) @ x.mT)
+    if not scores.isfinite().all():  # inf - inf is nan
+        raise ValueError(
+            f"All scores must be finite; of this x and sharpness = {sharpness:g} some are not. "
+            "Take a smaller sharpness."
+        )
     return scores.masked_fill(~causal_mask(x.shape[-2]), float("-inf")).softmax(dim=-1)
 
 
+@typed
 def second_layer_tokens(x: Tensor, weights: Tensor) -> Tensor:
     """Tokens (..., t, C), and beside them what a first layer with these weights has read.
 
@@ -184,10 +191,10 @@ def second_layer_tokens(x: Tensor, weights: Tensor) -> Tensor:
     ValueError
         When weights are not (..., t, t).
     """
-    if weights.shape[-2:] != (x.shape[-2], x.shape[-2]):
-        t = x.shape[-2]
+    t = x.shape[-2] if x.dim() > 1 else 0
+    if not t or weights.shape != (*x.shape[:-1], t) or weights.dtype != x.dtype:
         raise ValueError(
-            f"weights must be (..., t, t) = (..., {t}, {t}) for t tokens, got "
-            f"{tuple(weights.shape)}."
+            f"weights must be (..., t, t) and of the type of the tokens x (..., t, C), which are "
+            f"{described(x)}; got {described(weights)}."
         )
     return torch.cat([x, weights @ x], dim=-1)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attention_base.arguments import typed
 from attention_base.numbers import as_whole
 from helpers.attention import MultiHeadAttention
 
@@ -86,6 +87,7 @@ def ablate(model: nn.Module, layer: int, head: int | Sequence[int]) -> Iterator[
         handle.remove()
 
 
+@typed
 @contextmanager
 def patch(
     model: nn.Module, layer: int, pattern: Tensor | Callable[[int], Tensor]
@@ -159,7 +161,7 @@ def _as_weights(pattern: Tensor, shape: tuple[int, ...], layer: int) -> Tensor:
             f"{where} must broadcast to (B, n_head, T_q, T_k) = {shape}, got "
             f"{tuple(pattern.shape)}. (A function of T_k gives weights for texts of any length.)"
         ) from None
-    _refuse_no_weights(where, pattern)
+    _refuse_no_weights(where, pattern if pattern.dim() > 1 else weights)
     return weights
 
 
@@ -183,6 +185,7 @@ def _refuse_no_weights(name: str, weights: Tensor) -> None:
 # ---------------------------------------------------------------- what a pattern looks like
 
 
+@typed
 def previous_token_score(weights: Tensor) -> Tensor:
     """The mean weight that a token gives to the one before it.
 
@@ -212,6 +215,7 @@ def previous_token_score(weights: Tensor) -> Tensor:
     return weights.diagonal(-1, -2, -1).mean(dim=-1)
 
 
+@typed
 def induction_score(weights: Tensor, period: int | Tensor) -> Tensor:
     """The mean weight on the token that came after the same token, one period ago.
 

@@ -54,7 +54,7 @@ def learn_rule(rule: Rule, head_size: int, seed: int = 0, n_step: int = 300) -> 
     head_size, n_step = as_whole(head_size, "head_size", 1), as_whole(n_step, "n_step", 0)
     x, inside, wanted = examples(rule, rule.letters, LONGEST)
     values = x[..., : len(rule.letters)]  # (1000, T, V)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(as_whole(seed, "seed", 0, 2**63 - 1))
     C = x.shape[-1]
     W_query, W_key = (
         (torch.randn(C, head_size, generator=generator) / C**0.5).requires_grad_() for _ in "qk"

@@ -4,11 +4,16 @@ Each is what `helpers.circuits.patch` takes: a function from the number of token
 where the pattern depends on the texts, the weights themselves.
 """
 
+import math
 from collections.abc import Callable, Mapping
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from attention_base.arguments import typed
+from attention_base.masks import refuse_bad_sizes
+from helpers.attention.checks import refuse_bad_ids
 
 Pattern = Callable[[int], Tensor]
 
@@ -52,6 +57,7 @@ def tokens_back(shares: Mapping[int, float]) -> Pattern:
             raise ValueError(f"A share must be larger than 0; {distance} back has {share!r}.")
 
     def pattern(T: int) -> Tensor:
+        refuse_bad_sizes(T=T)
         weights = torch.zeros(T, T)
         for distance, share in shares.items():
             weights.diagonal(-min(distance, T))[:] = share
@@ -62,6 +68,7 @@ def tokens_back(shares: Mapping[int, float]) -> Pattern:
     return pattern
 
 
+@typed
 def equal_weights(T: int) -> Tensor:
     """The pattern (T, T) in which each token attends to all that it can see, equally.
 
@@ -71,9 +78,11 @@ def equal_weights(T: int) -> Tensor:
     tensor([[1.0000, 0.0000],
             [0.5000, 0.5000]])
     """
+    refuse_bad_sizes(T=T)
     return torch.ones(T, T).tril() / torch.arange(1.0, T + 1)[:, None]
 
 
+@typed
 def letter_followers(ids: Tensor) -> Tensor:
     """The pattern of exercise 11.4: all tokens that came after the letter of a query, equally.
 
@@ -96,6 +105,7 @@ def letter_followers(ids: Tensor) -> Tensor:
             [0., 1., 0.],
             [0., 1., 0.]])
     """
+    refuse_bad_ids(ids, math.inf)
     came_after = torch.zeros(*ids.shape, ids.shape[1])  # (B, T, T)
     came_after[:, :, 1:] = (ids[:, :, None] == ids[:, None, :-1]).float()
     weights = came_after.tril()
@@ -103,6 +113,7 @@ def letter_followers(ids: Tensor) -> Tensor:
     return (weights / weights.sum(dim=-1, keepdim=True))[:, None]
 
 
+@typed
 def followers(period: Tensor | int) -> Pattern:
     """The pattern that finds what came after the same token, one period ago.
 
@@ -131,10 +142,12 @@ def followers(period: Tensor | int) -> Pattern:
             [0., 1., 0.]])
     """
     period = torch.as_tensor(period).view(-1, 1)
-    if period.is_floating_point() or period.min() < 1:
-        raise ValueError(f"A period must be a whole number of at least 1, got {period.min():g}.")
+    if period.dtype != torch.int64 or not period.numel() or period.min() < 1:
+        got = period.min().item() if period.dtype == torch.int64 and period.numel() else period
+        raise ValueError(f"A period must be a whole number of at least 1, got {got}.")
 
     def pattern(T: int) -> Tensor:
+        refuse_bad_sizes(T=T)
         t = torch.arange(T)
         key = torch.where(t >= period, t - period + 1, t)  # (B, T)
         return F.one_hot(key, T).float()[:, None]

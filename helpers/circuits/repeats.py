@@ -13,16 +13,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_base.arguments import typed
+from attention_base.masks import refuse_bad_sizes
 from attention_base.numbers import as_whole
 from attention_base.same import one_thread
 from helpers.attention import MultiHeadAttention
-from helpers.gpt import refuse_bad_ids
+from helpers.attention.checks import refuse_bad_ids, refuse_bad_rate, refuse_diverged
 
 N_LETTER = 26
 T = 48  # letters that the model reads
 SHORTEST, LONGEST = 12, 24  # of a period
 
 
+@typed
 def repeated(
     B: int, generator: torch.Generator, n_letter: int = N_LETTER, *, distinct: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -86,10 +89,12 @@ class AttentionOnly(nn.Module):
     torch.Size([3, 10, 26])
     """
 
+    @typed
     def __init__(
         self, n_layer: int, n_head: int = 1, n_letter: int = N_LETTER, C: int = 64
     ) -> None:
         super().__init__()
+        refuse_bad_sizes(n_layer=n_layer, n_head=n_head, n_letter=n_letter, C=C)
         self.letters = nn.Embedding(n_letter, C)
         self.norms = nn.ModuleList(nn.LayerNorm(C) for _ in range(n_layer))
         self.layers = nn.ModuleList(
@@ -131,6 +136,7 @@ class Moment(NamedTuple):
     right: float  # the share of them that have the largest logit
 
 
+@typed
 def train_on_repeats(
     model: AttentionOnly,
     n_step: int = 200,
@@ -164,8 +170,8 @@ def train_on_repeats(
     TypeError, ValueError
         When the model is no `AttentionOnly`, or n_step no whole number.
     """
-    _refuse_another_model(model)
     n_step = as_whole(n_step, "n_step", 0)
+    refuse_bad_rate("learning_rate", learning_rate)
     generator, moments = torch.Generator().manual_seed(0), []
     adam = torch.optim.Adam(model.parameters(), lr=learning_rate)
     n_letter = model.letters.num_embeddings
@@ -177,17 +183,20 @@ def train_on_repeats(
                     watch(step)
             ids, _ = repeated(32, generator, n_letter, distinct=distinct)
             loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+            refuse_diverged(loss.item(), step)
             adam.zero_grad()
             loss.backward()
             adam.step()
     return moments
 
 
+@typed
 def held_out(n_letter: int = N_LETTER, *, distinct: bool = False) -> tuple[Tensor, Tensor]:
     """200 texts (200, 49) that no training has seen, and their periods (200, 1)."""
     return repeated(200, torch.Generator().manual_seed(1), n_letter, distinct=distinct)
 
 
+@typed
 @torch.no_grad()
 def on_known_letters(model: AttentionOnly, *, distinct: bool = False) -> tuple[float, float]:
     """Loss and share of right predictions, for the letters after the first period of `held_out`.
@@ -197,7 +206,6 @@ def on_known_letters(model: AttentionOnly, *, distinct: bool = False) -> tuple[f
     TypeError
         When the model is no `AttentionOnly`.
     """
-    _refuse_another_model(model)
     ids, period = held_out(model.letters.num_embeddings, distinct=distinct)
     with one_thread():
         logits = model(ids[:, :-1])
@@ -206,14 +214,7 @@ def on_known_letters(model: AttentionOnly, *, distinct: bool = False) -> tuple[f
     return F.cross_entropy(logits[known], ids[:, 1:][known]).item(), right
 
 
-def _refuse_another_model(model: AttentionOnly) -> None:
-    if not isinstance(model, AttentionOnly):
-        raise TypeError(
-            f"model must be an AttentionOnly, which reads letters that repeat themselves; got "
-            f"{type(model).__name__}."
-        )
-
-
+@typed
 def copied_right(n_same: int) -> float:
     """The share of known letters of `held_out` that a rule without any model gets right.
 

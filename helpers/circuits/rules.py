@@ -17,6 +17,7 @@ from itertools import permutations, product
 import torch
 from torch import Tensor
 
+from attention_base.arguments import typed
 from attention_base.numbers import joined, wrap_text
 from helpers.circuits.by_hand import (
     one_hot_tokens,
@@ -337,6 +338,7 @@ class Certificate:
     __repr__ = __str__
 
 
+@typed
 def certificate(rule: Rule | str, first: str, second: str) -> Certificate | None:
     """Find the place at which two words prove that no single head follows a rule, or None.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from attention_base.arguments import typed
 from helpers.circuits.interventions import patch
 from helpers.circuits.patterns import Pattern, tokens_back
 from helpers.circuits.repeats import N_LETTER, AttentionOnly, train_on_repeats
@@ -46,6 +47,7 @@ VARIANTS = {
 }
 
 
+@typed
 def trained_on_repeats(name: str) -> AttentionOnly:
     """Load a model of two layers that was trained on repeated letters.
 

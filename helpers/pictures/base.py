@@ -20,7 +20,8 @@ from __future__ import annotations
 import base64
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -98,7 +99,8 @@ class Picture:
 
     def figure(self) -> Figure:
         """Draw it as a matplotlib figure (never through pyplot, so nothing leaks)."""
-        return self._draw()
+        with usual_settings():
+            return self._draw()
 
     def html(self) -> str:
         """Draw it as HTML, legible on a light and on a dark page."""
@@ -135,6 +137,17 @@ class Picture:
 def titled(kind: str, title: str) -> str:
     """What kind of picture it is, with its title if it has one: "Curves: Loss"."""
     return f"{kind}: {title}" if as_text(title, "title") else kind
+
+
+@contextmanager
+def usual_settings() -> Iterator[None]:
+    """Matplotlib's own settings for a while, whatever a user's matplotlibrc says."""
+    from matplotlib import rc_context, rcParamsDefault
+
+    of_session = ("backend", "interactive")
+    usual = {name: rcParamsDefault[name] for name in rcParamsDefault if name not in of_session}
+    with rc_context(usual):
+        yield
 
 
 # --- Figures ----------------------------------------------------------------------------------
@@ -175,7 +188,8 @@ def png_of(figure: Figure) -> bytes:
     from PIL import Image
 
     canvas = figure.canvas if hasattr(figure.canvas, "buffer_rgba") else FigureCanvasAgg(figure)
-    canvas.draw()
+    with usual_settings():
+        canvas.draw()
     dots = np.asarray(canvas.buffer_rgba()).view("<u4")[..., 0]  # (height, width)
     # A shade is named by six bits for each of red, green and blue.
     shade = dots >> 2 & 0x3F | dots >> 4 & 0xFC0 | dots >> 6 & 0x3F000
@@ -246,7 +260,8 @@ def text_width(text: str, size: float = BODY, bold: bool = False) -> float:
 def _font(bold: bool) -> Any:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    return get_font(findfont(FontProperties(family=FONT, weight="bold" if bold else "normal")))
+    with usual_settings():
+        return get_font(findfont(FontProperties(family=FONT, weight="bold" if bold else "normal")))
 
 
 def break_lines(text: str, width: float, size: float = BODY, bold: bool = False) -> list[str]:

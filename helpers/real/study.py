@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_base.arguments import typed
 from attention_base.numbers import described, wrap_text
 from attention_base.same import one_thread
 from attention_clinic.crashes import where_raised
@@ -121,7 +122,9 @@ def _asked(measure: Callable) -> Callable:
                 file.write(json.dumps({question: new}) + "\n")
         return _as_tensor(said if said is not None and _agree(new, said) else new)
 
-    return ask
+    own = inspect.signature(measure).parameters
+    ask.__signature__ = inspect.Signature([*own.values()][2:])  # without the model and its pieces
+    return typed(ask)
 
 
 def _key(value: Any) -> str:

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from torch import nn
 
 from attention_base import files
+from attention_base.arguments import typed
 from helpers.gpt import TinyGPT
 
 FORMAT, VERSION = "attention from a for-loop: model", 1
@@ -24,9 +26,10 @@ DAMAGED = "Take a copy of the file, if there is one, or train and save again."
 Made = TypeVar("Made")
 
 
+@typed
 def save_model(
     path: str | Path,
-    model: TinyGPT,
+    model: nn.Module,
     letters: str,
     *,
     half: bool = False,
@@ -66,11 +69,14 @@ def save_model(
     state = {name: value.half() if half else value for name, value in model.state_dict().items()}
     content = {"format": FORMAT, "version": VERSION, "letters": letters}
     content |= {"config": model.config, "state": state}
-    file = io.BytesIO()
+    file, path = io.BytesIO(), Path(path)
     torch.save(content, file)
-    _write_whole(Path(path), file.getvalue())
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder. Give the path of a file in it.")
+    _write_whole(path, file.getvalue())
 
 
+@typed
 def load_model(path: str | Path) -> tuple[TinyGPT, str]:
     """Read a model from a file of `save_model`.
 

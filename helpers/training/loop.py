@@ -10,8 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_base.numbers import described
+from attention_base.arguments import typed
+from attention_base.numbers import as_whole, described
 from attention_base.same import one_thread
+from helpers.attention.checks import refuse_bad_rate, refuse_diverged
 from helpers.gpt import evaluating, logits_of, next_token_loss, refuse_other_model
 from helpers.training.live import Run, interrupts, shown
 from helpers.training.text import Corpus
@@ -21,6 +23,7 @@ class _Stopped(BaseException):
     """Somebody has stopped a training; no `except Exception` of a loop keeps it."""
 
 
+@typed
 def watched(
     train: Callable[..., list[float]],
     model: nn.Module,
@@ -56,9 +59,7 @@ def watched(
     KeyboardInterrupt
         At a second interrupt, in the middle of a step.
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be an nn.Module, a model to train, got {described(model)}.")
-    run, stop = Run(steps), threading.Event()
+    run, stop = Run(as_whole(steps, "steps", 0)), threading.Event()
     windows: list[Tensor] = []  # of the present step
     read: list[Tensor] = []  # its logits; a loop may take the windows one by one
 
@@ -73,6 +74,7 @@ def watched(
             logits = torch.cat(read)[-len(targets) :, : targets.shape[1]]
             if logits.shape[:2] == targets.shape:
                 loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+                refuse_diverged(loss.item(), len(run.losses))
                 run.losses.append(loss.item())
                 view.step()
         windows.clear()
@@ -98,6 +100,7 @@ def watched(
         view.end()
 
 
+@typed
 def train(
     model: nn.Module, draw_windows: Callable[[], Tensor], steps: int, lr: float = 0.005
 ) -> list[float]:
@@ -108,6 +111,8 @@ def train(
     list of float
         The loss of each step, before its update.
     """
+    as_whole(steps, "steps", 0)
+    refuse_bad_rate("lr", lr)
     optimizer, losses = torch.optim.AdamW(model.parameters(), lr=lr), []
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = lr * (1 - step / steps)
@@ -116,9 +121,11 @@ def train(
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+        refuse_diverged(losses[-1], step)
     return losses
 
 
+@typed
 def trained_perplexity(corpus: Corpus, mix: Callable[[Tensor], Tensor]) -> float:
     """Train a model that guesses letters from what `mix` makes of the letters so far, (B, T, V).
 
@@ -131,16 +138,25 @@ def trained_perplexity(corpus: Corpus, mix: Callable[[Tensor], Tensor]) -> float
         optimizer = torch.optim.AdamW([table, *to_logits.parameters()], lr=0.005)
 
         def model(ids: Tensor) -> Tensor:
-            return to_logits(mix(torch.eye(V)[ids]) @ table)  # a row of eye for each letter
+            mixed, wanted = mix(torch.eye(V)[ids]), (*ids.shape, V)  # a row of eye for each letter
+            if not isinstance(mixed, Tensor) or mixed.shape != wanted:
+                raise ValueError(
+                    f"mix must give a tensor of the shape of its input, {wanted}, got "
+                    f"{described(mixed)}."
+                )
+            return to_logits(mixed @ table)
 
-        for _ in range(400):
+        for step in range(400):
             optimizer.zero_grad()
-            next_token_loss(model, corpus.batch(16, 64, generator)).backward()
+            loss = next_token_loss(model, corpus.batch(16, 64, generator))
+            refuse_diverged(loss.item(), step)
+            loss.backward()
             optimizer.step()
         with torch.no_grad():
             return math.exp(next_token_loss(model, corpus.windows(64)))
 
 
+@typed
 def validation_loss(model: nn.Module, corpus: Corpus) -> float:
     """The mean loss of a model, in evaluation mode, over all windows of the validation text.
 

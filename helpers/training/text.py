@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attention_base.arguments import typed
+from attention_base.masks import refuse_bad_sizes
 from attention_base.numbers import as_whole
 from helpers.gpt import encode
 
@@ -25,6 +27,7 @@ def python_help() -> str:
     return "\n\n".join(text for _, text in sorted(pydoc_data.topics.topics.items()))
 
 
+@typed
 def read_text(path: str | Path) -> str:
     """The text of a file in UTF-8.
 
@@ -42,6 +45,10 @@ def read_text(path: str | Path) -> str:
             f"There is no file {path} in the folder {Path.cwd()}. Put it there, or give the whole "
             "path."
         ) from None
+    except OSError as error:  # a folder, or no right to read it
+        raise OSError(
+            f"{path} cannot be read: {error.strerror}. Give the path of a text."
+        ) from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -57,6 +64,7 @@ def read_text(path: str | Path) -> str:
     return text.replace("\r\n", "\n")
 
 
+@typed
 def drop_repeats(text: str) -> str:
     """A text in which each paragraph stands only once, where it stood first."""
     paragraphs = [paragraph.strip("\n") for paragraph in text.split("\n\n")]
@@ -109,6 +117,7 @@ class Corpus:
         """The training text as ids, (N,)."""
         return encode(self.training, self.letters)
 
+    @typed
     def windows(self, T: int) -> Tensor:
         """All windows of the validation text, (N, T + 1): each begins where another one ends.
 
@@ -117,9 +126,11 @@ class Corpus:
         ValueError
             When the validation text is shorter than one window.
         """
+        refuse_bad_sizes(T=T)
         self.refuse_long_windows("validation", T)
         return encode(self.validation, self.letters).unfold(0, T + 1, T)
 
+    @typed
     def batch(self, B: int, T: int, generator: torch.Generator | None = None) -> Tensor:
         """B windows of the training text from random places, (B, T + 1).
 
@@ -130,6 +141,7 @@ class Corpus:
         ValueError
             When the training text is shorter than one window.
         """
+        refuse_bad_sizes(B=B, T=T)
         self.refuse_long_windows("training", T)
         starts = torch.randint(len(self.training) - T, (B, 1), generator=generator)
         return self.training_ids[starts + torch.arange(T + 1)]
@@ -150,6 +162,7 @@ class Corpus:
             )
 
 
+@typed
 def share_seen(corpus: Corpus, n: int) -> float:
     """The share of all stretches of n letters of the validation text that training has, too.
 
@@ -164,6 +177,7 @@ def share_seen(corpus: Corpus, n: int) -> float:
     return sum(corpus.validation[i : i + n] in known for i in asked) / len(asked)
 
 
+@typed
 def counting_losses(corpus: Corpus, most: int) -> list[float]:
     """The validation losses of tables that look up the last k letters, for k from 0 to `most`.
 

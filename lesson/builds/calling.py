@@ -258,7 +258,7 @@ class Made:
             return self.known("it does not end", doing=self.doing)
         if isinstance(error, SystemExit):
             return Wrong("", f"{self.doing} ends Python: take exit() or quit() out.")
-        if not isinstance(error, Exception):
+        if isinstance(error, KeyboardInterrupt):
             raise error
         told = messages.raised(error, self.cls)
         place, _, more = told.removeprefix("Your function").partition("\n")

@@ -11,7 +11,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
+from attention_base.arguments import typed
+from attention_base.masks import refuse_bad_sizes
 from attention_base.same import same
+from helpers.attention.checks import refuse_uneven_heads
 
 TOLERANCE = 1e-4
 
@@ -101,6 +104,7 @@ def fitted(z: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     return z @ matrix, matrix
 
 
+@typed
 def as_pytorch(attention: nn.Module, C: int, n_head: int) -> nn.MultiheadAttention:
     """Make PyTorch's layer with the weights of a causal attention, whatever its layers are called.
 
@@ -118,6 +122,8 @@ def as_pytorch(attention: nn.Module, C: int, n_head: int) -> nn.MultiheadAttenti
     ValueError
         If its heads are not found.
     """
+    refuse_bad_sizes(C=C, n_head=n_head)
+    refuse_uneven_heads(C, n_head)
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 3 * C, C, generator=generator)
     heads, out = head_steps(copy.deepcopy(attention).eval(), x, C // n_head)  # without dropout

@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -56,13 +58,20 @@ def test_what_was_there_keeps_its_rights_and_stays_where_writing_fails(tmp_path)
 
 
 def test_what_a_killed_program_has_left_over_goes_an_hour_later(tmp_path):
-    path = tmp_path / "a[1].py"
-    old, young, other = (
-        tmp_path / name for name in (".a[1].py.12-0.part", ".a[1].py.13-0.part", ".b.py.12-0.part")
+    path, gone = tmp_path / "a[1].py", subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    old, young, other, of_living = (
+        tmp_path / f".{name}.{process}.part"
+        for name, process in (
+            ("a[1].py", f"{gone.pid}-0"),
+            ("a[1].py", f"{gone.pid}-1"),
+            ("b.py", f"{gone.pid}-0"),
+            ("a[1].py", f"{os.getppid()}-0"),  # it may have been suspended
+        )
     )
-    for one in (old, young, other):
+    for one in (old, young, other, of_living):
         one.write_bytes(b"half")
-    for one in (old, other):
+    for one in (old, other, of_living):
         os.utime(one, (0, one.stat().st_mtime - LEFT_OVER - 1))
     write_whole(path, b"whole")
-    assert sorted(tmp_path.iterdir()) == sorted([path, young, other])
+    assert sorted(tmp_path.iterdir()) == sorted([path, young, other, of_living])

@@ -143,7 +143,7 @@ def test_positions_and_words_as_in_a_sentence():
         "0, 2 and 5",
     ]
     assert listed(range(0, 20, 2)) == "0, 2, 4, 6, 8 and 5 more"
-    assert [joined(["a"]), joined(["a", "b", "c"])] == ["a", "a, b and c"]
+    assert [joined([]), joined(["a"]), joined(["a", "b", "c"])] == ["", "a", "a, b and c"]
 
 
 def test_strict_mode_refuses_a_figure_on_the_edge(monkeypatch):

@@ -1,6 +1,5 @@
 """How an answer is judged: by what it does, and without a trace left behind."""
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -267,9 +266,17 @@ def test_an_interrupt_passes_through_and_the_random_state_is_restored():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_an_answer_that_ends_python_is_told():
-    verdict = EXERCISE.check(lambda x: sys.exit(3))
-    assert verdict.status == "failed" and "raised SystemExit" in verdict.message
+class Own(BaseException):
+    """No Exception: an `except Exception` lets it pass."""
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), Own("mine")])
+def test_what_is_no_exception_is_told_as_well(error):
+    def mine(x, calls=None):
+        raise error
+
+    verdict = EXERCISE.check(mine)
+    assert verdict.status == "failed" and f"raised {type(error).__name__}" in verdict.message
 
 
 def test_an_error_without_words_is_told():

@@ -86,6 +86,9 @@ GUESSES = [
     (lambda x: x.cumsum(dim=1) + 0j, "Expected floats, got complex numbers"),
     (in_place, "Your function changed its input `x`"),
     (lambda x: x.cumsum_(dim=1), "Your function changed its input `x`"),
+    (lambda x: x.cumsum(dim=1).to_sparse(), "they come in a sparse tensor"),
+    (lambda x: x.cumsum(dim=1)[0].to_sparse_csr().unsqueeze(0), "Your function raised"),
+    (lambda x: x.cumsum(dim=1).to_mkldnn(), "they come in a sparse tensor"),
     (lambda x: x.cumsum(dim=1).to_sparse() * 2, "Every number is 2 times"),
 ]
 

@@ -209,7 +209,7 @@ def test_its_config_makes_another_of_its_sizes(options):
     [
         (torch.zeros(2, 3), TypeError, "whole numbers in a tensor, torch.int64, got torch.float32"),
         (torch.zeros(2, 3).bool(), TypeError, "got torch.bool"),
-        ([[1, 2]], TypeError, "got list"),
+        ([[1, 2]], TypeError, "got (the )?list"),
         (torch.tensor([1, 2]), ValueError, r"got \(2,\). For a single text use ids\[None\]"),
         (torch.zeros(2, 0).long(), ValueError, r"at least one token, got \(2, 0\)"),
         (torch.tensor([[0, V]]), ValueError, f"from 0 to V - 1 = {V - 1}, got {V}"),
@@ -243,12 +243,20 @@ def test_sizes_that_are_none_are_refused(name, size):
         ({"temperature": 0}, ValueError, "temperature must be above 0, got 0.0.*use top_k=1"),
         ({"temperature": 1e-300}, ValueError, "temperature must be above 0, got 1e-300"),
         ({"temperature": -1.0}, ValueError, "temperature must be above 0, got -1.0"),
-        ({"temperature": math.nan}, ValueError, "temperature must be a finite number, got nan"),
-        ({"temperature": math.inf}, ValueError, "temperature must be a finite number, got inf"),
+        (
+            {"temperature": math.nan},
+            ValueError,
+            "must be a finite number, got the float nan",
+        ),
+        (
+            {"temperature": math.inf},
+            ValueError,
+            "must be a finite number, got the float inf",
+        ),
         ({"temperature": "hot"}, TypeError, "temperature must be a finite number"),
         ({"top_k": 0}, ValueError, f"top_k must be a whole number from 1 to {V}, got 0"),
         ({"top_k": V + 1}, ValueError, f"from 1 to {V}, got {V + 1}"),
-        ({"top_k": 2.0}, TypeError, f"top_k must be a whole number from 1 to {V}"),
+        ({"top_k": 2.0}, TypeError, "top_k must be a whole number or None, got the float 2.0"),
         ({"n": 0}, ValueError, "n must be a whole number of at least 1, got 0"),
     ],
 )
@@ -273,7 +281,7 @@ def test_rotary_is_yes_or_no(rotary):
 
 @pytest.mark.parametrize("logits", [torch.tensor([1, 2]), torch.tensor([True]), [0.5, 0.5], None])
 def test_logits_are_floats(logits):
-    with pytest.raises(TypeError, match="logits must be a tensor of floats, got "):
+    with pytest.raises(TypeError, match="logits must be "):
         next_token_probabilities(logits)
 
 

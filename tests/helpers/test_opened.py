@@ -157,3 +157,10 @@ def test_other_numbers_of_heads_are_told():
         opened(model, ids, n_head=3)
     with pytest.raises(ValueError, match=r"no \(layer, head\) \(2, 0\)"):
         opened(model, ids, {(2, 0): torch.eye(T)})
+
+
+@pytest.mark.parametrize("place", [(0, 4), (2, 0), (0, -1)])  # of 2 layers with 2 heads
+def test_a_head_that_is_not_there_is_not_left_out_silently(place):
+    model = TinyGPT(6, 20, C=4, n_head=2)
+    with pytest.raises(ValueError, match=rf"no \(layer, head\) .*{place[1]}\): .* \(1, 1\)"):
+        opened(model, torch.arange(5)[None], {place: torch.eye(5)}, n_head=2)

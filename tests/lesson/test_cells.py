@@ -175,3 +175,19 @@ def test_an_answer_that_is_no_choice(answer):
 def test_a_check_without_a_function_says_what_to_write():
     with pytest.raises(LessonError, match=r'causal_mean = check\("01.1", causal_mean\)'):
         lesson.check("01.1")
+
+
+def test_an_error_of_a_later_call_that_is_no_exception_is_told():
+    class Own(BaseException):
+        pass
+
+    calls = []
+
+    def mine(x):
+        calls.append(x)
+        if len(calls) > 4:  # the first ones judge its numbers
+            raise Own("later")
+        return running_sum(x)
+
+    with pytest.raises(LessonError, match="raised Own in line"):
+        lesson.check("99.1", mine)

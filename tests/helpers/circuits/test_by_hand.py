@@ -88,7 +88,7 @@ def test_blocks_that_are_refused(blocks, message):
 def test_no_tensor_and_no_third_layer():
     with pytest.raises(TypeError, match=r"\('letter', 'letter'\) must be a tensor .*, got list"):
         score_from_blocks(LETTERS, T, {LL: [[1.0]]})
-    with pytest.raises(ValueError, match="layer must be 0 or 1, got 2"):
+    with pytest.raises(ValueError, match="layer must be a whole number from 0 to 1, got 2"):
         score_from_blocks(LETTERS, T, {}, layer=2)
     with pytest.raises(TypeError, match=r"blocks must be a dict such as .* got list"):
         score_from_blocks(LETTERS, T, [])
@@ -122,5 +122,5 @@ def test_scores_that_are_refused():
         written_weights(x, torch.eye(9), torch.inf)
     with pytest.raises(TypeError, match="x must be tokens"):
         written_weights("ab", torch.eye(9))
-    with pytest.raises(ValueError, match=r"weights must be \(\.\.\., t, t\) .* got \(2, 9\)"):
+    with pytest.raises(ValueError, match=r"weights must be \(\.\.\., t, t\) .* shape \(2, 9\)"):
         second_layer_tokens(x, x)

@@ -10,6 +10,7 @@ import sys
 from functools import cache
 from html.parser import HTMLParser
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -321,3 +322,27 @@ def images(page):
     parser.handle_starttag = lambda tag, has: found.append(dict(has)) if tag == "img" else None
     parser.feed(page)
     return found
+
+
+FOREIGN = [
+    {"text.usetex": True},
+    {"axes.grid": True, "axes.axisbelow": False},
+    {"font.size": 30, "axes.prop_cycle": matplotlib.cycler(color="r"), "lines.linewidth": 9},
+    {"savefig.bbox": "tight", "figure.autolayout": True, "figure.constrained_layout.use": False},
+    {"image.origin": "lower", "image.aspect": "auto", "axes.xmargin": 0.5, "axes.ymargin": 0.5},
+    {"text.hinting_factor": 1, "text.kerning_factor": 6, "axes.unicode_minus": False},
+    {"xtick.direction": "in", "ytick.labelsize": 30, "path.sketch": (9, 9, 9), "text.color": "r"},
+]
+
+
+@pytest.mark.parametrize("settings", FOREIGN, ids=lambda one: next(iter(one)))
+@pytest.mark.parametrize("name", ["words", "curves", "points", "bars with spans", "softmax"])
+def test_a_picture_is_the_same_whatever_a_matplotlibrc_says(name, settings):
+    usual = EXAMPLES[name]().png()
+    for kept in (base.text_width, base._font):
+        kept.cache_clear()
+    with matplotlib.rc_context(settings):
+        assert EXAMPLES[name]().png() == usual
+        assert png_of(EXAMPLES[name]().figure()) == usual
+    for kept in (base.text_width, base._font):
+        kept.cache_clear()

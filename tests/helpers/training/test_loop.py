@@ -11,7 +11,10 @@ import torch
 from torch import nn
 
 from attention_base.same import one_thread
+from helpers import letters
+from helpers.circuits import AttentionOnly, train_on_repeats
 from helpers.gpt import TinyGPT, next_token_loss
+from helpers.letters import three_back
 from helpers.training import (
     Corpus,
     drop_repeats,
@@ -150,8 +153,39 @@ def test_it_runs_in_another_thread_too():
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(TypeError, match=r"model must be an nn\.Module, a model to train, got"):
+    with pytest.raises(TypeError, match=r"model must be an nn\.Module, a model, got"):
         watched(train, next_token_loss, windows(), 2)
+
+
+def broken(model):
+    """The model with parameters that are nan."""
+    next(iter(model.parameters())).data.fill_(math.nan)
+    return model
+
+
+def far(model, draw_windows, steps):
+    """A loop whose learning rate is far too large."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e38)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        next_token_loss(model, draw_windows()).backward()
+        optimizer.step()
+    return []
+
+
+LOST = {
+    "train": lambda: train(broken(small.model()), windows(), 2),
+    "watched": lambda: watched(far, small.model(), windows(), 5),
+    "letters": lambda: letters.train(broken(TinyGPT(27, 20, C=4, n_head=1)), three_back, 1),
+    "repeats": lambda: train_on_repeats(broken(AttentionOnly(1, C=4)), 1),
+    "mix": lambda: trained_perplexity(small.CORPUS, lambda z: z * math.nan),
+}
+
+
+@pytest.mark.parametrize("way", LOST)
+def test_a_loss_that_is_nan_ends_a_training_in_words(way):
+    with pytest.raises(ValueError, match=r"The loss of step \d is (nan|inf): .* smaller learning"):
+        LOST[way]()
 
 
 def test_our_loop_learns_and_its_rate_falls_to_0():
@@ -192,8 +226,8 @@ def test_what_is_no_model_of_this_text_is_refused():
     without = Own(V)
     del without.context_length
     for model, error, said in (
-        (next_token_loss, TypeError, r"must be an nn\.Module .* got the function"),
-        (Own, TypeError, r"Make one of its class: TinyGPT\(vocab_size, context_length\)"),
+        (next_token_loss, TypeError, r"must be an nn\.Module, .* got the function"),
+        (Own, TypeError, r"got the class Own itself; make one: Own\(…\)"),
         (without, ValueError, r"must have context_length, .* it is None\. Keep it in __init__"),
         (Own(V - 3), ValueError, rf"V = {V} letters, .* \(1, 1, {V}\), got \(1, 1, {V - 3}\)\. M"),
     ):
