@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 from jupyter_client.provisioning import local_provisioner
 
+from tests.stored import stale
 from tools import kernels, notebooks
 
 # nbval, which is imported after this file, imports jsonschema, which does without the grammars of
@@ -87,6 +88,14 @@ def pytest_sessionfinish():
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Compare also what nbval leaves out: pictures, and in words the cells that it ignores."""
+    yield
+    if _is_cell(item) and any(_stale(item)):
+        item.raise_cell_error("Cell outputs differ")
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """Tell all that differs: nbval tells one field, and of a new one, as of stderr, no text."""
     report = yield
@@ -95,13 +104,18 @@ def pytest_runtest_makereport(item, call):
             _compared(item, outputs) for outputs in (item.cell.outputs, item.test_outputs)
         )
         differences = difflib.unified_diff(stored, now, "stored", "now", n=0, lineterm="")
-        report.longrepr = "\n".join(["Cell outputs differ", item.cell.source, "", *differences])
+        found = [*differences, *_stale(item)]
+        report.longrepr = "\n".join(["Cell outputs differ", item.cell.source, "", *found])
     return report
 
 
 def _is_cell(item):
     """Whether a test is a notebook's cell."""
     return hasattr(item, "output_timeout")
+
+
+def _stale(item):
+    return stale(item.path.name[:2], item.cell, item.test_outputs)
 
 
 def _compared(item, outputs):

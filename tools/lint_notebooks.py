@@ -20,7 +20,17 @@ import nbformat
 from nbformat import NotebookNode
 
 from tools import ignored_cells, notebooks
-from tools.prose_numbers import Number, claims, marks, numbers, sentences, wholes
+from tools.prose_numbers import (
+    Number,
+    claims,
+    marks,
+    numbers,
+    rows,
+    sentences,
+    stand_in_a_row,
+    sums,
+    wholes,
+)
 from tools.refresh import WIDGET_VIEW
 
 Finding = tuple[int | None, str, str]
@@ -31,6 +41,9 @@ MAX_CODE_CELLS = 3  # in a row, without words
 MAX_OUTPUT_LINES = 40
 NEAR_BEFORE, NEAR_AFTER = 3, 2  # code cells whose numbers a text may state
 MAX_BYTES = 310_000
+# How many asserts each notebook has: one that is deleted makes no other check red.
+ASSERTS = {f"{i:02}": n for i, n in enumerate((3, 6, 3, 3, 8, 7, 1, 1, 7, 6, 9, 3, 8, 0, 4, 0))}
+MOST_TOLERANCE = 1e-3
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 OF_HELPERS = (
     "attention circuits cost diagnosis gpt letters measured opened pictures positions real show "
@@ -49,7 +62,7 @@ class Book:
     """A notebook with all that the rules ask about it.
 
     ``exercises`` and ``page`` are the texts of its exercise file and its page, None where there is
-    none.
+    none; ``asserts`` says how many it has to have.
     """
 
     name: str
@@ -57,6 +70,7 @@ class Book:
     size: int
     exercises: str | None = None
     page: str | None = None
+    asserts: int = 0
 
     @property
     def number(self) -> str:
@@ -366,6 +380,61 @@ def _stands_in(claim: Number, numbers: list[Number]) -> bool:
 
 
 @rule
+def numbers_in_a_row(book: Book) -> Iterator[Finding]:
+    """Three numbers in a row, or two in brackets, stand so in some cell, a text above, or a mark.
+
+    And a sum comes to what the text says. A small number alone stands in any cell, so it is not
+    looked for. The worked instance of an exercise is computed by tests/lesson/proofs.
+    """
+    told: list[list[Number]] = []
+    for n, cell in book.cells:
+        if cell.cell_type != "markdown":
+            continue
+        texts = sentences(cell.source)
+        sources = [*book.numbers.values(), *told, *(mark.accounted for mark in marks(cell.source))]
+        for row in chain(*map(rows, texts)):
+            is_there = any(stand_in_a_row(row, source) for source in sources)
+            if not is_there and not re.search("^### Exercise", cell.source, re.M):
+                text = " ".join(number.text for number in row)
+                todo = f"correct it, or say where it comes from: <!-- {text}: an example -->"
+                yield n, f"says {text}, which stands so in no cell", todo
+        for equation in chain(*map(sums, texts)):
+            if fault := equation.fault():
+                yield n, f"says {equation.right} = {equation.left}, which {fault}", "correct it"
+        told.append([number for text in texts for number in numbers(text)])
+
+
+@rule
+def asserts(book: Book) -> Iterator[Finding]:
+    """No assert is lost: there are as many as ``ASSERTS`` says, and each can fail."""
+    found = [(n, a) for n, tree in book.trees for a in ast.walk(tree) if isinstance(a, ast.Assert)]
+    if len(found) != book.asserts:
+        yield (
+            None,
+            f"has {len(found)} asserts, not {book.asserts}",
+            "put back what is lost, or correct ASSERTS in tools/lint_notebooks.py",
+        )
+    for n, statement in found:
+        if _holds_always(statement.test):
+            said = ast.unparse(statement.test)
+            yield n, f"has an assert that cannot fail: {said[:60]}", "compare what was computed"
+
+
+def _holds_always(test: ast.expr) -> bool:
+    """Whether a condition names nothing, or has a part that is true, or compares equal things."""
+    pairs = [(c.left, c.comparators[0]) for c in ast.walk(test) if isinstance(c, ast.Compare)]
+    pairs += [c.args[:2] for name in ("equal", "allclose", "isclose") for c in _calls(test, name)]
+    parts = [
+        part for node in ast.walk(test) if isinstance(node, ast.BoolOp) for part in node.values
+    ]
+    return (
+        not any(isinstance(node, ast.Name) for node in ast.walk(test))
+        or any(isinstance(part, ast.Constant) for part in parts)
+        or any(len(pair) == 2 and len(set(map(ast.dump, pair))) == 1 for pair in pairs)
+    )
+
+
+@rule
 def marked_numbers(book: Book) -> Iterator[Finding]:
     """A mark such as ``<!-- 0.73 = 1 - 0.27 -->`` comes out, and its number stands in the text."""
     for n, cell in book.cells:
@@ -380,7 +449,7 @@ def marked_numbers(book: Book) -> Iterator[Finding]:
                 "has a mark at the start of a line",
                 "it ends the paragraph: put it after a sentence",
             )
-        stated = {x.text for s in sentences(cell.source) for x in claims(s) + wholes(s)}
+        stated = {x.text for s in sentences(cell.source) for x in numbers(s)}
         for mark in marks(cell.source):
             if fault := mark.fault():
                 yield n, f"has the mark {mark.left}, which {fault}", "correct the text or the mark"
@@ -488,12 +557,18 @@ def broken_on_purpose(book: Book) -> Iterator[Finding]:
 
 @rule
 def tolerances(book: Book) -> Iterator[Finding]:
-    """Allclose says its tolerance: the default one decides differently on other processors."""
+    """Allclose says its tolerance: the default one decides differently on other processors.
+
+    And a small one: 0.1 would hold for what is wrong, too.
+    """
     for n, tree in book.trees:
         for name in ("allclose", "isclose"):
             for call in _calls(tree, name):
                 if _argument(call, 3, "atol") is None:
                     yield n, f"has {name} without atol", "state it: atol=1e-6"
+                for by in (_argument(call, 2, "rtol"), _argument(call, 3, "atol")):
+                    if isinstance(by, ast.Constant) and by.value > MOST_TOLERANCE:
+                        yield n, f"has {name} within {by.value}", f"at most {MOST_TOLERANCE}"
 
 
 # ---------------------------------------------------------------- the lesson
@@ -743,6 +818,7 @@ def read(path: Path, exercises: Path = EXERCISES) -> Book:
         size=len(text.encode()),
         exercises=lessons,
         page=page,
+        asserts=ASSERTS.get(path.name[:2], 0),
     )
 
 

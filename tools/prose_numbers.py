@@ -31,9 +31,12 @@ NUMBER = re.compile(
     re.VERBOSE,
 )
 MARK = re.compile(r"<!--(.*?)-->", re.S)
-# No statement: comments, addresses, tags, and code (`dim=-1`, while `0.88 0.12` is a result).
+# No statement: comments, addresses, tags, and code (`dim=-1`, while `0.88 0.12` is a result, whose
+# backtick does not begin the code that ends at the next one).
 NO_TEXT = re.compile(
-    r"<!--.*?-->|(?<=\])\([^)]*\)|https?://\S+|</?[a-zA-Z][^>]*>|`[^`\n]*[a-zA-Z][^`\n]*`", re.S
+    r"<!--.*?-->|(?<=\])\([^)]*\)|https?://\S+|</?[a-zA-Z][^>]*>"
+    r"|`(?=[^`\n]*[a-zA-Z][^`\n]*`)(?=(?:[^`\n]*`[^`\n]*`)*[^`\n]*`[^`\n]*$)[^`\n]*`",
+    re.S | re.M,
 )
 # An ordinal: "section 4.1", "GPT-22", and "Exercise 03.1" or "03.1" itself.
 ORDINAL = re.compile(r"(\b(sections?|equations?|exercises?|chapters?|versions?) +|[a-z]-)$", re.I)
@@ -41,6 +44,11 @@ EXERCISE = re.compile(r"0\d\.\d")
 # What a whole number may be without a statement: a year, a time, a format, a name.
 YEAR = re.compile(r"(19|20)\d\d")
 UNIT = re.compile(r"[  -](minutes|min|bits?)\b")
+# What may stand before the = of a sum, and what Python calls it: 4 · 32² + 32 = 4128.
+SUM = re.compile(
+    r"(?<![\w.,)²³+·×/=−-])(?<![+·×/=−-] )([(\d][-−+·×/()\d.,²³ ]*[\d)²³]) = (?=[-−\d])"
+)
+AS_PYTHON = str.maketrans({"·": "*", "×": "*", "−": "-", "²": "**2", "³": "**3", ",": ""})
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,34 @@ def wholes(text: str) -> list[Number]:
         and not UNIT.match(text, match.end())
         and not ORDINAL.search(text[: match.start()])
     ]
+
+
+def rows(text: str) -> list[list[Number]]:
+    """The numbers that stand in a row, as "0 1 1", of three or more; also pairs in brackets."""
+    found: list[list[re.Match]] = []
+    for match in NUMBER.finditer(text):
+        if found and text[found[-1][-1].end() : match.start()] in (" ", ", "):
+            found[-1].append(match)
+        else:
+            found.append([match])
+    return [
+        list(map(_number, row))
+        for row in found
+        if len(row) >= 3
+        or (
+            len(row) == 2
+            and text[: row[0].start()].endswith("(")
+            and text[row[1].end() :].startswith(")")
+        )
+    ]
+
+
+def stand_in_a_row(row: list[Number], numbers: list[Number]) -> bool:
+    """Whether these numbers stand in this order, one after the other, among the others."""
+    return any(
+        all(map(Number.stands_for, row, numbers[start:]))
+        for start in range(len(numbers) - len(row) + 1)
+    )
 
 
 def _fills_table_cell(match: re.Match) -> bool:
@@ -159,6 +195,14 @@ def marks(text: str) -> Iterator[Mark]:
         for part in comment.split(";"):
             if match := re.match(r"([^=:]*)([=:])(.*)", part, re.S):
                 yield Mark(match[1].strip(), match[3].strip(), match[2] == "=")
+
+
+def sums(text: str) -> Iterator[Mark]:
+    """The sums that a text itself states, as "2 · 4 = 8"."""
+    for match in SUM.finditer(text):
+        left, right = match[1].translate(AS_PYTHON), NUMBER.match(text, match.end())
+        if right and not left.replace(".", "").isdecimal():
+            yield Mark(right[0], left, is_derived=True)
 
 
 def sentences(text: str) -> list[str]:

@@ -129,7 +129,7 @@ def curves(
         alt=f"{titled('Curves', title)}: {len(data)} panel{'s' * (len(data) > 1)} "
         f"({'; '.join(data)}) over {xlabel} ({first} to {last}), with {told}.",
         text="\n".join(text_lines),
-        draw=lambda: _draw_curves(across, data, names, xlabel, logx, logy, columns, title),
+        draw=lambda: _draw_curves(across, data, names, levels, xlabel, logx, logy, columns, title),
         html=lambda: side_by_side(
             [f"<p>{text_html(' '.join(statements))}</p>"]
             if statements
@@ -155,7 +155,7 @@ def _tables(
 ) -> Iterator[Table]:
     rows, levels = [], []
     for name, y in lines.items():
-        if y.ndim == 0:
+        if not y.ndim:
             levels.append((name, [Cell(number(float(y)), "plain")]))
             continue
         if not log:  # what is too small to be seen is written as 0
@@ -175,6 +175,7 @@ def _draw_curves(
     across: np.ndarray,
     data: dict[str, dict[str, np.ndarray]],
     names: list[str],
+    levels: list[str],
     xlabel: str,
     logx: bool,
     logy: Sequence[str],
@@ -182,7 +183,6 @@ def _draw_curves(
     title: str,
 ) -> Figure:
     """Draw a title, a legend that all panels share, and the panels line by line."""
-    levels = [name for lines in data.values() for name, y in lines.items() if y.ndim == 0]
     left, gutter = 46, 26  # room for y labels; between panels
     tall = 220 if levels else 140  # of an axes; levels lie close together
     right = max([14 + base.text_width(name) for name in levels], default=0)
@@ -218,7 +218,7 @@ def _draw_curves(
             ax.plot(across, y, **styles[name], antialiased=False, clip_on=False)
         _set_y_axis(ax, np.hstack(list(lines.values())), panel in logy)
         _set_x_axis(ax, across, wide)
-        _draw_levels(ax, {name: float(y) for name, y in lines.items() if y.ndim == 0})
+        _draw_levels(ax, {name: float(y) for name, y in lines.items() if not y.ndim})
         ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=INK, labelfontfamily=base.FONT)
         ax.spines[["top", "right"]].set_visible(False)
         ax.spines[["left", "bottom"]].set_color(LINE)

@@ -101,6 +101,7 @@ BAD_INPUT = [
     ({"positions": torch.arange(4)}, ValueError, r"\(3,\) for the T = 3 tokens of x; got \(4,\)"),
     ({"positions": torch.ones(2, 3)}, ValueError, r"for the T = 3 tokens of x; got \(2, 3\)"),
     ({"positions": torch.tensor([0, -1, -2])}, ValueError, "token 1 has -1.*add a constant"),
+    ({"positions": torch.tensor([0, 1, -0.5])}, ValueError, "count from 0; token 2 has -0.5"),
     ({"positions": torch.tensor([0, math.nan, 1])}, ValueError, f"{EACH} nan"),
     ({"positions": torch.tensor([0, math.inf, 1])}, ValueError, f"{EACH} inf"),
     ({"positions": torch.tensor([0, -math.inf, 1])}, ValueError, f"{EACH} -inf"),

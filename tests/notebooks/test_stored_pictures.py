@@ -1,113 +1,51 @@
 """The pictures that a notebook stores are those that its code draws, and so are all its outputs.
 
-nbval compares the text version of a picture only. Here the cells run in this process, and each
-picture's dots, size, alt text and text version are compared with the stored ones. The same run
-shows that test_mutations.py finds nothing red where nothing is broken, and that an output which
-nbval does not compare still says what its cell says, in words and in form.
+nbval compares the text version of a picture only. ``make test`` compares the rest of what it has
+run (tests/plugin.py). Here the cells run in this process, also the last third of notebook 10. The
+same run shows that test_mutations.py finds nothing red where nothing is broken.
 """
 
 import base64
 import copy
 import io
+from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
 import pytest
+from nbformat.v4 import new_output
 from PIL import Image
 
 from helpers.pictures import base, heatmap
+from tests import plugin
 from tests.cells import fresh_shell
 from tests.notebooks.once import once_through
 from tests.notebooks.test_mutations import is_red
-from tools import ignored_cells
-from tools.ignored_cells import differences, text_of
-from tools.refresh import code_cells, is_ignored
-
-TILE = 16  # dots: a picture is compared tile by tile, since one cell of many is a small part
-# How far a tile may lie off on average, of 255. Drawn twice, or on two threads, a picture has the
-# same dots; numbers that are all off by 0.0001 make 0.8; 0.05 in one of 64 x 64 cells makes 7.7.
-MOST = 4.0
-# Here 200 steps turn the last bits of another processor into other losses, so the dots differ; the
-# words are the same everywhere, and are compared.
-OTHER_DOTS = {"n05-c11"}
+from tests.stored import MOST, OTHER_DOTS, distance, stale
+from tools import ignored_cells, notebooks
+from tools.refresh import code_cells
 
 
-def drawn_by(book):
-    """What each cell of a notebook draws, without looking at anything else."""
-    with fresh_shell() as shell:
-        return once_through(book, shell)[1]
+def outputs_of(ran, drawn):
+    """What a kernel would send of a cell: what it printed, and its value."""
+    data, metadata = drawn or ({"text/plain": ran.text}, {})
+    value = [new_output("execute_result", data, metadata=metadata)] if data["text/plain"] else []
+    return [new_output("stream", text=ran.printed), *value]
 
 
-def stored(book):
-    return {
-        cell.id: (dict(output.data), dict(output.metadata))
-        for cell in code_cells(book)
-        for output in cell.outputs
-        if set(output.get("data", {})) & {"image/png", "text/html"}
-    }
-
-
-def distance(png, other):
-    """How far two pictures lie apart where they differ most: the mean over one tile, 0 to 255."""
-    one, two = (
-        np.asarray(Image.open(io.BytesIO(base64.b64decode(p))).convert("RGB"), float)
-        for p in (png, other)
-    )
-    if one.shape != two.shape:
-        return 255.0
-    apart = np.abs(one - two).mean(2)
-    high, wide = (-(-n // TILE) * TILE for n in apart.shape)
-    apart = np.pad(apart, [(0, high - apart.shape[0]), (0, wide - apart.shape[1])])
-    return apart.reshape(high // TILE, TILE, wide // TILE, TILE).mean((1, 3)).max()
-
-
-def stale(book, drawn):
-    """What is stored and is no longer drawn so, in words."""
-    kept = stored(book)
-    for name in [*kept, *(name for name in drawn if name not in kept)]:
-        if name not in drawn or name not in kept:
-            yield f"{name}: a picture is {'not drawn any more' if name in kept else 'not stored'}"
-            continue
-        (old, old_about), (new, new_about) = kept[name], drawn[name]
-        if set(old) != set(new):
-            yield f"{name}: stored are {sorted(old)}, made are {sorted(new)}"
-            continue
-        for kind in new:
-            if kind == "image/png":
-                if (apart := distance(old[kind], new[kind])) > MOST:
-                    yield f"{name}: another picture, {apart:.0f} of 255 away"
-            elif old[kind] != new[kind]:
-                yield f"{name}: another {kind}:\n{old[kind]}\n--- now:\n{new[kind]}"
-        if old_about != new_about:
-            yield f"{name}: stored is {old_about}, now it is {new_about}"
-
-
-def test_stored_pictures_are_what_the_code_draws(once):
-    drawn = dict(once.drawn)
-    for cell in code_cells(once.book):
-        if cell.id in drawn and is_ignored(cell):  # compared below, in words
-            drawn[cell.id] = stored(once.book)[cell.id]
-        elif cell.id in OTHER_DOTS:
-            data, about = drawn[cell.id]
-            dots = stored(once.book)[cell.id][0]["image/png"]
-            drawn[cell.id] = ({**data, "image/png": dots}, about)
-    found = "\n".join(stale(once.book, drawn))
-    assert not found, f"{found}\nIf the new ones are right: make refresh NB={once.number}"
-    assert len(drawn) >= 4
+def test_a_notebook_stores_what_its_cells_give(once):
+    found = [
+        f"{cell.id}: {said}"
+        for cell, ran in once.made
+        for said in stale(once.number, cell, outputs_of(ran, once.drawn.get(cell.id)))
+    ]
+    assert found == [], f"If the new ones are right: make refresh NB={once.number}"
+    assert len(once.drawn) >= 4
 
 
 def test_sound_helpers_leave_a_notebook_as_it_is(once):
     assert [(cell.source, ran) for cell, ran in once.made if is_red(cell, ran)] == []
-
-
-def test_a_stored_output_says_what_its_cell_says(once):
-    for cell, ran in once.made:
-        entry = ignored_cells.listed(once.number, cell.source)
-        if entry and not entry.words:
-            assert bool(text_of(cell.outputs)) == bool(ran.printed + ran.text), entry.first_line
-        elif entry:
-            found = differences(text_of(cell.outputs), ran.printed + ran.text, entry.share)
-            assert not found, f"{entry.first_line}\n{found}\nmake refresh REFRESH_ARGS=--all"
 
 
 # --- The comparison itself ---------------------------------------------------------------------
@@ -121,20 +59,22 @@ CODE = (
 
 @pytest.fixture(scope="module")
 def small():
-    """A notebook of two pictures, and what its code draws."""
+    """The cells of a notebook of two pictures, each with what is stored and what it gives."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CODE])
-    drawn = drawn_by(book)
-    for cell in code_cells(book):
-        if cell.id in drawn:
-            data, metadata = copy.deepcopy(drawn[cell.id])
-            cell.outputs = [nbformat.v4.new_output("execute_result", data, metadata=metadata)]
-    return book, drawn
+    with fresh_shell() as shell:
+        made, drawn = once_through(book, shell)
+    for cell, ran in made:
+        cell.outputs = outputs_of(ran, drawn.get(cell.id))
+    return [(cell, copy.deepcopy(cell.outputs)) for cell, _ in made]
+
+
+def found(cells):
+    return "\n".join(said for cell, outputs in cells for said in stale("03", cell, outputs))
 
 
 def test_a_sound_notebook_is_found_sound(small):
-    book, drawn = small
-    assert len(drawn) == 2
-    assert list(stale(book, drawn)) == []
+    assert sum("data" in output for _, outputs in small for output in outputs) == 2
+    assert found(small) == ""
 
 
 def swap_pngs(one, two):
@@ -154,7 +94,7 @@ def edit_table(one, two):
     two.data["text/plain"] = two.data["text/plain"].replace("0.60", "0.61")
 
 
-def store_a_table_for_a_picture(one, two):
+def add_a_table(one, two):
     one.data["text/html"] = "<table></table>"
 
 
@@ -176,16 +116,56 @@ def drop(one, two):
         (edit_alt, "2 by 3"),
         (edit_width, "width"),
         (edit_table, "another text/plain"),
-        (store_a_table_for_a_picture, "text/html"),
-        (store_another_size, "another picture, 255"),
-        (drop, "not stored"),
+        (add_a_table, "text/html"),
+        (store_another_size, "of another size"),
+        (drop, "pictures: 0 are stored, 1 are made"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_an_edited_output_is_found(small, edit, words):
-    book, drawn = copy.deepcopy(small)
-    edit(*(cell.outputs[0] for cell in code_cells(book) if cell.outputs))
-    assert words in "\n".join(stale(book, drawn))
+    edited = copy.deepcopy(small)
+    edit(*(output for cell, _ in edited for output in cell.outputs if "data" in output))
+    assert words in found(edited)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (swap_pngs, ""),  # its numbers may differ, and so its dots
+        (edit_table, ""),
+        (edit_alt, ""),
+        (lambda one, two: one.metadata["image/png"].update(alt="Another."), "Another."),
+        (lambda one, two: one.data.update({"text/plain": "Another"}), "Another"),
+        (store_another_size, "of another size"),
+        (drop, "pictures: 0 are stored, 1 are made"),
+    ],
+)
+def test_of_a_cell_with_other_numbers_elsewhere_the_words_are_compared(
+    small, monkeypatch, edit, words
+):
+    listed = [ignored_cells.IgnoredCell("03", code, "why", 0.6) for code in CODE]
+    monkeypatch.setattr(ignored_cells, "IGNORED_CELLS", listed)
+    edited = copy.deepcopy(small)
+    edit(*(output for cell, _ in edited for output in cell.outputs if "data" in output))
+    assert words in found(edited) and bool(words) == bool(found(edited))
+
+
+def test_each_cell_with_other_dots_elsewhere_is_there():
+    text = [code.source for p in notebooks.names() for code in code_cells(nbformat.read(p, 4))]
+    for line in OTHER_DOTS:
+        assert sum(ignored_cells.first_line(source) == line for source in text) == 1, line
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_make_test_ends_a_cell_whose_picture_is_another_one(small, old):
+    """nbval, which has just run the cell, calls it sound."""
+    (cell, outputs), (other, _) = small[1:]
+    item = SimpleNamespace(output_timeout=1, path=Path("03_x.ipynb"), cell=cell)
+    item.test_outputs, item.raise_cell_error = other.outputs if old else outputs, pytest.fail
+    ending = plugin.pytest_runtest_call(item)
+    next(ending)
+    with pytest.raises(pytest.fail.Exception if old else StopIteration):
+        next(ending)
 
 
 @pytest.mark.parametrize("cells", [1, 30])

@@ -24,9 +24,9 @@ PID = Path("notebooks/pid")  # that a cell writes
 def project(tmp_path, monkeypatch):
     """Work in a folder with the program and a short list of packages; syrupy is tried."""
     monkeypatch.chdir(tmp_path)
-    ours = ("kernels", "notebooks", "check_upgrade")
-    base = "attention_base/files.py"
-    for name in ("tests/plugin.py", base, *(f"tools/{name}.py" for name in ours)):
+    ours = ("kernels", "notebooks", "check_upgrade", "ignored_cells")
+    others = ("tests/plugin.py", "tests/stored.py", "attention_base/files.py")
+    for name in (*others, *(f"tools/{name}.py" for name in ours)):
         Path(name).parent.mkdir(exist_ok=True)
         shutil.copy(notebooks.ROOT / name, name)
     # Or a package of this name on PYTHONPATH would stand before it.

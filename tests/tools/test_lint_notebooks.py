@@ -60,7 +60,7 @@ def good() -> lint_notebooks.Book:
     for each in cells:
         each.metadata["slideshow"] = {"slide_type": "subslide"}
     nb = refresh.normalise(v4.new_notebook(cells=cells), "03")
-    return lint_notebooks.Book("03_softmax_masking.ipynb", nb, 1000, EXERCISES, PAGE)
+    return lint_notebooks.Book("03_softmax_masking.ipynb", nb, 1000, EXERCISES, PAGE, asserts=1)
 
 
 def cell(book, number):
@@ -196,13 +196,39 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
         ("cell 3: says 6", in_words("| a table | 6 |")),
         ("cell 3: has a mark with 0.29", in_source(3, "1 - 0.27", "1 - 0.29 + 0.02")),
     ],
+    "numbers_in_a_row": [
+        ("cell 3: says 0 1 2, which stands so in no cell", in_words("The row 0 1 2.")),
+        ("says 2 3", in_words("Of shape (2, 3).")),
+        ("says 0 0 1 1", in_words("Rows 0, 0, 1, 1. <!-- 0 1 0 1: an example -->")),
+        (r"says 2 \* 4 = 9, which comes to 8", in_words("It is 2 · 4 = 9.")),
+    ],
+    "asserts": [
+        ("has 0 asserts, not 1", in_source(10, "assert x", "x")),
+        ("has 0 asserts, not 1", in_source(10, "assert x", "# assert x")),
+        ("has 2 asserts, not 1: .* correct ASSERTS", in_code("assert x is None")),
+        *(
+            ("cell 10: .* cannot fail", in_source(10, 'x[0] == "a;b"', what))
+            for what in (
+                "True",
+                "1 < 2",
+                "x[0] is None or True",
+                "x[0] == x[0]",
+                "torch.equal(x, x)",
+                "torch.allclose(x[0], x[0], atol=1e-6)",
+            )
+        ),
+    ],
     "marked_numbers": [
         ("0.73, which comes to 1.73", in_source(3, "1 - 0.27", "2 - 0.27")),
         ("marks 0.5, which its text does not say", in_words("One. <!-- 0.5 = 1 / 2 -->")),
         ("GitHub would show it", in_source(3, "1 - 0.27", "1 --0.27")),
         ("start of a line", in_source(3, " <!--", "\n<!--")),
     ],
-    "tolerances": [("allclose without atol", in_code("print(torch.allclose(x, x))"))],
+    "tolerances": [
+        ("allclose without atol", in_code("print(torch.allclose(x, x))")),
+        ("within 0.1: at most 0.001", in_code("print(torch.allclose(x, x, atol=0.1))")),
+        ("within 0.1", in_code("print(torch.isclose(x, x, rtol=0.1, atol=0.0))")),
+    ],
     "lesson_ids": [
         ("03.p2", in_source(6, "03.p1", "03.p2")),
         ("asks 03.p1 0 times", in_source(6, 'predict("03.p1")', "x")),
@@ -281,9 +307,10 @@ BROKEN: dict[str, list[tuple[str, Callable]]] = {
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_ignored(monkeypatch):
-    """The notebook of these tests has the number 03, and none of the cells of the real one."""
+def not_the_real_one(monkeypatch):
+    """The notebook of these tests has the number 03, and nothing of the real one."""
     monkeypatch.setattr(ignored_cells, "IGNORED_CELLS", ())
+    monkeypatch.setattr(lint_notebooks, "ASSERTS", {"03": 1})
 
 
 def rules_that_fire(book) -> set[str]:
@@ -312,6 +339,20 @@ def test_a_rule_fires_on_its_own_broken_notebook(name, word, breaks):
     with pytest.raises(AssertionError, match=word):
         raise AssertionError("\n".join(lint_notebooks.lint(book)))
     assert rules_that_fire(book) == {name}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The rows 0.50 0.50 0.50 and 2 2. <!-- 0.50 0.50 0.50: an example -->",
+        "Of shape (2, 2), and again: 4 · 3² + 1 = 37, (1/2)² = 0.25. <!-- 0.25, 37: worked out -->",
+        "### Exercise 03.4 · ★☆☆ · 5 min\nFor 1 2 3, the result is 1 3 6.",
+    ],
+)
+def test_what_stands_in_a_cell_or_a_mark_or_is_an_exercise_is_right(text):
+    book = good()
+    in_words(text)(book)
+    assert lint_notebooks.lint(book) == []
 
 
 def test_a_message_names_the_notebook_and_the_cell_and_says_what_to_do():

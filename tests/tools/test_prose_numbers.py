@@ -16,6 +16,7 @@ from tools.prose_numbers import NUMBER, claims, marks, numbers, sentences, whole
         ("within 10⁻⁶, up to 3.4 · 10³⁸", ["10⁻⁶", "3.4 · 10³⁸"]),
         ("falls to 3e-11", ["3e-11"]),
         ("`0.88 0.12` is a result", ["0.88", "0.12"]),
+        ("`1 1` is -3 here, `x=-4` at `0`", ["-3"]),
         ("8-3, C − 1, T², (B, T, C) = (4, 8, 2), 50 minutes", []),
         ("Exercise 03.1, section 3.2.1 and equation 4.1, version 2.13", []),
         ("`dim=-1`, `hint(\"03.1\")`, [a](b_0.5.png), <img width='0.5'>", []),

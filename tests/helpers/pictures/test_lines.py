@@ -179,6 +179,8 @@ def test_a_single_number_is_a_level_with_its_name_at_the_right_end():
     shown = curves([0, 10, 20], {"loss": {"model": [4.7, 2, 1.9], **LEVELS}}, xlabel="step")
     (ax,) = panels(shown)
     png_of(ax.figure)
+    (without,) = panels(curves([0, 10, 20], {"loss": {"model": [4.7, 2, 1.9]}}, xlabel="step"))
+    assert ax.get_window_extent().height > 1.5 * without.get_window_extent().height
     _, *levels = ax.lines
     assert [line.get_ydata() for line in levels] == [[y, y] for y in LEVELS.values()]
     assert all(line.get_marker() == "None" and line.is_dashed() for line in levels)
@@ -187,6 +189,7 @@ def test_a_single_number_is_a_level_with_its_name_at_the_right_end():
     for text, y in zip(ax.texts, LEVELS.values(), strict=True):
         box = text.get_window_extent()
         assert text.xy == (1, y) and right <= box.x0 < right + 30
+        assert box.x1 < ax.figure.bbox.x1
         heights.append(ax.transAxes.inverted().transform((0, box.y0))[1])
     assert heights == sorted(heights, reverse=True)
     assert [text.get_text() for text in ax.texts] == [*LEVELS]

@@ -136,12 +136,16 @@ def test_arrows_lead_from_the_score_to_its_key_and_from_its_weight_to_the_shares
     assert row[-1].x + row[-1].width < bar.get_x() < second[0, 0] and second[0, 1] == middle
     assert bar.get_x() + bar.get_width() < second[0, 0]
     assert second[-1, 0] < shares[0][0].x
-    assert shares[0][0].y < second[-1, 1] < shares[-1][0].y + shares[-1][0].height
-    for elbow, tip in zip((first, second), page.patches[-2:], strict=True):
+    assert 2 * second[-1, 1] == shares[0][0].y + shares[-1][0].y + shares[-1][0].height
+    # Below each table stands a sentence, which begins where the room of the table does.
+    _, *begins = sorted(t.get_position()[0] for t in page.texts if t.get_va() == "top")[-3:]
+    for elbow, tip, begin in zip((first, second), page.patches[-2:], begins, strict=True):
         for (a, b), (c, d) in pairwise(elbow):
-            assert a == c or b == d  # level or upright
-        (x, y) = tip.get_xy()[2]
-        assert y == elbow[-1, 1] and x > elbow[-1, 0]
+            assert (a < c and b == d) or a == c  # level to the right, or upright
+        (left, top), (below_left, bottom), (x, y), _ = tip.get_xy()
+        assert left == below_left < elbow[-1, 0] < x
+        assert top < y < bottom and top + bottom == 2 * y == 2 * elbow[-1, 1]
+        assert x < begin
 
 
 def test_whole_scores_are_written_alike_everywhere():
