@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from attention_base.arguments import typed
 from attention_base.numbers import (
     MOST_DECIMALS,
     align_columns,
     as_array,
     as_whole,
-    described,
     texts,
 )
 
 MOST = 200  # numbers that `show` prints at once
 
 
-def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
+@typed
+def show(value: Any, label: str = "", *, labels: Sequence[str] = (), decimals: int = 2) -> None:
     """Print a number, a vector, a matrix or a stack of matrices, rounded and aligned.
 
     Parameters
@@ -25,13 +27,16 @@ def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
         3-D prints as sheets, each under its index.
     label : str
         A line to print first; before a single number it stands on the same line.
+    labels : list of str
+        A name for each column, printed above it.
     decimals : int
         Digits after the point; none when all numbers are whole.
 
     Raises
     ------
     TypeError, ValueError
-        If `value` is not made of real numbers, is ragged, too deep or too long.
+        If `value` is not made of real numbers, is ragged, too deep or too long; if there are not as
+        many labels as columns.
 
     Examples
     --------
@@ -39,11 +44,13 @@ def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
     weights
     1.00     0
     0.50  0.50
+    >>> show([8, 4], "scores of “it”", labels=["cat", "it"])
+    scores of “it”
+    cat   it
+      8    4
     """
     array = as_array(value, "the values to show")
     as_whole(decimals, "decimals", 0, MOST_DECIMALS)
-    if not isinstance(label, str):
-        raise TypeError(f"label must be a text, got {described(label)}")
     if array.ndim > 3:
         raise ValueError(
             f"show prints up to 3 dimensions, got {array.ndim}: shape {array.shape}; "
@@ -53,6 +60,10 @@ def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
         raise ValueError(
             f"show prints up to {MOST} numbers, got {array.size}: shape {array.shape}; "
             f"show a slice such as x[0, :3]"
+        )
+    if labels and (array.ndim not in (1, 2) or len(labels) != array.shape[-1]):
+        raise ValueError(
+            f"labels must name each column, got {len(labels)} labels for the shape {array.shape}"
         )
     if array.ndim == 0:
         text = texts(array, decimals)
@@ -65,6 +76,8 @@ def show(value: Any, label: str = "", *, decimals: int = 2) -> None:
         return
     cells = texts(array, decimals)
     sheets = cells if array.ndim == 3 else [cells if array.ndim == 2 else [cells]]
+    if labels:
+        sheets = [[labels, *sheets[0]]]
     width = max(len(word) for sheet in sheets for row in sheet for word in row)
     for index, sheet in enumerate(sheets):
         if array.ndim == 3:

@@ -32,7 +32,19 @@ def test_show_prints_aligned_numbers_only(capsys, value, text):
 def test_show_writes_the_label(capsys):
     show([1.0, 2.5], "two numbers", decimals=1)
     show(0.25, "one number")
-    assert capsys.readouterr().out == "two numbers\n1.0  2.5\none number: 0.25\n"
+    show([[0.5, 10.0]], labels=["the", "soup"])
+    assert capsys.readouterr().out == (
+        "two numbers\n1.0  2.5\none number: 0.25\n  the   soup\n 0.50  10.00\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "labels"),
+    [([1, 2], ["a"]), ([[1, 2], [3, 4]], "abc"), (1.0, ["a"]), (torch.zeros(1, 1, 2), ["a", "b"])],
+)
+def test_show_refuses_labels_that_name_no_columns(value, labels):
+    with pytest.raises((TypeError, ValueError), match=r"^labels must "):
+        show(value, labels=labels)
 
 
 @pytest.mark.parametrize(
