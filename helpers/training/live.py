@@ -1,4 +1,4 @@
-"""What a run shows while it trains: a curve with a Stop button in a notebook, lines elsewhere."""
+"""What a run shows while it trains: a curve with buttons in a notebook, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Lines:
 
 
 class LiveCurve:
-    """A run in a notebook: a curve and a Stop button, which sets a flag and does nothing else.
+    """A run in a notebook: a curve with two buttons, which set flags and do nothing else.
 
     JupyterLab and ipykernel can handle messages of widgets in a thread of their own, so that the
     button works in the middle of a cell. What stays at the end needs no kernel.
@@ -82,28 +82,43 @@ class LiveCurve:
             description="Stop", icon="stop", tooltip="Stop after this step; what was learned stays"
         )
         self.button.on_click(lambda _: stop.set())
+        self.stop, self.paused = stop, False
+        self.pause = widgets.Button(description="Pause", icon="pause")
+        self.pause.on_click(self._pause_or_go_on)
         self.view = widgets.HTML()
-        self.box = widgets.VBox([self.view, self.button])
+        self.box = widgets.VBox([self.view, widgets.HBox([self.pause, self.button])])
         self._draw()
         # By default, ipykernel 7.4 hands the messages of a widget to the thread that has used it
         # last, which is the one that trains. Without its note of that, it asks JupyterLab.
-        vars(self.button.comm).pop("_reply_subshell_id", None)
+        for button in (self.pause, self.button):
+            vars(button.comm).pop("_reply_subshell_id", None)
         self.handle = display(self, display_id=True)
 
     def step(self) -> None:
-        """Draw what there is after a step, if the last drawing is not quite new."""
-        if self.clock.strikes():
+        """Draw what there is after a step, if the last drawing is not quite new; wait if paused."""
+        if self.paused:
             self._draw()
+            since = time.monotonic()
+            while self.paused and not self.stop.wait(0.05):
+                pass
+            self.clock.started += time.monotonic() - since
+        elif self.clock.strikes():
+            self._draw()
+
+    def _pause_or_go_on(self, button: Any) -> None:
+        self.paused = not self.paused
+        button.description, button.icon = ("Go on", "play") if self.paused else ("Pause", "pause")
 
     def end(self) -> None:
         """Leave a picture without a button in the place of the live one."""
         self.running = False
         self.handle.update(self)
-        for widget in (self.view, self.button, self.box):
+        for widget in (self.view, self.pause, self.button, *self.box.children[1:], self.box):
             widget.close()
 
     def _draw(self) -> None:
-        state = f"<p>{text_html(progress(self.run))} · {self.clock.left()}</p>"
+        left = "paused" if self.paused else self.clock.left()
+        state = f"<p>{text_html(progress(self.run))} · {left}</p>"
         self.view.value = drawn(self.run, state)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

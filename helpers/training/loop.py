@@ -33,7 +33,8 @@ def watched(
     """Run a training loop as it is, and draw each loss as it comes.
 
     In a notebook, the Stop button below the curve ends it after the present step, and so does an
-    interrupt (■, or Ctrl+C in a terminal). The model keeps what it has learned.
+    interrupt (■, or Ctrl+C in a terminal). The model keeps what it has learned. Pause lets it wait
+    after the step until you choose Go on.
 
     Parameters
     ----------

@@ -377,6 +377,10 @@ def test_training_is_seen_live_and_stopped_by_its_button_or_an_interrupt(lab, pa
     seen = {step.inner_text() for _ in range(20) if not page.wait_for_timeout(100)}
     assert len(seen) > 3, "it is drawn again and again"
     assert first.get_by_role("img", name="Loss by step").is_visible()
+    first.get_by_role("button", name="Pause").click()
+    first.get_by_text("· paused").wait_for(timeout=5_000)
+    first.get_by_role("button", name="Go on").click()
+    step.wait_for(timeout=5_000)
     first.get_by_role("button", name="Stop").click()
     first.get_by_text("Stopped after").wait_for(timeout=5_000)
     assert "of 200,000 steps. The model keeps what it has learned." in first.inner_text()

@@ -171,6 +171,22 @@ def test_the_button_stops_after_the_step_and_what_was_learned_stays(shown, monke
     assert not any(widget.comm for widget in (views[0].box, views[0].view, views[0].button))
 
 
+@pytest.mark.parametrize("then", ["Go on", "Stop"])
+def test_a_pause_lasts_until_one_goes_on_or_stops(shown, then):
+    view = LiveCurve(Run(24), stop := threading.Event())
+    view.run.losses += [3.0] * 6
+    view.pause.click()
+    training = threading.Thread(target=view.step, daemon=True)
+    training.start()
+    training.join(0.3)
+    assert training.is_alive() and view.pause.description == "Go on"
+    assert "step 6 of 24 · loss 3.00 · paused" in view.view.value
+    (view.pause if then == "Go on" else view.button).click()
+    training.join(5)
+    assert not training.is_alive() and stop.is_set() == (then == "Stop")
+    assert view.pause.description == ("Pause" if then == "Go on" else "Go on")
+
+
 def test_while_it_runs_it_says_how_far_it_is(shown):
     view = LiveCurve(Run(1200), threading.Event())
     view.run.losses += [3.0] * 1100
