@@ -24,6 +24,7 @@ import statistics
 import subprocess
 import sys
 import tarfile
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ RATES = {
 
 QUIET = 0.25  # cores that other programs may use beside a training that counts
 TRIES = 3
+WAIT = 60  # seconds before the next one
 
 
 def texts(names: list[str], moby: Path | None) -> dict[str, Corpus]:
@@ -119,6 +121,7 @@ def undisturbed(*training: Any) -> dict[str, Any]:
         if (run := measure(*training))["others"] <= QUIET:
             return run
         print(f"disturbed: other programs used more than {QUIET} of a core", flush=True)
+        time.sleep(WAIT)
     sys.exit("The machine is not quiet: nothing was stored. End other programs, and run this again")
 
 
