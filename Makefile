@@ -104,7 +104,7 @@ real: $(READY) ## fetch a published language model for notebook 15 (93 MB)
 real-answers: $(READY) ## store what that model says to the questions of notebook 15, a minute
 	@$(RUN) -m tools.real_answers
 
-site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm)
+site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (needs npm; URL=https://... for previews of links)
 	@$(RUN) -m tools.site
 
 lighthouse: $(READY_DEV) $(READY_LIGHTHOUSE) site ## judge the site as a phone loads it, 15 minutes (needs Chromium, npm; NB=index NB=03)

@@ -94,7 +94,7 @@ pip_install() {
     return "${PIPESTATUS[0]}"
 }
 
-trap 'echo >&3; stop "The install was interrupted: run the same make command again, it starts anew."' INT TERM HUP
+trap 'echo >&3; stop "The install was interrupted: run the same make command again. It starts anew, with the downloads that pip has kept."' INT TERM HUP
 
 # Before anything is touched.
 for folder in "$here" "$here/.venv"; do # a read-only disk says no to root, too
@@ -136,7 +136,7 @@ if [ -e .venv ]; then
     if is_installing; then
         stop "Another make is installing into .venv (or the one that was interrupted has left its pip running): wait until it ends, $again."
     elif [ -f .venv/installing ]; then
-        echo "The last install was interrupted: starting .venv anew."
+        echo "The last install was interrupted: starting .venv anew, with the downloads that pip has kept."
         empty
     elif [ -z "$(ls -A .venv)" ]; then
         : # nothing to lose

@@ -18,6 +18,7 @@ from explorers import sentence
 from helpers.real import study
 from helpers.real.gguf import read_gguf
 from tools import notebooks, refresh
+from tools.site import nouns
 
 NUMBERS, BYTES = 32, 20  # in one piece of the file
 
@@ -55,6 +56,7 @@ def answers() -> dict:
         for text in sentence.TEXTS:  # that its live part offers
             study.next_words(text, sentence.WORDS)
             study.last_looks(text, sentence.HEADS)
+        nouns.choices()  # that the site offers
         found = {}
         for line in file.read_text(encoding="utf-8").splitlines():
             found |= json.loads(line)

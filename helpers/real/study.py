@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import itertools
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from attention_base.arguments import typed
 from attention_base.numbers import described, wrap_text
 from attention_base.same import one_thread
 from attention_clinic.crashes import where_raised
+from helpers.measured import measured
 from helpers.opened import opened
 from helpers.real.gguf import unpack
 from helpers.real.model import RealGPT, load
@@ -259,6 +261,28 @@ def losses(model: RealGPT, pieces: Pieces, text: str, mask: Tensor | None) -> Te
     """Give the loss (T - 1,) of each token but the first; with a mask (T - 1, T - 1) or causal."""
     ids = pieces.encode(text)
     return losses_of(model, ids, **({} if mask is None else {"mask": mask}))
+
+
+@_asked
+def chances(
+    model: RealGPT, pieces: Pieces, text: str, words: Sequence[str], blind: int
+) -> list[float]:
+    """Give the probability of each next word, in percent.
+
+    In the first heads of the order that notebook 15 finds, as many as ``blind``, the last token may
+    not attend to token 1: their other weights are scaled to sum to 1.
+    """
+    ids, n_head = pieces.encode(text), model.sizes["n_head"]
+    order = sorted(map(tuple, measured("real")["runs"]["heads"]["order"][:blind]))
+    put: dict[Place, Tensor] = {}
+    for _, places in itertools.groupby(order, key=lambda place: place[0]):
+        maps = opened(model, ids, put, n_head=n_head)[1]  # with all that is hidden before
+        for place in places:
+            put[place] = map_ = maps[place[0], 0, place[1]].clone()  # (T, T)
+            map_[-1, 1] = 0
+            map_[-1] /= map_[-1].sum()
+    p = opened(model, ids, put, n_head=n_head)[0][0, -1].softmax(dim=-1)
+    return [100 * p[pieces.ids[f"Ġ{word}"]].item() for word in words]
 
 
 # ---------------------------------------------------------------- what these are made of

@@ -325,6 +325,30 @@ def test_a_phone_has_a_small_header_with_all_pages(opened):
     assert opened("04_one_head").locator("header").bounding_box()["height"] <= 60
 
 
+@pytest.mark.parametrize("script", [True, False])
+def test_a_phone_shows_what_this_is_and_a_model_that_loses_the_cat(opened, script):
+    page = opened("index", width=390, java_script_enabled=script)
+    page.set_viewport_size({"width": 390, "height": 844})
+    shown = page.locator(".nouns > div:visible")
+    for part in (page.locator(".lead"), *page.locator(".ways a").all(), shown):
+        box = part.bounding_box()
+        assert box["y"] + box["height"] <= 844
+    assert "slept is 2.6 times as likely as melted" in shown.inner_text()
+    page.get_by_label("none").check()
+    assert shown.count() == 1
+    assert "melted is 7.6 times as likely as slept" in shown.inner_text()
+
+
+def test_a_phone_folds_long_code_and_has_no_button_over_it(opened):
+    page = opened("03_softmax_masking", width=390)
+    folded = page.locator("details.long")
+    assert folded.count() > 4 and page.locator("details.long[open]").count() == 0
+    assert page.locator(".copy:visible").count() == 0
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.wait_for_function("document.querySelectorAll('details.long:not([open])').length === 0")
+    assert page.locator(".long > summary:visible").count() == 0
+
+
 def test_on_a_phone_pictures_fit_or_say_that_they_scroll(opened):
     page = opened("04_one_head", width=390, has_touch=True, is_mobile=True)
     wide = page.evaluate("""() => [...document.querySelectorAll('figure')].map(figure => {

@@ -8,6 +8,7 @@ import math
 import re
 import zlib
 
+import matplotlib.image
 import nbformat
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from explorers import explore_painter, explore_sampling, explore_sentence
 from explorers.sentence import TEXTS
 from helpers.gpt import TinyGPT, encode, next_token_probabilities
 from helpers.pictures.base import darkened
+from helpers.real.study import chances
 from helpers.training import about_shipped_model, shipped_model
 from lesson import EXERCISES, PREDICTIONS, TERMS
 from tests.site_links import dead_links, parsed
@@ -254,6 +256,36 @@ def test_the_start_page_names_each_notebook_with_question_and_minutes(soups):
     assert "make lab" in soups["index.html"].text
 
 
+def test_the_start_page_has_the_chances_that_a_real_model_gives(soups):
+    page = soups["index.html"]
+    radios = page.select(".nouns [type=radio]")
+    assert [radio.has_attr("checked") for radio in radios] == [True, False, False]
+    for blind, radio in zip((0, 16, 270), radios, strict=True):
+        for noun, table in zip(("cat", "soup"), page.select(f".{radio['id']} table"), strict=True):
+            text = f"the {noun} was warm so it"
+            rows = {row.th.text: row.td.text for row in table.select("tr[style]")}
+            percent = chances(text, list(rows), blind).tolist()
+            assert table.caption.text == text and len(rows) == 6
+            assert [*rows.values()] == [f"{p:.1f} %" for p in percent]
+    said = [page.select_one(f".{radio['id']} > p").text for radio in radios]
+    assert [text.split()[3] for text in said] == ["slept", "melted", "melted"]
+
+
+def test_a_link_to_the_site_has_a_description_and_with_its_address_a_picture(tmp_path, folder):
+    with pytest.MonkeyPatch.context() as patch:
+        pretend_katex(patch)
+        site.build([], tmp_path, "https://example.org/course/")
+    here = {
+        tag.get("property", tag.get("name")): tag["content"]
+        for tag in parsed(tmp_path)["index.html"].select("meta[content]")
+    }
+    assert here["description"] == here["og:description"] == site.ABOUT
+    assert here["og:image"] == "https://example.org/course/preview.png"
+    assert "the cat was warm so it: ran 2.7 %" in here["og:image:alt"]
+    assert "og:image" not in (folder / "index.html").read_text("utf-8")  # it has no address
+    assert matplotlib.image.imread(folder / "preview.png").shape[:2] == (630, 1200)
+
+
 # --- The model on the start page ----------------------------------------------------------------
 
 
@@ -271,9 +303,9 @@ def test_the_page_has_the_shipped_model_in_float16(folder):
 
 
 def test_the_start_page_says_how_long_the_model_was_trained_and_where_to_build_it(soups):
-    lead = soups["index.html"].select_one(".lead")
-    assert f"trained in {about_shipped_model()['seconds']:.0f} seconds" in lead.text
-    assert lead.a["href"] == "01_bag_of_words.html"  # there is no 10 here
+    said = soups["index.html"].select_one("#writes + p")
+    assert f"trained in {about_shipped_model()['seconds']:.0f} seconds" in said.text
+    assert said.a["href"] == "01_bag_of_words.html"  # there is no 10 here
 
 
 def test_without_javascript_the_start_page_has_a_text_that_the_model_wrote(soups):
@@ -442,7 +474,9 @@ def test_the_start_page_leads_to_the_notebook_that_builds_its_model(project, pre
     there = project / "notebooks"
     (there / "10_gpt.ipynb").write_bytes((there / "01_bag.ipynb").read_bytes())
     site.main()
-    assert parsed(project / "site")["index.html"].select_one(".lead a")["href"] == "10_gpt.html"
+    assert (
+        parsed(project / "site")["index.html"].select_one("#writes + p a")["href"] == "10_gpt.html"
+    )
 
 
 def test_the_first_site_needs_no_old_one(project, pretended):

@@ -1,6 +1,7 @@
 """Write the series as static pages into site/: ``python -m tools.site``."""
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterable
@@ -15,10 +16,14 @@ SITE = notebooks.ROOT / "site"
 MARK = ".made-by-make-site"  # in a folder that may be replaced
 README = notebooks.ROOT / "README.md"
 NAME = "Attention from a for-loop"
+ABOUT = (
+    "A course in notebooks: you begin with a Python loop that averages numbers, and end with a "
+    "language model that you have written yourself."
+)
 
 
-def build(paths: Iterable[Path], folder: Path) -> None:
-    """Write the site of these notebooks into an empty folder.
+def build(paths: Iterable[Path], folder: Path, url: str = "") -> None:
+    """Write the site of these notebooks into an empty folder, which will be at this address.
 
     Raises
     ------
@@ -27,7 +32,7 @@ def build(paths: Iterable[Path], folder: Path) -> None:
     """
     # Here, because they take seconds: what stops a build is said before.
     from explorers.explorer import RULES
-    from tools.site import formulas, live, model, pages
+    from tools.site import formulas, live, model, nouns, pages, preview
 
     paths = list(paths)
     read = {path.stem: _read(path) for path in paths}
@@ -53,9 +58,22 @@ def build(paths: Iterable[Path], folder: Path) -> None:
             html = text.render(values, formulas=True)
         _write(folder / file, maker.formulas.put_in(html, rendered))
 
-    shown = model.shipped()
+    shown, choices = model.shipped(), nouns.choices()
+    (folder / "preview.png").write_bytes(preview.preview(NAME, ABOUT, choices[0]))
     built_in = next((page for page in made if page.number == "10"), made[0] if made else None)
-    write("index.html", "index.html", intro=intro, run=run, model=shown, built_in=built_in)
+    write(
+        "index.html",
+        "index.html",
+        about=ABOUT,
+        url=url,
+        preview=preview.said(choices[0]),
+        intro=intro,
+        run=run,
+        nouns=choices,
+        last=next((page for page in made if page.number == "15"), None),
+        model=shown,
+        built_in=built_in,
+    )
     _write(folder / "model-weights.js", shown.script)
     for before, page, after in zip([None, *made], made, [*made[1:], None], strict=False):
         write(page.file, "notebook.html", page=page, before=before, after=after)
@@ -140,7 +158,7 @@ def main() -> None:
     try:
         with notebooks.writing(SITE):
             part.mkdir(parents=True)
-            build(paths, part)
+            build(paths, part, os.environ.get("URL", ""))
             replace(SITE, part)
     finally:
         shutil.rmtree(part, ignore_errors=True)

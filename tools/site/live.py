@@ -22,6 +22,7 @@ import ipywidgets as widgets
 from nbformat import NotebookNode
 
 from explorers import Explorer
+from explorers.softmax import SCORES
 
 CALL = re.compile(r"explore_\w+\(")
 
@@ -54,10 +55,12 @@ PARTS = {
         about="choose a preset; see the outputs and the row sums.",
     ),
     "explore_softmax": Part(
-        {f"token {j}": [] for j in range(5)},
-        "On this page you set the temperature and the mask. In JupyterLab you can also move the "
-        "five scores.",
-        about="move the temperature, tick the mask; see the weights of softmax.",
+        {
+            "temperature": [0.1, 0.2, 0.5, 1, 2, 5],
+            **{f"token {j}": [0, score, 2] for j, score in enumerate(SCORES)},
+        },
+        "On this page each score has three values, and the temperature six. In JupyterLab they "
+        "move in steps of 0.1.",
     ),
     "explore_query": Part(
         {"length": [n / 2 for n in range(9)]},

@@ -14,7 +14,7 @@ from attention_base.same import one_thread
 from helpers.gpt import TinyGPT, decode, encode, next_token_probabilities
 from helpers.training import about_shipped_model, shipped_model
 
-PROMPT = "The cat was warm, so it "
+PROMPT = "Return the number of "
 TEMPERATURE = 0.8  # where its slider stands at first
 ROWS = 8  # letters that have a bar
 NAMES = {" ": "space", "\n": "new line"}

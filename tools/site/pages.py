@@ -34,6 +34,7 @@ DRAWN = (
 CHECK = re.compile(r'check\("([^"]+)"')
 PREDICT = re.compile(r'predict\("([^"]+)"\)')
 NOTEBOOK_LINK = re.compile(r"(?:notebooks/)?(\d\d_\w+)\.ipynb(#.*)?")
+LONG = 5  # lines of code above a picture, which a phone folds
 NO_CODE = re.compile(r"(predict|series_map|explore_\w+)\(")  # a reader of the site calls none
 
 
@@ -211,7 +212,8 @@ class Maker:
             return macro("exercise", code=code, exercise=EXERCISES[found[1]], page=page)
         outputs = [self._output(page, output) for output in cell.outputs]
         folded = cell.metadata.get("jupyter") == notebooks.FOLDED
-        return macro("code", code=code, outputs=outputs, folded=folded)
+        draws = code and code.count("\n") >= LONG and any("file" in shown for shown in outputs)
+        return macro("code", code=code, outputs=outputs, folded=folded, draws=draws)
 
     def _output(self, page: Page, output: NotebookNode) -> dict[str, Any]:
         data = output.get("data", {})

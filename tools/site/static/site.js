@@ -54,6 +54,14 @@ const openContents = () => { if (contents) contents.open = wide.matches; };
 openContents();
 wide.addEventListener("change", openContents);
 
+// A phone folds the code of pictures, and of exercises, which cannot be done on it.
+const narrow = matchMedia("(max-width: 600px)");
+const foldLongCode = () => {
+  for (const details of document.querySelectorAll("details.long")) details.open = !narrow.matches;
+};
+foldLongCode();
+narrow.addEventListener("change", foldLongCode);
+
 // Only a box that has something to scroll is a stop for the keyboard.
 const watch = new ResizeObserver(entries => {
   for (const { target } of entries) {
