@@ -10,6 +10,9 @@ N ?= 60
 SEED ?=
 FROM ?=
 OUT ?=
+SINCE ?=
+ROSTER ?=
+CSV ?=
 NAMES ?=
 FILES ?=
 MINE ?=
@@ -19,7 +22,7 @@ PROXY ?=
 PKG ?=
 
 # Handed on by the environment, so that quotes and spaces in them stay what they are.
-export PYTHON TORCH_INDEX NB N SEED FROM OUT NAMES FILES MINE HUB PORT PROXY PKG
+export PYTHON TORCH_INDEX NB N SEED FROM OUT SINCE ROSTER CSV NAMES FILES MINE HUB PORT PROXY PKG
 # A python3 kernel that the user installed elsewhere must not stand before the one in .venv.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -65,8 +68,8 @@ slides: $(READY_SLIDES) ## open your copy of one notebook as live slides (NB=03 
 lecture: $(READY) $(READY_NPM) ## write a deck for each plan of teaching/ into lecture/ (needs npm; shown without a network)
 	@$(RUN) -m tools.lecture
 
-report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder OUT=page.html NAMES=0)
-	@$(RUN) -m tools.report $(if $(filter 0,$(NAMES)),--no-names) --out="$$OUT" -- "$$FROM"
+report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder NB=05 SINCE=2026-01-31 ROSTER=class.csv CSV=out.csv OUT=page.html NAMES=0)
+	@$(RUN) -m tools.report $(if $(filter 0,$(NAMES)),--no-names) --nb="$$NB" --since="$$SINCE" --roster="$$ROSTER" --csv="$$CSV" --out="$$OUT" -- "$$FROM"
 
 pages: $(READY) ## try the pages of exercises after an edit: does each mistake fit, and differ (NB=03)
 	@$(RUN) -m tools.pages "$$NB"

@@ -1,31 +1,44 @@
-"""Write one page about a class: ``python -m tools.report FOLDER [--out FILE] [--no-names]``.
+"""Write one page about a class: ``python -m tools.report FOLDER``, and tables of who passed what.
 
 FOLDER holds what students have handed in: of each the file `work/progress.jsonl` under another
-name, such as anna.jsonl. The page says which mistakes most students have made, which predictions
-misled them, and what is done and open. It is one file that loads nothing else, and everything
-that comes from the students' files is escaped.
+name, such as anna.jsonl. The page begins with five things to talk about. The rest is folded: which
+mistakes most students have made, which predictions misled them, and what is done and open. It is
+one file that loads nothing else, and everything that comes from the students' files is escaped.
 """
 
 import argparse
+import filecmp
 import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from attention_base.numbers import joined
 from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED
 from lesson.progress_file import Entry, read
 from lesson.progress_view import SIGNS, is_known, states_of
 from lesson.question import Prediction, code_marked
-from tools import lab, notebooks
+from tools import gradebook, lab, notebooks
 
 OWN = "mine.json"  # what make collect MINE=1 writes beside the files
 STYLE = Path(__file__).with_suffix(".css")
+NEXT = 5  # things to talk about
+OF_PREDICTIONS = 2  # of these, where so many predictions misled somebody
+MEANING = """<ul>
+<li>✓ done: the exercise has passed, or the first answer to the prediction was right.</li>
+<li>◐ corrected: the first answer to the prediction was wrong, a later one was right.</li>
+<li>✗ tried: not right yet.</li>
+<li>○ open: not answered.</li>
+</ul>
+<p>The first four columns count the students.</p>
+"""
 # The browser is told to load nothing, whatever stands in the page.
 HEAD = """<!DOCTYPE html>
 <html lang="en">
@@ -52,15 +65,22 @@ class Student:
     unknown: Counter
     left_out: int = 0  # bytes at the beginning of a file that is too large
     own: Mapping[str, str] | None = None  # why parts of `mine.py` do not pass, "" for those that do
+    copies: int = 0  # more files with the same lines
+    since: str = ""  # from when on mistakes and answers count, "2026-01-31T09:30:00Z"
+
+    @cached_property
+    def recent(self) -> list[Entry]:
+        """What counts as a mistake or an answer."""
+        return [entry for entry in self.entries if entry.time >= self.since]
 
     @cached_property
     def first_answers(self) -> dict[str, Entry]:
-        """The first answer to each prediction."""
+        """The first answer to each prediction, where it counts."""
         answers: dict[str, Entry] = {}
         for entry in self.entries:
             if entry.kind == "predict":
                 answers.setdefault(entry.id, entry)
-        return answers
+        return {id: entry for id, entry in answers.items() if entry.time >= self.since}
 
     @cached_property
     def states(self) -> dict[str, str]:
@@ -79,7 +99,7 @@ def handed_in(folder: Path) -> list[Path]:
             "as in make report FROM=folder."
         )
     try:
-        found = [path for path in sorted(folder.iterdir()) if path.suffix.lower() == ".jsonl"]
+        found = [path for path in folder.iterdir() if path.suffix.lower() == ".jsonl"]
     except OSError as error:
         notebooks.stop(f"{folder} cannot be read ({error.strerror}): get the right to read it.")
     found = [path for path in found if not path.name.startswith(".")]  # macOS adds ._anna.jsonl
@@ -88,13 +108,37 @@ def handed_in(folder: Path) -> list[Path]:
             f"{folder} holds no file whose name ends with .jsonl: put the students' files there, "
             "one for each, such as anna.jsonl."
         )
-    return found
+    return sorted(found, key=lambda path: (path.stem.casefold(), path.name))
+
+
+def without_copies(files: list[Path]) -> dict[Path, int]:
+    """The files, each with the number of its copies, which are left out.
+
+    A browser that saves anna.jsonl a second time names it anna (1).jsonl.
+    """
+    copies: dict[Path, int] = {}
+    for path in files:
+        stem = re.sub(r" ?\(\d+\)$", "", path.stem)
+        original = path.with_name(f"{stem}{path.suffix}")
+        if original != path and original in files and _same(original, path):
+            copies[original] = copies.get(original, 0) + 1
+        else:
+            copies.setdefault(path, 0)
+    return copies
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two files hold the same bytes; not where one cannot be read, which is told later."""
+    try:
+        return filecmp.cmp(one, other, shallow=False)
+    except OSError:
+        return False
 
 
 def read_class(files: list[Path]) -> tuple[list[Student], dict[str, str]]:
     """Read all files. Those that hold nothing to read come second, with the reason."""
     students, unread = [], {}
-    for path in files:
+    for path, copies in without_copies(files).items():
         name, file = printable(path.stem), printable(path.name)
         try:
             entries, broken, left_out = read(path)
@@ -106,7 +150,7 @@ def read_class(files: list[Path]) -> tuple[list[Student], dict[str, str]]:
             continue
         known = [entry for entry in entries if is_known(entry)]
         unknown = Counter(entry.id for entry in entries if not is_known(entry))
-        students.append(Student(name, file, known, broken, unknown, left_out))
+        students.append(Student(name, file, known, broken, unknown, left_out, copies=copies))
     return students, unread
 
 
@@ -140,6 +184,8 @@ def not_counted(students: list[Student]) -> list[str]:
     for student in students:
         if not (student.entries or student.broken or student.unknown):
             said.append(f"{student.file}: the file is empty, so all is open for this student.")
+        if n := student.copies:
+            said.append(f"{student.file}: its {n + 1} copies, with the same lines, count once.")
         if student.left_out:
             said.append(f"{student.file}: the file is very large, and only its end was read.")
         if n := len(student.broken):
@@ -199,41 +245,70 @@ def find_places() -> Places:
     return places
 
 
-# ---------------------------------------------------------------- the tables
+# ---------------------------------------------------------------- what students have in common
 
 
-def mistakes(students: list[Student], places: Places) -> str:
-    """A row for each named mistake, first what most students have made."""
-    met = [(student, e.id, e.mistake) for student in students for e in student.entries if e.mistake]
+class Topic(NamedTuple):
+    """Something that students have in common, as HTML: a line, what it means, a row of a table."""
+
+    order: tuple  # first what most have in common
+    line: str
+    more: str
+    row: list[str]
+
+
+def next_topics(students: list[Student], places: Places) -> list[Topic]:
+    """What to talk about next: three mistakes and two predictions, or more of the others."""
+    made = sorted(_made(students, places) + _nameless(students, places))
+    wrong = _misled(students, places)
+    n = min(len(wrong), max(OF_PREDICTIONS, NEXT - len(made)))
+    return made[: NEXT - n] + wrong[:n]
+
+
+def _made(students: list[Student], places: Places) -> list[Topic]:
+    """The named mistakes, first what most students have made."""
+    met = [(student, e.id, e.mistake) for student in students for e in student.recent if e.mistake]
     made: dict[tuple[str, str], dict[str, Student]] = {}
     for student, *mistake in met:
         made.setdefault(tuple(mistake), {})[student.name] = student
     times = Counter((id, name) for _, id, name in met)
-    rows = []
+    topics = []
     for (id, name), who in made.items():
         messages = {mistake.name: mistake.message for mistake in EXERCISES[id].mistakes}
         known = EXERCISES[id].recognises(name)  # though its message may not stand on a page
         gone = "" if known else "These notebooks do not know this mistake (any more)."
         stuck = sum(student.states[id] != "done" for student in who.values())
-        row = [
-            f"<b>{escape(name)}</b><p>{code_marked(messages.get(name, gone))}</p>",
-            f"{len(who)} of {len(students)}",
-            str(stuck),
-            f"{id} {code_marked(EXERCISES[id].title)}",
-            places.of(id),
-            escape(", ".join(who)),
-        ]
-        rows.append(((-len(who), -stuck, -times[id, name], id, name), row))
-    if not rows:
-        return "<p>No mistake that has a name was made.</p>"
-    heads = ["Mistake: its name and explanation, as `check` prints them", "Students who made it"]
-    heads += ["Of these, not passed yet", "Exercise", "Look again at", "Who"]
-    return table("Mistakes, by the number of students who made them", heads, ordered(rows))
+        told, place = code_marked(messages.get(name, gone)), places.of(id)
+        exercise, names = f"{id} {code_marked(EXERCISES[id].title)}", escape(", ".join(who))
+        n = f"{len(who)} of {len(students)}"
+        row = [f"<b>{escape(name)}</b><p>{told}</p>", n, str(stuck), exercise, place, names]
+        line = f"<b>{n}</b> made the mistake <b>{escape(name)}</b> in {exercise}"
+        line += f"; {stuck} of them {'has' if stuck == 1 else 'have'} not passed" * bool(stuck)
+        more = f"<p>{told}</p><p>Look again at {place}. Made by {names}.</p>"
+        topics.append(Topic((-len(who), -stuck, -times[id, name], id, name), line, more, row))
+    return sorted(topics)
 
 
-def misled(students: list[Student], places: Places) -> str:
-    """A row for each prediction that was first answered wrong, the most misleading one first."""
-    rows = []
+def _nameless(students: list[Student], places: Places) -> list[Topic]:
+    """Exercises where somebody has wrong answers of which none was recognised."""
+    named = {(s.name, e.id) for s in students for e in s.entries if e.mistake}
+    tried = {(s.name, e.id) for s in students for e in s.recent if e.status == "failed"} - named
+    topics = []
+    for id, exercise in EXERCISES.items():
+        who = [s.name for s in students if s.states[id] == "tried" and (s.name, id) in tried]
+        if who:
+            n, names = len(who), escape(", ".join(who))
+            label = f"{id} {code_marked(exercise.title)}"
+            line = f"<b>{n} of {len(students)}</b> {'has' if n == 1 else 'have'} not passed {label}"
+            line += ", and no known mistake was recognised"
+            more = f"<p>Look at the code with {names}. It is {places.of(id)}.</p>"
+            topics.append(Topic((-n, -n, 0, id, ""), line, more, [f"{label}: {names}"]))
+    return topics
+
+
+def _misled(students: list[Student], places: Places) -> list[Topic]:
+    """The predictions that were first answered wrong, the most misleading one first."""
+    topics = []
     for id, prediction in PREDICTIONS.items():
         first = [s.first_answers[id] for s in students if id in s.first_answers]
         wrong = Counter(entry.answer for entry in first if entry.status == "wrong")
@@ -242,18 +317,38 @@ def misled(students: list[Student], places: Places) -> str:
         most = max(wrong.values())
         letters = sorted(letter for letter in wrong if wrong[letter] == most)
         told = "".join(_choice(prediction, letter) for letter in letters)
-        chosen = "Each chosen" if len(letters) > 1 else "Chosen"
-        row = [
-            f"<b>{id}</b><p>{code_marked(prediction.question)}</p>",
-            f"{wrong.total()} of {len(first)}",
-            f"{told}<p>{chosen} by {most} of these {wrong.total()}.</p>",
-            places.of(id),
-        ]
-        rows.append(((-wrong.total(), len(first), id), row))
+        told += f"<p>{'Each chosen' if len(letters) > 1 else 'Chosen'} by {most} of these "
+        told += f"{wrong.total()}.</p>"
+        n, place = f"{wrong.total()} of {len(first)}", places.of(id)
+        question = code_marked(prediction.question)
+        line = f"<b>{n}</b> first answered prediction <b>{id}</b> wrong: {question}"
+        more = f"<p>Their most frequent answer:</p>{told}"
+        more += f"<p>Look again at {place}.</p>"
+        row = [f"<b>{id}</b><p>{question}</p>", n, told, place]
+        topics.append(Topic((-wrong.total(), len(first), id), line, more, row))
+    return sorted(topics)
+
+
+# ---------------------------------------------------------------- the tables
+
+
+def mistakes(students: list[Student], places: Places) -> str:
+    """A row for each named mistake, first what most students have made."""
+    rows = [topic.row for topic in _made(students, places)]
+    if not rows:
+        return "<p>No mistake that has a name was made.</p>"
+    heads = ["Mistake: its name and explanation, as `check` prints them", "Students who made it"]
+    heads += ["Of these, not passed yet", "Exercise", "Look again at", "Who"]
+    return table("Mistakes, by the number of students who made them", heads, rows)
+
+
+def misled(students: list[Student], places: Places) -> str:
+    """A row for each prediction that was first answered wrong, the most misleading one first."""
+    rows = [topic.row for topic in _misled(students, places)]
     if not rows:
         return "<p>No first answer to a prediction was wrong.</p>"
     heads = ["Prediction", "First answers that were wrong", "Most frequent wrong first answer"]
-    return table("Predictions, by wrong first answers", [*heads, "Look again at"], ordered(rows))
+    return table("Predictions, by wrong first answers", [*heads, "Look again at"], rows)
 
 
 def _choice(prediction: Prediction, letter: str) -> str:
@@ -264,14 +359,9 @@ def _choice(prediction: Prediction, letter: str) -> str:
     return f"<b>{escape(letter)})</b>"
 
 
-def nameless(students: list[Student]) -> str:
+def nameless(students: list[Student], places: Places) -> str:
     """Who is at an exercise with wrong answers of which none was recognised."""
-    named = {(s.name, e.id) for s in students for e in s.entries if e.mistake}
-    found = []
-    for id, exercise in EXERCISES.items():
-        stuck = [s.name for s in students if s.states[id] == "tried" and (s.name, id) not in named]
-        if stuck:
-            found.append(f"<li>{id} {code_marked(exercise.title)}: {escape(', '.join(stuck))}</li>")
+    found = [f"<li>{topic.row[0]}</li>" for topic in _nameless(students, places)]
     if not found:
         return ""
     told = "Not right yet, and no known mistake was recognised. Look at the code with them:"
@@ -291,7 +381,7 @@ def own_files(students: list[Student]) -> str:
         return ""
     told = "<p>Each file was run. What it says of itself is the student’s word.</p>"
     heads = ["Student", "Parts that pass", "Parts that do not, and why"]
-    return f'<h2 id="own">Own files</h2>{told}' + table("Own files, mine.py", heads, rows)
+    return folded("own", "Own files", told + table("Own files, mine.py", heads, rows))
 
 
 def ordered(rows: list[tuple[tuple, list[str]]]) -> list[list[str]]:
@@ -318,9 +408,9 @@ def wide(html: str, name: str) -> str:
     return f'<div class="wide" role="region" aria-label="{name}" tabindex="0">{html}</div>'
 
 
-def grid(students: list[Student], places: Places) -> str:
+def grid(students: list[Student], places: Places, nb: str = "") -> str:
     """Exercises and predictions × students; notebooks that nobody has begun are only named."""
-    begun = {entry.notebook for student in students for entry in student.entries}
+    begun = {nb} if nb else {entry.notebook for student in students for entry in student.entries}
     heads = ["Exercise or prediction"]
     heads += [f"{sign} {state}" for state, sign in SIGNS.items()]
     html = ['<table class="grid"><caption>What each student has done</caption><thead><tr>']
@@ -346,7 +436,8 @@ def grid(students: list[Student], places: Places) -> str:
             html.append("</tr>")
         html.append("</tbody>")
     html = [wide("".join([*html, "</table>"]), "What each student has done")]
-    if missing := sorted({id[:2] for id in ids} - begun):
+    missing = sorted({id[:2] for id in ids} - begun)
+    if missing and not nb:
         s = "s" * (len(missing) > 1)
         html.append(f"<p>Nobody has begun notebook{s} {joined(missing)}.</p>")
     return "".join(html)
@@ -362,47 +453,72 @@ def _state(state: str, id: str) -> str:
 # ---------------------------------------------------------------- the page
 
 
-def page(students: list[Student], places: Places, faults: list[str]) -> str:
-    """The whole page."""
-    n = len(students)
-    link = ' · <a href="#left-out">What is not counted</a>' if faults else ""
-    left_out = ['<h2 id="left-out">What is not counted</h2>', "<ul>"]
-    left_out += [f"<li>{escape(fault)}</li>" for fault in faults]
+def page(
+    students: list[Student],
+    places: Places,
+    faults: list[str],
+    *,
+    nb: str = "",
+    since: str = "",
+    missing: str = "",
+) -> str:
+    """The whole page.
+
+    ``nb`` is the only notebook that it tells of, ``since`` the day that the teacher has named, and
+    ``missing`` says who is on the roster and has handed in nothing.
+    """
+    only = f": notebook {nb}" if nb else ""
+    from_then = f" Mistakes and first answers count since {escape(since)}." if since else ""
+    topics = [
+        f"<li><details><summary>{topic.line}</summary>{topic.more}</details></li>"
+        for topic in next_topics(students, places)
+    ]
+    none = "<p>Nothing: no named mistake, and no wrong first answer.</p>"
+    first = "<p>Only first answers count: whoever answers again has read an explanation.</p>"
+    left_out = "".join(f"<li>{escape(fault)}</li>" for fault in faults)
     parts = [
         HEAD,
         f"<style>\n{STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n<main>",
-        f"<h1>Report on a class of {n}</h1>",
-        "<p>Attention from a for-loop. What the students' progress files say, "
-        "and what to talk about first.</p>",
-        '<nav aria-label="On this page"><a href="#mistakes">Mistakes</a> · '
-        '<a href="#predictions">Predictions</a> · <a href="#grid">Exercises and students</a>'
-        f"{link}</nav>",
-        '<h2 id="mistakes">Mistakes</h2>',
-        mistakes(students, places),
-        nameless(students),
-        '<h2 id="predictions">Predictions</h2>',
-        "<p>Only first answers count here: whoever answers again has read an explanation.</p>",
-        misled(students, places),
-        '<h2 id="grid">Exercises and students</h2>',
-        "<ul><li>✓ done: the exercise has passed, or the first answer to the prediction was right."
-        "</li>"
-        "<li>◐ corrected: the first answer to the prediction was wrong, a later one was right.</li>"
-        "<li>✗ tried: not right yet.</li><li>○ open: not answered.</li></ul>",
-        "<p>The first four columns count the students.</p>",
-        grid(students, places),
+        f"<h1>Report on a class of {len(students)}{only}</h1>",
+        "<p>Attention from a for-loop. It is made from the students’ progress files, which anybody "
+        f"can edit: they show where to help, and are no evidence.{from_then}</p>",
+        "<h2>What to talk about next</h2>",
+        "\n".join(['<ol class="next">', *topics, "</ol>"]) if topics else none,
+        f"<p>{escape(missing)}</p>" if missing else "",
+        folded("mistakes", "Mistakes", mistakes(students, places) + nameless(students, places)),
+        folded("predictions", "Predictions", first + misled(students, places)),
+        folded("grid", "Exercises and students", MEANING + grid(students, places, nb)),
         own_files(students),
-        *([*left_out, "</ul>"] if faults else []),
+        folded("left-out", "What is not counted", f"<ul>{left_out}</ul>") if faults else "",
         "</main>\n</body>\n</html>\n",
     ]
-    return "\n".join(parts)
+    return "\n".join(filter(None, parts))
+
+
+def folded(id: str, title: str, html: str) -> str:
+    """A part of the page that opens with a click, or with Enter."""
+    return f'<details id="{id}"><summary><h2>{title}</h2></summary>\n{html}\n</details>'
+
+
+def moment(day: str) -> str:
+    """When a day begins on this computer, as progress files have it: in UTC."""
+    try:
+        then = datetime.fromisoformat(day).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        notebooks.stop(f"SINCE has to be a date, such as 2026-01-31, and {day} is none.")
+    return then.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Read the folder, write the page, and say what did not count."""
+    """Read the folder, write the page and the tables, and say what did not count."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", help="the folder with the students' files")
     parser.add_argument("--out", default="", help="where to write; without: report.html in FOLDER")
     parser.add_argument("--no-names", action="store_true", help="number the students")
+    parser.add_argument("--nb", default="", help="the only notebook to tell of, such as 05")
+    parser.add_argument("--since", default="", help="the day from when on mistakes count")
+    parser.add_argument("--roster", default="", help="a CSV file with all who are in the class")
+    parser.add_argument("--csv", default="", help="where to write a table of who has passed what")
     options = parser.parse_args(arguments)
     if not options.folder:
         notebooks.stop("Say where the students' files are: make report FROM=folder.")
@@ -410,21 +526,35 @@ def main(arguments: list[str] | None = None) -> None:
     out = Path(options.out).expanduser() if options.out else folder / "report.html"
     if out.suffix != ".html":
         notebooks.stop(f"The report is a page, so OUT has to end with .html, and {out} does not.")
+    nb = notebooks.chosen(options.nb)[0].name[:2] if options.nb else ""
+    since = moment(options.since) if options.since else ""
     students, unread = read_class(handed_in(folder))
+    roster = gradebook.read(Path(options.roster).expanduser()) if options.roster else None
+    csv = gradebook.place(options.csv, roster) if options.csv else None
     if not out.parent.is_dir():
         notebooks.stop(f"There is no folder {out.parent} for the report: make it, or change OUT.")
     missing = [f"{file} {why}." for file, why in unread.items()]
     if not students:
         notebooks.stop("\n".join([*missing, "So there is nothing to report."]))
     places, students = find_places(), with_own_files(students, folder)
+    absent = roster.told([s.name for s in students]) if roster else []
     shown = without_names(students) if options.no_names else students
     hidden = [f"A file {why}." for why in unread.values()]
     faults = [*(hidden if options.no_names else missing), *places.faults, *not_counted(shown)]
-    notebooks.write_whole(out, page(shown, places, faults))
-    for line in (*places.faults, *not_counted(students)):
+    shown = [
+        replace(s, since=since, entries=[e for e in s.entries if nb in ("", e.notebook)])
+        for s in shown
+    ]
+    told = " ".join(line.split(":")[0] + "." if options.no_names else line for line in absent)
+    html = page(shown, places, faults, nb=nb, since=options.since, missing=told)
+    notebooks.write_whole(out, html)
+    for line in (*places.faults, *not_counted(students), *absent):
         print(line)
     n = len(students)
     print(f"{out} tells of {n} student{'s' * (n != 1)}: open it in a browser.")
+    if csv:
+        work = {student.name: student.entries for student in shown}
+        print(gradebook.write(csv, work, None if options.no_names else roster))
     if missing:
         notebooks.stop("\n".join(missing))
 

@@ -187,11 +187,14 @@ def test_mutants_installs_what_makes_them_and_hands_on_number_and_seed(project):
     assert project.calls() == ["-m tools.mutants 60"]
 
 
-def test_report_hands_on_folder_page_and_whether_names_are_wanted(project):
-    project.make("report", FROM="handed in", OUT="the page.html", NAMES="0")
-    assert project.calls()[-1] == "-m tools.report --no-names --out=the page.html -- handed in"
+def test_report_hands_on_what_it_is_told(project):
+    told = {"NB": "05", "SINCE": "2026-01-31", "ROSTER": "the class.csv", "CSV": "o ut.csv"}
+    project.make("report", FROM="handed in", OUT="the page.html", NAMES="0", **told)
+    said = "--nb=05 --since=2026-01-31 --roster=the class.csv --csv=o ut.csv --out=the page.html"
+    assert project.calls()[-1] == f"-m tools.report --no-names {said} -- handed in"
     project.make("report", FROM="handed in")
-    assert project.calls() == ["-m tools.report --out= -- handed in"]
+    said = "--nb= --since= --roster= --csv= --out="
+    assert project.calls() == [f"-m tools.report {said} -- handed in"]
 
 
 def test_check_upgrade_hands_on_the_packages_that_are_named(project):

@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+import time
 from collections import Counter
 
 import pytest
@@ -114,7 +115,7 @@ def test_mistakes_stand_in_the_order_of_how_many_made_them(handed_in):
     assert [row[3] for row in told] == [
         f"{id} {EXERCISES[id].title}" for id in ("03.1", "01.1", "03.1")
     ]
-    assert [row[5] for row in told] == ["anna, bela", "Zoë O'Neil, bela", "anna"]
+    assert [row[5] for row in told] == ["anna, bela", "bela, Zoë O'Neil", "anna"]
 
 
 def test_a_mistake_is_explained_in_the_words_of_check(handed_in):
@@ -146,7 +147,7 @@ def test_the_grid_says_done_tried_and_open_of_each_student(handed_in):
     report.main([str(handed_in)])
     columns, rows = tables(page_of(handed_in))["What each student has done"]
     signs = ["✓ done", "◐ corrected", "✗ tried", "○ open"]
-    assert columns[1:] == [*signs, "Zoë O'Neil", "anna", "bela", "empty"]
+    assert columns[1:] == [*signs, "anna", "bela", "empty", "Zoë O'Neil"], "case does not count"
     assert "".join(f'<th scope="col">{sign}</th>' for sign in signs) in page_of(handed_in)
     titles = [row[0] for row in rows if len(row) == 1]
     assert [title[:2] for title in titles] == ["01", "03"]
@@ -155,7 +156,7 @@ def test_the_grid_says_done_tried_and_open_of_each_student(handed_in):
     assert set(said) == {id for id in (*EXERCISES, *PREDICTIONS) if id[:2] in ("01", "03")}
     signs = {"o": "○ open", "d": "✓ done", "t": "✗ tried", "r": "✓ right at first"}
     signs |= {"l": "◐ right later", "w": "✗ never right"}
-    known = {"01.1": "dodo", "01.3": "oooo", "03.1": "odto", "03.p1": "rlwo", "03.p2": "orwo"}
+    known = {"01.1": "odod", "01.3": "oooo", "03.1": "dtoo", "03.p1": "lwor", "03.p2": "rwoo"}
     for id, cells in said.items():
         wanted = [signs[letter] for letter in known.get(id, "oooo")]
         assert cells[4:] == wanted, id
@@ -177,6 +178,98 @@ def test_the_tenth_exercise_stands_below_the_ninth_and_optional_ones_say_so(hand
         id = name.split()[0]
         optional = id in EXERCISES and EXERCISES[id].optional
         assert name.endswith(" (optional)") == optional
+
+
+def topics(page):
+    """The lines of what to talk about next, each with what stands below it."""
+    root = reading.parse(page[page.index("<main>") : page.index("</body>")])
+    found = [item.find("details") for item in root.findall("main/ol/li")]
+    return [(reading.words(each[0]), "".join(map(reading.words, each[1:]))) for each in found]
+
+
+def test_the_page_begins_with_three_mistakes_and_two_predictions(handed_in):
+    write(handed_in, "carl", "".join(json.dumps(checked("03.2", "failed")) + "\n" for _ in "12"))
+    more = [checked("03.1", "failed", mistake) for mistake in SOFTMAX[3:6]]
+    more += [predicted(id, wrong(id)) for id in ("03.p1", "03.p2", "03.p3")]
+    write(handed_in, "dora", "".join(json.dumps(line) + "\n" for line in more))
+    report.main([str(handed_in)])
+    told = topics(page_of(handed_in))
+    title = EXERCISES["03.1"].title.replace("`", "")
+    assert [line.split(" in 0")[0] for line, _ in told[:2]] == [
+        f"2 of 6 made the mistake {mistake.name}" for mistake in (SOFTMAX[2], LOOP[0])
+    ]
+    assert told[0][0].endswith(f" in 03.1 {title}; 1 of them has not passed")
+    assert SOFTMAX[2].message.replace("`", "") in told[0][1]
+    assert told[0][1].endswith("Made by anna, bela.")
+    # Of what only one has made, what has not passed comes first.
+    assert told[2][0].startswith("1 of 6 ") and "not passed" in told[2][0]
+    said = [line.split(" wrong: ")[0] for line, _ in told[3:]]
+    assert said == [
+        "3 of 4 first answered prediction 03.p1",
+        "2 of 3 first answered prediction 03.p2",
+    ]
+    choice = PREDICTIONS["03.p1"].choices[wrong("03.p1")]
+    assert choice.explanation.replace("`", "") in told[3][1]
+
+
+def test_where_predictions_misled_nobody_five_mistakes_are_told(handed_in):
+    for name in CLASS:
+        (handed_in / f"{name}.jsonl").unlink()
+    lines = [checked("03.1", "failed", mistake) for mistake in SOFTMAX[:6]]
+    write(handed_in, "anna", "".join(json.dumps(line) + "\n" for line in lines))
+    report.main([str(handed_in)])
+    assert [line.split(" in 03.1")[0] for line, _ in topics(page_of(handed_in))] == [
+        f"1 of 1 made the mistake {name}" for name in sorted(m.name for m in SOFTMAX[:6])[:5]
+    ]
+
+
+def test_one_notebook_alone(handed_in):
+    report.main([str(handed_in), "--nb", "1"])
+    page = page_of(handed_in)
+    assert "<h1>Report on a class of 4: notebook 01</h1>" in page and "Nobody has begun" not in page
+    assert {row[3][:3] for row in mistakes(page)} == {"01."}
+    assert "No first answer to a prediction was wrong." in page
+    _, rows = tables(page)["What each student has done"]
+    assert {row[0][:2] for row in rows} == {"01"} and len(rows) > 3
+    report.main([str(handed_in), "--nb", "09"])
+    assert re.findall(r"(\w+)\.jsonl: the file is empty", page_of(handed_in)) == ["empty"]
+
+
+def test_since_a_day_mistakes_and_first_answers_count_and_what_is_done_stays(
+    handed_in, monkeypatch
+):
+    monkeypatch.setenv("TZ", "Etc/GMT+5")  # a day begins there at 5 in UTC
+    time.tzset()
+    late, early = {"time": "2026-02-01T05:00:00Z"}, {"time": "2026-02-01T04:59:59Z"}
+    lines = [
+        checked("03.1", "failed", SOFTMAX[3]) | early,
+        checked("03.1", "failed", SOFTMAX[4]) | late,
+        predicted("03.p2", PREDICTIONS["03.p2"].answer) | early,
+        predicted("03.p2", wrong("03.p2")) | late,  # not the first
+        predicted("03.p3", wrong("03.p3")) | late,
+    ]
+    write(handed_in, "dora", "".join(json.dumps(line) + "\n" for line in lines))
+    report.main([str(handed_in), "--since", "2026-02-01"])
+    monkeypatch.undo()
+    time.tzset()
+    page = page_of(handed_in)
+    assert [row[0].startswith(SOFTMAX[4].name) for row in mistakes(page)] == [True]
+    _, rows = tables(page)["Predictions, by wrong first answers"]
+    assert [(row[0][:5], row[1]) for row in rows] == [("03.p3", "1 of 1")]
+    assert len(topics(page)) == 2 and "count since 2026-02-01." in page
+    _, rows = tables(page)["What each student has done"]
+    (row,) = [row for row in rows if row[0].startswith("01.1")]
+    assert row[1] == "2", "what was passed before is passed"
+
+
+def test_a_second_copy_of_a_file_is_no_second_student(handed_in, capsys):
+    anna = (handed_in / "anna.jsonl").read_text()
+    for name in ("anna (1)", "anna(2)", "bela (1)", "Carl", "dora (1)"):  # there is no dora.jsonl
+        write(handed_in, name, anna)
+    report.main([str(handed_in)])
+    columns, _ = tables(page_of(handed_in))["What each student has done"]
+    assert columns[5:] == ["anna", "bela", "bela (1)", "Carl", "dora (1)", "empty", "Zoë O'Neil"]
+    assert "anna.jsonl: its 3 copies, with the same lines, count once." in capsys.readouterr().out
 
 
 def test_a_class_that_has_not_begun(handed_in):
@@ -230,7 +323,7 @@ def test_own_files_that_were_run_stand_on_the_page_also_without_names(handed_in)
     (handed_in / report.OWN).write_text(json.dumps(told))
     report.main([str(handed_in), "--no-names"])
     page = page_of(handed_in)
-    own = page.split('<h2 id="own">')[1]
+    own = page.split('<details id="own">')[1]
     assert "Head</td>" in own and "train: &lt;b&gt;too slow</td>" in own
     assert own.count("<tr>") == 3 and not re.search("anna|bela|nobody", own)
 
@@ -353,13 +446,11 @@ def test_the_page_loads_nothing_and_needs_no_script(handed_in):
     report.main([str(handed_in)])
     page = page_of(handed_in)
     assert "default-src 'none'" in page
-    assert set(re.findall(r'\bhref="([^"]*)"', page)) == {
-        "#mistakes", "#predictions", "#grid", "#left-out",
-    }  # fmt: skip
     for loads in ("src=", "url(", "@import", "http:", "https:", "<script", "<link", "onclick"):
         assert loads not in page, loads
-    for anchor in re.findall(r'href="#([^"]*)"', page):
-        assert page.count(f'id="{anchor}"') == 1
+    assert re.findall(r'<details id="([^"]*)"', page) == [
+        "mistakes", "predictions", "grid", "left-out",
+    ]  # fmt: skip
     assert page.startswith("<!DOCTYPE html>\n<html lang=") and page.count("<h1>") == 1
 
 
