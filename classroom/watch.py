@@ -22,7 +22,7 @@ from classroom.accounts import members
 from classroom.collect import progress_of
 from classroom.hub import chosen_port
 from lesson.exercises import EXERCISES
-from lesson.progress_file import Entry, Log, log_of
+from lesson.progress_file import Entry, Log, log_of, when
 from lesson.progress_view import is_known
 from lesson.question import code_marked
 from tools import notebooks, report
@@ -83,13 +83,6 @@ def _content(name: str) -> bytes:
 
 
 # ---------------------------------------------------------------- what the page says
-
-
-def when(entry: Entry) -> datetime | None:
-    """When it was kept; None where a student has written something else there."""
-    with suppress(ValueError):
-        return datetime.strptime(entry.time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    return None
 
 
 def is_recent(entry: Entry, now: datetime) -> bool:
@@ -183,7 +176,8 @@ def page(students: list[Student], places: Places, now: datetime) -> str:
         f"<style>\n{report.STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n<main>",
         f"<h1>{len(lesson)} of {len(students)} students at work</h1>",
         f"<p>At {now.astimezone():%H:%M:%S}. A student counts as at work who has answered or "
-        f"checked something in the last {minutes} minutes. This page renews itself.</p>",
+        f"checked something in a notebook in the last {minutes} minutes; answers to <code>review()"
+        "</code> do not count. This page renews itself.</p>",
         '<h2 id="stuck">Who is stuck</h2>',
         stuck(lesson, places),
         '<h2 id="predictions">Predictions that went wrong</h2>',

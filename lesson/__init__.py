@@ -1,9 +1,10 @@
-"""What a learner calls in a notebook: predict, check, hint, solution, kept, progress and more.
+"""What a learner calls in a notebook: predict, check, hint, solution, kept, review and more.
 
 - `cells`: predict, check, hint, solution and glossary. `errors`: what they raise. `question`: a
   prediction with buttons.
 - `mine`: kept and earlier. `own_file`: the learner's file. `sources`: finds an answer's text.
 - `progress_file`: keeps a learner's answers. `progress_view`: shows them. `series_view`: the map.
+- `reviews`: asks some of them again on later days.
 - `builds`: what a learner builds as a class or a loop, and the judges of that.
 - `exercises`: for each notebook a page, with all that is told about its exercises, predictions and
   terms, and a file with what is computed. `pages` joins the two; `terms`: what a term is.
@@ -16,6 +17,7 @@ from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, Unkno
 from lesson.exercises import EXERCISES, PREDICTIONS, TERMS
 from lesson.mine import earlier, kept
 from lesson.progress_view import progress
+from lesson.reviews import review
 from lesson.series_view import series_map
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "known_mistakes",
     "predict",
     "progress",
+    "review",
     "series_map",
     "solution",
 ]

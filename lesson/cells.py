@@ -1,7 +1,7 @@
 """What a learner calls: predict, check, hint, solution and glossary."""
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from attention_base.arguments import typed
 from attention_base.numbers import wrap_text
@@ -9,9 +9,9 @@ from feedback.calls import NoEnd, alarm
 from feedback.grading import Exercise
 from feedback.messages import RIGHT_BUT, interrupted, raised
 from lesson import mine, progress_file
-from lesson.errors import CheckFailed, LessonError, NotAChoice, UnknownId, UnknownTerm
+from lesson.errors import CheckFailed, LessonError, UnknownId, UnknownTerm
 from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED, TERMS
-from lesson.question import Prediction, Question
+from lesson.question import Prediction, Question, quoted
 
 SECONDS = 20  # that an answer may take before it is stopped: it has no end
 
@@ -171,14 +171,6 @@ def predict(id: str = "", answer: str | None = None) -> Question:
         When the answer is none of the choices.
     """
     prediction = _find(id, PREDICTIONS)
-    if answer is not None:
-        given, answer = answer, str(answer).strip(" )").lower()
-    if answer is not None and answer not in prediction.choices:
-        raise NotAChoice(
-            f"{given!r} is no choice of {prediction.id}. "
-            f"Choose one of {_quoted(prediction.choices)}: "
-            f'predict("{prediction.id}", "…"), with a letter in the place of …'
-        )
 
     def keep(letter: str) -> str:
         status = "right" if letter == prediction.answer else "wrong"
@@ -215,7 +207,7 @@ def glossary(term: str = "") -> None:
     wanted = wanted if wanted in by_name else singular
     if wanted not in by_name:
         near = difflib.get_close_matches(wanted, by_name, n=3, cutoff=0.6)
-        remedy = f"The nearest: {_quoted(near)}." if near else "glossary() lists all of them."
+        remedy = f"The nearest: {quoted(near)}." if near else "glossary() lists all of them."
         raise UnknownTerm(f"The glossary has no term {term!r}. {remedy}")
     print(wrap_text(str(by_name[wanted])))
 
@@ -244,14 +236,8 @@ def _nearest(id: str, where: dict) -> str:
     if notebook + dot + number in where:
         return f'The nearest: "{notebook}{dot}{number}".'
     if same_notebook:
-        return f"Notebook {notebook} has {_quoted(same_notebook, 'and')}."
+        return f"Notebook {notebook} has {quoted(same_notebook, 'and')}."
     near = difflib.get_close_matches(id, where, n=1, cutoff=0.7)
     if near:
-        return f"The nearest: {_quoted(near)}."
+        return f"The nearest: {quoted(near)}."
     return f'They run from "{min(where)}" to "{max(where)}".'
-
-
-def _quoted(names: Iterable[str], last: str = "or") -> str:
-    """Names in quotes, as in a sentence: "a", "b" or "c"."""
-    names = [f'"{name}"' for name in names]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

@@ -1,4 +1,4 @@
-"""The file that keeps a learner's answers: a line for each check and each answered prediction.
+"""The file that keeps a learner's answers: a line for each check, prediction and review.
 
 It is `work/progress.jsonl` of this project, or the file that ``ATTENTION_PROGRESS`` names; under
 ``ATTENTION_PROGRESS=0``, as in make test and make refresh, nothing is kept or read. It stays on
@@ -16,7 +16,10 @@ import json
 import os
 import stat
 import time
+from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +33,13 @@ SETTING = "ATTENTION_PROGRESS"
 VERSION = 1  # of the form of a line
 MOST = 200  # characters of a text in a line
 MOST_BYTES = 4_000_000  # that are read, the last of a file: some 28,000 answers
-STATUSES = {"check": ("passed", "failed", "not attempted"), "predict": ("right", "wrong")}
+STATUSES = {
+    "check": ("passed", "failed", "not attempted"),
+    "predict": ("right", "wrong"),
+    "review": ("right", "wrong"),
+}
+IN_NOTEBOOKS = ("check", "predict")  # what counts as work, in a report, too: no answer to review()
+TIME = "%Y-%m-%dT%H:%M:%SZ"
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 NOT_ORDINARY = "it is no ordinary file"
@@ -45,9 +54,9 @@ class Entry:
     time: str  # when, in UTC: "2026-01-31T09:30:00Z"
     notebook: str  # "03"
     id: str  # of the exercise or the prediction: "03.1", "03.p1"
-    kind: str  # "check" or "predict"
+    kind: str  # "check", "predict" or "review"
     status: str  # what came of it, see `STATUSES`
-    answer: str = ""  # the letter that was chosen, of a prediction
+    answer: str = ""  # the letter that was chosen, of a prediction or a review
     # The name of the mistake that was recognised, if any; its exercise has no other of that name.
     mistake: str = ""
 
@@ -73,6 +82,18 @@ def shown(path: Path) -> str:
     return (path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path).as_posix()
 
 
+def now() -> datetime:
+    """The time in UTC, for all that is kept and asked again: the clock that tests set."""
+    return datetime.now(UTC)
+
+
+def when(entry: Entry) -> datetime | None:
+    """When it was kept; None where somebody has written something else there."""
+    with suppress(ValueError):
+        return datetime.strptime(entry.time, TIME).replace(tzinfo=UTC)
+    return None
+
+
 def keep(id: str, kind: str, status: str, *, answer: str = "", mistake: str = "") -> str:
     """Add a line to the file.
 
@@ -86,8 +107,8 @@ def keep(id: str, kind: str, status: str, *, answer: str = "", mistake: str = ""
     path = place()
     try:
         if path:
-            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            _append(path, Entry(now, id.split(".")[0], id, kind, status, answer, mistake))
+            time_told, notebook = now().strftime(TIME), id.split(".")[0]
+            _append(path, Entry(time_told, notebook, id, kind, status, answer, mistake))
     except Exception as error:
         if not _told:
             _told = True
@@ -145,8 +166,10 @@ def why(error: Exception, path: Path) -> str:
     return f"the project has a bug ({type(error).__name__}: {error}): please report it"
 
 
-def read(path: Path) -> Log:
+def read(path: Path, kinds: Container[str] = IN_NOTEBOOKS) -> Log:
     """Read a file, the broken lines left out; one that is not there is empty.
+
+    Of the others, those of these kinds are its entries.
 
     Raises
     ------
@@ -157,7 +180,7 @@ def read(path: Path) -> Log:
         content, left_out = _end_of(path)
     except FileNotFoundError:
         return Log([], [])
-    return log_of(content)._replace(left_out=left_out)
+    return log_of(content, kinds)._replace(left_out=left_out)
 
 
 def _end_of(path: Path) -> tuple[bytes, int]:
@@ -172,28 +195,29 @@ def _end_of(path: Path) -> tuple[bytes, int]:
         return file.read(), left_out
 
 
-def log_of(content: bytes) -> Log:
-    """What the content of a file says, the broken lines left out."""
+def log_of(content: bytes, kinds: Container[str] = IN_NOTEBOOKS) -> Log:
+    """What the content of a file says, as `read` does."""
     entries, broken = [], []
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
-        if entry := _parsed(line):
-            entries.append(entry)
-        else:
+        if not (entry := _parsed(line)):
             broken.append(number)
+        elif entry.kind in kinds:
+            entries.append(entry)
     return Log(entries, broken)
 
 
 def earlier(id: str) -> str:
-    """The latest answer to a prediction that the file knows; "" for none, or where it fails."""
+    """The latest answer to a prediction in its notebook; "" for none, or where reading fails."""
     try:
         path = place()
         if path is None or not path.is_file():
             return ""
         wanted = json.dumps(id).encode()
         for line in reversed(_end_of(path)[0].split(b"\n")):
-            if wanted in line and (entry := _parsed(line)) and entry.id == id:
+            entry = _parsed(line) if wanted in line else None
+            if entry and (entry.id, entry.kind) == (id, "predict"):
                 return entry.answer
         return ""
     except Exception:

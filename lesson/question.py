@@ -2,12 +2,13 @@
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attention_base.numbers import wrap_text
+from lesson.errors import NotAChoice
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -34,17 +35,26 @@ class Prediction:
 class Question:
     """A prediction on the screen: buttons and text, or text alone once answered in code.
 
+    ``head`` stands above it, and ``call`` answers it in code.
+
     Parameters
     ----------
     prediction
         What is asked.
     answer
-        A letter given in code, or None.
+        What was given in code as a letter, or None.
     earlier
         A letter that was given on an earlier run of the notebook; "" or another text for none.
     keep
         Called with each answer; may return a sentence for the learner.
+
+    Raises
+    ------
+    NotAChoice
+        When the answer is none of the choices.
     """
+
+    head, call = "Prediction", "predict"
 
     def __init__(
         self,
@@ -55,15 +65,21 @@ class Question:
         keep: Callable[[str], str] = lambda letter: "",
     ) -> None:
         self.prediction = prediction
-        self.answer = answer
+        self.answer = None if answer is None else str(answer).strip(" )").lower()
+        if answer is not None and self.answer not in prediction.choices:
+            raise NotAChoice(
+                f"{answer!r} is no choice of {prediction.id}. "
+                f"Choose one of {quoted(prediction.choices)}: "
+                f'{self.call}("{prediction.id}", "…"), with a letter in the place of …'
+            )
         self.answered_in_code = answer is not None
         self.earlier = earlier if earlier in prediction.choices else ""
         self._keep = keep
-        self._note = "" if answer is None else keep(answer)
+        self._note = "" if answer is None else keep(self.answer)
 
     def __str__(self) -> str:
         p = self.prediction
-        lines = [f"Prediction {p.id}", wrap_text(p.question), ""]
+        lines = [f"{self.head} {p.id}", wrap_text(p.question), ""]
         for letter, choice in p.choices.items():
             lines.append(wrap_text(f"{letter}) {choice.text}", hanging="   "))
         lines.append("")
@@ -72,7 +88,7 @@ class Question:
             lines.append("")
         if self.answer is None:
             # No letter stands here: the line must not be a right answer by being copied.
-            lines.append(f'Answer with a button, or in code: predict("{p.id}", "…")')
+            lines.append(f'Answer with a button, or in code: {self.call}("{p.id}", "…")')
         else:
             lines.append(wrap_text(f"Your answer: {self.answer}) {p.choices[self.answer].text}"))
             lines.append(wrap_text(self.feedback()))
@@ -109,7 +125,7 @@ class Question:
         from ipywidgets import HTML, VBox
 
         p = self.prediction
-        question = HTML(f"{STYLE}<div><b>Prediction {p.id}</b></div>{as_html(p.question)}")
+        question = HTML(f"{STYLE}<div><b>{self.head} {p.id}</b></div>{as_html(p.question)}")
         return VBox([question, *self.buttons.values(), self.shown_feedback])
 
     @cached_property
@@ -159,11 +175,18 @@ STYLE = (
 
 
 def as_html(text: str) -> str:
-    """Escape a text for HTML; what stands in backticks becomes code."""
+    """Escape a text for HTML; a line that begins with a space, or has backticks, has code."""
     style = "max-width:60em;line-height:1.4;white-space:pre-wrap"
-    return f'<div style="{style}">{code_marked(text)}</div>'
+    marked = re.sub(r"^ .*$", r"<code>\g<0></code>", code_marked(text), flags=re.MULTILINE)
+    return f'<div style="{style}">{marked}</div>'
 
 
 def code_marked(text: str) -> str:
     """Escape a text for the inside of an HTML element, with code for what stands in backticks."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+
+
+def quoted(names: Iterable[str], last: str = "or") -> str:
+    """Names in quotes, as in a sentence: "a", "b" or "c"."""
+    names = [f'"{name}"' for name in names]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
-from attention_base.numbers import wrap_text
+from attention_base.numbers import joined, wrap_text
 from helpers.pictures import Picture
 from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
-from lesson import own_file
+from lesson import own_file, reviews
 from lesson.exercises import SERIES
 
 IN_A_ROW = 8  # boxes; the next ones stand in a row below
@@ -25,7 +25,8 @@ MILESTONES = {
 def series_map(current: str) -> Picture:
     """Draw the way of the series, from tensors to a model that writes, and where you are.
 
-    The map of the first notebook also says what the reader will have on the way.
+    The map of the first notebook also says what the reader will have on the way. Where questions
+    are due for review, their notebooks say how many, and a line above the map how to be asked.
 
     Parameters
     ----------
@@ -54,6 +55,14 @@ def series_map(current: str) -> Picture:
     leads = leads | {number: f"yours: {n} lines" for number, n in yours.items()}
     boxes = [replace(box, note=leads.get(box.name, "")) for box in boxes]
     boxes[here] = replace(boxes[here], look="accent", note="you are here")
+    due = reviews.due_by_notebook()
+    waiting = joined([f"{n} of {number}" for number, n in due.items()])
+    if due:
+        print(wrap_text(f"Questions due for review: {waiting}. For five minutes of them, run"))
+        print("from lesson import review; review()")
+    for place, box in enumerate(boxes):
+        if n := due.get(box.name):
+            boxes[place] = replace(box, note=f"{box.note}\n{n} to review".strip())
     arrows = [Arrow(a.name, b.name) for a, b in pairwise(boxes) if a.row == b.row]
     told = [f"{number}, {idea}".replace("\n", " ") for number, idea in SERIES.items()]
     ends = ", ".join(f"{note} ({number})" for number, note in leads.items())
@@ -63,7 +72,7 @@ def series_map(current: str) -> Picture:
         alt=(
             f"The notebooks in two rows, from {told[0]}, to {told[-1]}. "
             f"{f'On the way: {ends}. ' if ends else ''}You are in notebook {told[here]}."
-            f"{f' {said}' if said else ''}"
+            f"{f' {said}' if said else ''}{f' Due for review: {waiting}.' if due else ''}"
         ),
         kind="notebook",
         about="place",

@@ -193,7 +193,7 @@ def steps(panel: Panel) -> list[Step]:
                 does=head + _one_line(box),
                 gives=", ".join(name for name, _ in gives),
                 shape=shapes.pop() if len(shapes) == 1 else "",
-                note=box.note,
+                note=box.note.replace("\n", ", "),
                 accent=box.look == "accent",
             )
         )

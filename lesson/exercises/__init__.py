@@ -55,6 +55,13 @@ RETIRED = {
     "14.p4": "A mask in place of is_causal=True",
 }
 
+# Predictions that ask about what stands above them in their notebook, such as a program or a
+# picture, so nobody can answer them elsewhere: review() leaves them out.
+NEED_THEIR_NOTEBOOK = {
+    *("00.p1", "01.p3", "03.p1", "08.p2", "08.p4", "09.p2", "09.p3", "10.p4"),
+    *("13.p4", "13.p6", "15.p5"),
+}
+
 EXERCISES: dict[str, Exercise] = {}
 PREDICTIONS: dict[str, Prediction] = {}
 TERMS: dict[str, Term] = {}

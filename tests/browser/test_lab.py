@@ -1,5 +1,6 @@
 """The notebooks in real JupyterLab: make browser (not part of make test)."""
 
+import json
 import re
 
 import nbformat
@@ -352,6 +353,27 @@ def test_after_a_restart_a_prediction_shows_the_earlier_answer(lab, page):
     choices.nth(1).click()
     page.wait_for_selector('.jp-Notebook [role="alert"]')
     assert page.get_by_text("Your answer on an earlier run").count() == 0
+
+
+def test_a_review_answers_to_the_keyboard_and_the_map_tells_of_it(lab, page):
+    kept = lab.root / "progress.jsonl"
+    said = {"version": 1, "time": "2026-01-02T10:00:00Z", "notebook": "01", "id": "01.p1"}
+    kept.write_text(json.dumps({**said, "kind": "predict", "status": "wrong", "answer": "a"}))
+    browser.open_notebook(page, f"{lab.url}/lab/tree/{NB01}?token={browser.TOKEN}&reset")
+    first, second = page.locator(".jp-Notebook .jp-CodeCell").all()[1:3]  # the set-up is folded
+    write(page, first, "from lesson import review, series_map; review()")
+    every = first.locator(".lesson-choice")
+    every.last.wait_for()
+    every.first.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    first.get_by_text("✓ Tokens 0 to 5 of sequence 1").wait_for()
+    last = json.loads(kept.read_text().splitlines()[-1])
+    assert (last["kind"], last["status"], last["answer"]) == ("review", "right", "b")
+    kept.write_text(kept.read_text().replace(last["time"], said["time"]))
+    write(page, second, 'series_map("01")')
+    second.get_by_text("Questions due for review: 1 of 01.").wait_for()
+    kept.unlink()
 
 
 TRAINING = (
