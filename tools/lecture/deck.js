@@ -3,6 +3,7 @@
 
 Reveal.initialize({
   width: 1280, height: 720, margin: 0, minScale: 0.1, center: false, hash: true, transition: "none",
+  pdfSeparateFragments: false,
   controls: false, slideNumber: "c/t", plugins: [RevealNotes],
 });
 
@@ -14,14 +15,16 @@ function fit() {
   slide.dataset.fits = "";
   const cell = slide.querySelector(".cell");
   if (cell) { // an explorer, as large as the slide allows, with some room for states that are higher
-    cell.style.zoom = Math.min(2, 1180 / cell.scrollWidth, 0.95 * ROOM / cell.scrollHeight);
+    const above = slide.querySelector("h2")?.offsetHeight ?? 0;
+    const room = slide.matches(".table") ? 660 - above : 0.95 * ROOM;
+    cell.style.zoom = Math.min(3, 1180 / cell.scrollWidth, room / cell.scrollHeight);
     return;
   }
   const parts = [...slide.children].filter(part => part.tagName !== "ASIDE");
   const height = () => parts.at(-1).getBoundingClientRect().bottom - parts[0].getBoundingClientRect().top;
   const most = () => ROOM * Reveal.getScale();
   const largest = parseInt(getComputedStyle(slide).getPropertyValue("--largest")) || 34; // px
-  for (let size = largest; size > 17; size--) {
+  for (let size = largest; size > 23; size--) {
     slide.style.fontSize = `${size}px`;
     if (height() <= most()) break;
   }
