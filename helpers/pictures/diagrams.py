@@ -31,9 +31,15 @@ LOOKS = {
 }
 LINE_HEIGHT = 14  # of a line of text
 HEAD_STYLE = {"size": 12, "weight": "bold"}
-BETWEEN_ROWS, BETWEEN_PANELS = 14, 44
+BETWEEN_PANELS = 44
 FRAME = 8  # from the boxes to the frame around them
 CIRCLES = {"+": 20, "": 8}  # texts of boxes that are drawn as circles: their diameters
+
+
+def air() -> tuple[int, int, int]:
+    """How far rows lie apart, and how much room a text has in its box, and on its arrow."""
+    return (14, 14, 16) if base.TITLED else (9, 8, 10)
+
 
 Size = int | str  # of an axis: a number, or a letter for it
 Point = tuple[float, float]
@@ -295,7 +301,7 @@ class Layout:
         self.notes: dict[str, Rect] = {}
         for box in panel.boxes:
             column = self.columns[box.column]
-            size = column.size[0], box.rows * panel.row_height - BETWEEN_ROWS
+            size = column.size[0], box.rows * panel.row_height - air()[0]
             if box.text in CIRCLES:
                 size = CIRCLES[box.text], CIRCLES[box.text]
             place = centred(column.x, y + (box.row + 0.5) * panel.row_height, *size)
@@ -327,7 +333,9 @@ def _columns(panel: Panel, x: float, y: float) -> list[Rect]:
     width += [0.0] * (1 + max(box.column for box in panel.boxes) - len(width))
     gap = [panel.gap] * len(width)
     for box in panel.boxes:
-        text = CIRCLES.get(box.text) or 14 + _text_size(f"{box.text}\n{box.shape}", box.bold)[0]
+        text = (
+            CIRCLES.get(box.text) or air()[1] + _text_size(f"{box.text}\n{box.shape}", box.bold)[0]
+        )
         width[box.column] = max(width[box.column], text, _text_size(box.note)[0])
     column = {box.name: box.column for box in panel.boxes}
     for arrow in panel.arrows:
@@ -335,7 +343,7 @@ def _columns(panel: Panel, x: float, y: float) -> list[Rect]:
         if arrow.shown and first < last:  # a text stands in the gap where its arrow starts
             beside = first if first == column[arrow.start] else last - 1
             sides = sum((arrow.start in f.boxes) != (arrow.end in f.boxes) for f in panel.frames)
-            gap[beside] = max(gap[beside], 16 + _text_size(arrow.text)[0] + FRAME * sides)
+            gap[beside] = max(gap[beside], air()[2] + _text_size(arrow.text)[0] + FRAME * sides)
     heads = []
     for wide, apart in zip(width, gap, strict=True):
         heads.append(Rect(x, y - 16, x + wide, y + 2))
@@ -411,7 +419,7 @@ def _fitted(panel: Panel) -> Panel:
     for found in (panel, lower(panel), lower(flat), lower(bare)):
         layout = Layout(found)
         lines = max(f"{box.text}\n{box.shape}".strip().count("\n") + 1 for box in found.boxes)
-        roomy = found.row_height - BETWEEN_ROWS >= LINE_HEIGHT * lines
+        roomy = found.row_height - air()[0] >= LINE_HEIGHT * lines
         if layout.all.size[0] <= wide and layout.all.size[1] <= high and (roomy or found is panel):
             break
     return found

@@ -196,9 +196,9 @@ def _draw_curves(
     abreast = int(width // (max(map(base.text_width, names)) + 60)) or 1
     legend_top = base.PAD + y
     top = legend_top + (20 * -(-len(names) // abreast) + 10 if len(names) > 1 else 0)
-    high = over + tall + 26
     n_line = -(-len(data) // columns)
     tall = min(tall, (base.HIGHEST - top - 20) / n_line - over - 26)
+    high = over + tall + 26
     figure, page = base.empty_page(width, top + n_line * high + 20)
     base.write_heading(page, heading)
     styles = {

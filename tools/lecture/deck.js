@@ -8,6 +8,7 @@ Reveal.initialize({
 });
 
 const ROOM = 636; // px: the height of a slide without its edges
+const LEAST = 24.5; // px: letters of an explorer, where there is room for them
 
 function fit() {
   const slide = Reveal.getCurrentSlide();
@@ -15,9 +16,21 @@ function fit() {
   slide.dataset.fits = "";
   const cell = slide.querySelector(".cell");
   if (cell) { // an explorer, as large as the slide allows, with some room for states that are higher
-    const above = slide.querySelector("h2")?.offsetHeight ?? 0;
-    const room = slide.matches(".table") ? 660 - above : 0.95 * ROOM;
-    cell.style.zoom = Math.min(3, 1180 / cell.scrollWidth, room / cell.scrollHeight);
+    const title = slide.querySelector("h2"), box = cell.querySelector(".box");
+    const room = title ? 660 - title.offsetHeight : 0.97 * (720 - 56);
+    let best = { size: 0 };
+    const arrange = (letters, beside) => {
+      cell.style.setProperty("--letters", `${letters}px`);
+      box?.classList.toggle("beside", beside);
+      const zoom = Math.min(3, 1220 / cell.scrollWidth, room / cell.scrollHeight);
+      return { letters, beside, zoom, size: letters * zoom };
+    };
+    for (let letters = 12; letters <= 22 && best.size < LEAST; letters++) // as few as are needed:
+      for (const beside of [false, true]) { // letters grow, and lines do not
+        const found = arrange(letters, beside);
+        if (found.size > best.size) best = found;
+      }
+    cell.style.zoom = arrange(best.letters, best.beside).zoom;
     return;
   }
   const parts = [...slide.children].filter(part => part.tagName !== "ASIDE");

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import linecache
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -63,7 +64,7 @@ class Book:
     def __init__(self, number: str, nb: NotebookNode) -> None:
         self.number, self.nb = number, nb
         self.shown = list(_shown(nb))
-        self._cells = [cell.source for cell in nb.cells if cell.cell_type == "code"]
+        self._rest = iter([cell for cell in nb.cells if cell.cell_type == "code"])
         self._names: dict[str, Any] = {}
         self._values: dict[str, Any] = {}
 
@@ -76,12 +77,15 @@ class Book:
             Where one of them fails.
         """
         while source not in self._values:
-            cell = self._cells[len(self._values)]
+            cell = next(self._rest)
+            self._values[cell.source] = None
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
-                    self._values[cell] = _run(cell, self._names)
+                    self._values[cell.source] = _run(cell.source, self._names)
             except Exception as error:
-                first = cell.partition("\n")[0]
+                if "raises-exception" in cell.metadata.get("tags", ()):
+                    continue
+                first = cell.source.partition("\n")[0]
                 raise live.CannotRun(
                     f"the cell `{first}` raised {type(error).__name__}: {error}"
                 ) from None
@@ -103,8 +107,12 @@ def _run(cell: str, names: dict[str, Any]) -> Any:
     body, last = ast.parse(cell).body, None
     if body and isinstance(body[-1], ast.Expr):
         last = body.pop()
-    exec(compile(ast.Module(body, []), "cell", "exec"), names)
-    return last and eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    name = f"<cell {len(linecache.cache)}>"
+    linecache.cache[name] = len(cell), None, cell.splitlines(keepends=True), name  # check reads it
+    exec(compile(ast.Module(body, []), name, "exec", dont_inherit=True), names)
+    if last:
+        return eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), names)
+    return None
 
 
 def _shown(nb: NotebookNode) -> Iterator[Shown]:
@@ -281,12 +289,19 @@ class Deck:
     def run_sheet(self) -> str:
         """A page to print: for each row when, which slides, what to say and what to do."""
         lines = [
-            (row.when, _from_to(span), markdown(row.say), markdown(row.do))
+            (row.when, _from_to(span), markdown(row.say), markdown(f"{row.do} {self._key(row)}"))
             for row, span in zip(self.plan.rows, self.spans, strict=True)
         ]
         if self.plan.steps:
             lines = [self._step(row) for row in self.plan.steps]
         return template("sheet.html").render(name=self.plan.name, lines=lines)
+
+    def _key(self, row: Row) -> str:
+        """The right answers to the predictions of a row, and the wrong ones to expect."""
+        stops = [(id, self._chapter(id[:2]).stops[id]) for id in row.slides if id in PREDICTIONS]
+        return " ".join(
+            f"{id}: **{stop.right[0]}**, expect {' and '.join(stop.wrong)}." for id, stop in stops
+        )
 
     def _step(self, step: Row) -> tuple[str, str, Markup, Markup]:
         """A step of a session: its slides are those that it names."""
