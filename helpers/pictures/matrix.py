@@ -520,6 +520,9 @@ def _draw(panels: list[Content], title: str) -> Figure:
     matplotlib's constrained layout goes the other way: it fits the axes into a given figure, so
     that cells come out differently large. It would also take a third more time.
     """
+    if not base.TITLED:  # a slide has no room for the numbers of many rows
+        low = (base.HIGHEST - 80) / (base.BODY + 2)
+        panels = [p if len(p.values) <= low else replace(p, texts=[]) for p in panels]
     sizes, per_line = _arrange(panels)
     widths = _column_widths(sizes, per_line)
     heights = [
@@ -550,7 +553,7 @@ def _arrange(panels: list[Content]) -> tuple[list[Size], int]:
     largest = 50 if n <= 6 else 46 if n <= 8 else 37 if n <= 12 else max(2, 400 // n)
     smallest = largest if not many else 31 if panels[0].texts else max(2, 150 // n)
     if not base.TITLED:
-        smallest = min(smallest, 24)
+        smallest = min(smallest, 16)
     for per_line in range(min(4, len(panels)), 0, -1):
         n_line = -(-len(panels) // per_line)
         per_line = -(-len(panels) // n_line)  # four as 2 + 2, not as 3 + 1
@@ -595,7 +598,7 @@ def _size(d: Content, cell: float, many: bool, high: float = math.inf) -> Size:
     title, over = base.heading(d.title, width, PANEL_TITLE)
     width = max([width, *(base.text_width(t, PANEL_TITLE, True) + 4 for t in title.split("\n"))])
     head = NAME + (round(longest * 0.71) + 14 if turned else 15) + GAP
-    least = base.BODY + 3 if d.texts else 2  # for letters
+    least = base.BODY + 2 if d.texts else 2  # for letters
     cell = max(min(cell, (high - over - head - 2) / n_row), min(cell, least))
     grid_h = n_row * cell
     spill = max(0, base.text_width(d.names[0]) - grid_h) / 2  # of the rows' name, at either end

@@ -23,7 +23,10 @@ function fit() {
       cell.style.setProperty("--letters", `${letters}px`);
       box?.classList.toggle("beside", beside);
       const zoom = Math.min(3, 1220 / cell.scrollWidth, room / cell.scrollHeight);
-      return { letters, beside, zoom, size: letters * zoom };
+      // A drawing keeps its letters, where larger ones would overlap.
+      const smallest = Math.min(letters, ...[...cell.querySelectorAll("svg")].map(
+        svg => parseFloat(getComputedStyle(svg).fontSize)));
+      return { letters, beside, zoom, size: smallest * zoom };
     };
     for (let letters = 12; letters <= 22 && best.size < LEAST; letters++) // as few as are needed:
       for (const beside of [false, true]) { // letters grow, and lines do not
