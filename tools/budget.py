@@ -21,15 +21,17 @@ LIMITS = {
     "explorers": 2930,  # 15: your own text
     "feedback": 4640,  # sparse results
     # A published model: its file, its pieces, its blocks, its questions and answers (750). Sizes,
-    # rates and ids that no function can use, refused where notebooks call (230).
-    "helpers": 10_845,
+    # rates and ids that no function can use, refused where notebooks call (230). Pictures for slides:
+    # laid out again in less room, so that letters are large (95).
+    "helpers": 10_945,
     # The learner's own file (590) and judges of the classes that they write (1,900): a head, many,
     # a block and a model, then with rotary positions and with a cache, and their right programs.
     # What draws letters at random is judged by many draws (400); what finds a bug, by bugs (300).
     "lesson": 7420,
     # The counter of minutes; the lint finds builds; a model fetched, and asked; own files (35). Its
-    # lint reads rows and sums in the text, and counts asserts (120).
-    "tools": 5825,
+    # lint reads rows and sums in the text, and counts asserts (120). Decks: notebooks are run for
+    # their pictures, a formula beside its boxes, a deck and a run sheet for each session (225).
+    "tools": 6050,
     # What is a student's is read, run and removed as the student, and keeps up nobody else (135).
     # Their own files are run where a teacher asks, with limits (130).
     "classroom": 2015,
@@ -38,8 +40,9 @@ LIMITS = {
     # arguments of the model that writes, and of its files (100), and of all that pages call (250).
     # Judges of attentions (70). What nbval leaves out of a notebook's outputs, under make test (70)
     # and the lint of rows, sums and asserts (50); own files on a hub (100).
+    # The letters on every slide, votes, words before questions, run sheets (135).
     # What students put in root's way (200); what ends its process (180); today's variants (200).
-    "tests": 41_040,
+    "tests": 41_175,
 }
 # Lines of Python and of Markdown pages, and of tests, for one notebook: a star where it has more.
 BUDGET = {"Python": 600, "pages": 320, "tests": 1250}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FONT = "DejaVu Sans"  # comes with matplotlib: the same letters on every machine
 BODY, TITLE = 11, 13  # letter sizes
 PAD = 10  # white margin around every picture
-WIDEST, HIGHEST = 900.0, math.inf
+WIDEST, HIGHEST = 900, math.inf
 SMALL = 10.5  # letters of ticks
 TITLED = True  # whether the title stands in the picture: a slide has it above
 SURFACE = 800  # dots: a shade that fills as many is kept as it is
