@@ -21,8 +21,8 @@ LIMITS = {
     "explorers": 2930,  # 15: your own text
     "feedback": 4640,  # sparse results
     # A published model: its file, its pieces, its blocks, its questions and answers (750). Sizes,
-    # rates and ids that no function can use, refused where notebooks call (230). Pictures for slides:
-    # laid out again in less room, so that letters are large (95).
+    # rates and ids that no function can use, refused where notebooks call (230). Pictures on slides
+    # are laid out again in less room, so that letters are large (95).
     "helpers": 10_945,
     # The learner's own file (590) and judges of the classes that they write (1,900): a head, many,
     # a block and a model, then with rotary positions and with a cache, and their right programs.

@@ -122,7 +122,7 @@ def test_the_notes_open_beside_the_slides(page, folder):
         page.keyboard.press("s")
     notes = opened.value.locator(".speaker-controls-notes .value")
     notes.get_by_text("Right:").wait_for()
-    assert "Expect hands at" in notes.inner_text() and "minutes" in notes.inner_text()
+    assert "Expect hands at" in notes.inner_text() and "Vote 00.p1." in notes.inner_text()
 
 
 def test_axe_finds_nothing_serious(page, folder):

@@ -36,7 +36,7 @@ class Slide:
     kind: str
     notes: str = ""
     values: dict = field(default_factory=dict)
-    name: str = ""  # as a session's steps call it: 03.p1, 03.e1, "board" or "live"
+    name: str = ""  # as steps and run sheets call it: 03.p1, "board", "live", …
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class Deck:
     def _question(self, number: str) -> Slide:
         chapter = self._chapter(number)
         notes = markdown(f"Question to open with. {chapter.opening}")
-        return Slide("question", notes, {"number": number, "text": chapter.question})
+        return Slide("question", notes, {"number": number, "text": chapter.question}, "question")
 
     def _board(self, number: str, step: int = 0) -> Slide:
         told, drawing = self._chapter(number).board
@@ -257,7 +257,7 @@ class Deck:
         notes = markdown(f"**Key:** {told.key}\n\n**Wrong answers:** {told.wrong}")
         values = {"id": id, "text": markdown(told.question)}
         yield Slide("exit", notes, values, id)
-        yield Slide("key", notes, values | {"key": markdown(told.key)})
+        yield Slide("key", notes, values | {"key": markdown(told.key)}, f"{id}, answer")
 
     def _prediction(self, id: str) -> Iterator[Slide]:
         """The question without its answer, and then the answer."""
@@ -271,7 +271,7 @@ class Deck:
         wrong = "\n\n".join(
             f"{letter}) {prediction.choices[letter].explanation}" for letter in stop.wrong
         )
-        yield Slide("answer", markdown(f"{wrong}\n\n{stop.why}"), values)
+        yield Slide("answer", markdown(f"{wrong}\n\n{stop.why}"), values, f"{id}, answer")
 
     def _chapter(self, number: str) -> Chapter:
         if number not in self.chapters:
@@ -292,9 +292,14 @@ class Deck:
             (row.when, _from_to(span), markdown(row.say), markdown(f"{row.do} {self._key(row)}"))
             for row, span in zip(self.plan.rows, self.spans, strict=True)
         ]
+        slides, opening = [], ""
         if self.plan.steps:
             lines = [self._step(row) for row in self.plan.steps]
-        return template("sheet.html").render(name=self.plan.name, lines=lines)
+            slides = [slide.values.get("title") or slide.name for slide in self.slides]
+            opening = markdown(self._chapter(self.plan.rows[0].slides[0]).opening)
+        return template("sheet.html").render(
+            name=self.plan.name, lines=lines, slides=slides, opening=opening
+        )
 
     def _key(self, row: Row) -> str:
         """The right answers to the predictions of a row, and the wrong ones to expect."""
@@ -308,7 +313,7 @@ class Deck:
         named = re.findall(r"\b\d\d\.p\d\b|\bboard\b|\blive\b", step.do)
         places = [n for n, slide in enumerate(self.slides) if slide.name in named]
         stops = [(id, self._chapter(id[:2]).stops[id]) for id in named if id in PREDICTIONS]
-        say = [f"{id}: right {stop.right}; expect {stop.expected}." for id, stop in stops]
+        say = [f"{id}: **{stop.right}**; expect {stop.expected}. {stop.why}" for id, stop in stops]
         shown = ", ".join(_from_to(range(n, n + 1)) for n in places)
         return step.when, shown, markdown(" ".join(say)), markdown(step.do)
 
