@@ -204,7 +204,7 @@ def test_a_question_uses_no_word_that_no_slide_has_shown():
 
 def test_code_is_shown_with_what_it_prints():
     deck = Deck(LECTURE, CHAPTERS, BOOKS)
-    (loop,) = [s for s in deck.slides if s.kind == "board" and "for t in" in s.values["parts"][0]]
+    (loop,) = [s for s in deck.slides if s.kind == "code" and "for t in" in s.values["parts"][0]]
     assert "output 3: mean of [6, 2, 1, 7] = 4" in loop.values["parts"][1]
 
 

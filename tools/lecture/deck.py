@@ -221,7 +221,7 @@ class Deck:
             said = shown.title[:1].upper() + shown.title[1:]
             yield Slide("sentence", values={"parts": [markdown(said)]})
         elif shown.kind == "code":
-            yield _drawn([shown.title, *[shown.printed] * bool(shown.printed)])
+            yield _drawn([shown.title, *[shown.printed] * bool(shown.printed)], kind="code")
         elif shown.kind == "picture":
             picture = book.value(shown.source)
             values = {"title": shown.title, "alt": picture.alt}
@@ -303,9 +303,9 @@ class Deck:
 
     def _key(self, row: Row) -> str:
         """The right answers to the predictions of a row, and the wrong ones to expect."""
-        stops = [(id, self._chapter(id[:2]).stops[id]) for id in row.slides if id in PREDICTIONS]
+        stops = [self._chapter(id[:2]).stops[id] for id in row.slides if id in PREDICTIONS]
         return " ".join(
-            f"{id}: **{stop.right[0]}**, expect {' and '.join(stop.wrong)}." for id, stop in stops
+            f"Right: **{stop.right[0]}**, expect {' and '.join(stop.wrong)}." for stop in stops
         )
 
     def _step(self, step: Row) -> tuple[str, str, Markup, Markup]:
@@ -324,13 +324,13 @@ def _from_to(span: range) -> str:
     return "–".join(dict.fromkeys(numbers))
 
 
-def _drawn(parts: list[str], notes: str = "", name: str = "") -> Slide:
+def _drawn(parts: list[str], notes: str = "", name: str = "", kind: str = "board") -> Slide:
     """A drawing of letters, or code, as large as it can be; its parts appear one by one."""
     lines = [line for part in parts for line in part.rstrip().splitlines()]
     wide = BOARD[0] / (LETTER_WIDTH * max(map(len, lines)))
     size = min(LETTERS, wide, BOARD[1] / (LINE_HEIGHT * len(lines)))
     parts = [part.rstrip() for part in parts]
-    return Slide("board", notes, {"parts": parts, "size": round(size, 1)}, name)
+    return Slide(kind, notes, {"parts": parts, "size": round(size, 1)}, name)
 
 
 def markdown(text: str) -> Markup:

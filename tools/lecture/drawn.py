@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 LEAST = 24  # px, of the slide's 1280 × 720
 ROOM = (1200, 574)  # px: what a slide has for a picture, below a title of two lines
-NARROW, WIDE = (560, 276), (base.WIDEST, 276)  # CSS px of a picture, with its margins
-MARGIN = base.PAD - 2  # is cut off
+NARROW, WIDE = (560, 274), (base.WIDEST, 274)  # CSS px of a picture, with its margins
+MARGIN = base.PAD - 4  # is cut off
 
 
 def drawings(picture: Picture) -> list[str]:

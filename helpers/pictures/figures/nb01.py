@@ -169,8 +169,7 @@ def _draw_sum(
     table: Table, tokens: np.ndarray, shares: np.ndarray, channels: tuple[str, str], title: str
 ) -> Figure:
     """Draw the table, and beside it the plane: tokens pale, shares blue, their sum orange."""
-    height, side = 28, min(250, base.HIGHEST - 136)
-    least = 54 if base.TITLED else 40
+    height, least, side = (28, 54, 250) if base.TITLED else (26, 40, 140)
     label = widest([*table.names, table.corner], 0, 8)
     heads = ["\n".join(base.break_lines(head, 62)) for head in table.columns]
     words = zip(*([cell.text for cell in row] for row in table.cells), strict=True)
