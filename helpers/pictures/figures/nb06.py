@@ -106,7 +106,7 @@ def _draw_ribbon(
     T, C = flat.shape
     n_head, _, head_size = ways[next(iter(ways))].shape
     step, gap = max(34, base.text_width(f"{T - 1}.{C - 1}") + 12), 14
-    height = 28 if base.TITLED else 24
+    height = 28 if base.TITLED else 23
     # The ribbon is broken into lines of whole tokens.
     per_line = max(1, int((base.WIDEST - 2 * base.PAD) / step / C))
     strips = [flat[t : t + per_line].ravel() for t in range(0, T, per_line)]
