@@ -9,13 +9,13 @@ import pytest
 from nbformat import v4
 
 from explorers import explore_softmax
-from helpers.pictures import curves, heatmap
+from helpers.pictures import curves, heatmap, heatmaps
 from lesson import PREDICTIONS, TERMS
 from tools import notebooks, npm
 from tools.lecture import __main__ as lecture
 from tools.lecture import plan as planned
 from tools.lecture.deck import Book, Deck
-from tools.lecture.drawn import LEAST, drawings
+from tools.lecture.drawn import LEAST, ROOM, drawings
 from tools.site import live
 
 CHAPTERS = planned.chapters()
@@ -237,12 +237,19 @@ def test_a_run_sheet_names_the_slides_of_each_row(deck):
     [
         (heatmap([[0.25] * 12] * 12), 1),
         (curves([1, 2, 3], {name: {"a": [1, 2, 3]} for name in "xyz"}, xlabel="x"), 1),
+        (heatmaps(dict.fromkeys("abc", [[0.25] * 6] * 6)), 3),
     ],
 )
-def test_a_picture_is_drawn_with_large_letters(picture, many):
+def test_a_picture_or_each_of_its_panels_is_drawn_with_large_letters(picture, many):
+    before = picture.png()
     found = drawings(picture)
     assert len(found) == many
-    assert LEAST == 24
+    for svg in found:
+        wide, high = map(float, re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg).groups())
+        scale = min(ROOM[0] / wide, ROOM[1] / high)
+        letters = [100 * float(size) for size in re.findall(r" scale\(([\d.]+) -", svg)]
+        assert min(letters) * scale >= LEAST
+    assert picture.png() == before, "a notebook's picture is not changed by a slide's"
 
 
 # ---------------------------------------------------------------- the files
