@@ -553,7 +553,7 @@ def _arrange(panels: list[Content]) -> tuple[list[Size], int]:
     largest = 50 if n <= 6 else 46 if n <= 8 else 37 if n <= 12 else max(2, 400 // n)
     smallest = largest if not many else 31 if panels[0].texts else max(2, 150 // n)
     if not base.TITLED:
-        smallest = min(smallest, 16)
+        smallest = min(smallest, 15)
     for per_line in range(min(4, len(panels)), 0, -1):
         n_line = -(-len(panels) // per_line)
         per_line = -(-len(panels) // n_line)  # four as 2 + 2, not as 3 + 1
