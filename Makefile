@@ -65,7 +65,7 @@ fresh: $(READY) ## set your copy of one notebook aside and take a new one (NB=03
 slides: $(READY_SLIDES) ## open your copy of one notebook as live slides (NB=03 LAB_ARGS="--port 8899")
 	@$(RUN) -m tools.slides.live "$$NB" $(LAB_ARGS)
 
-lecture: $(READY) $(READY_NPM) ## write a deck for each plan of teaching/ into lecture/ (needs npm; shown without a network)
+lecture: $(READY) $(READY_NPM) ## write slides and run sheets for the plans of teaching/ into lecture/, in some minutes (needs npm; shown without a network)
 	@$(RUN) -m tools.lecture
 
 report: $(READY) ## write a page about a class from the files it has handed in (FROM=folder NB=05 SINCE=2026-01-31 ROSTER=class.csv CSV=out.csv OUT=page.html NAMES=0)

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from html import escape
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 FONT = "DejaVu Sans"  # comes with matplotlib: the same letters on every machine
 BODY, TITLE = 11, 13  # letter sizes
 PAD = 10  # white margin around every picture
-WIDEST = 900
+WIDEST, HIGHEST = 900, math.inf
+SMALL = 10.5  # letters of ticks
+TITLED = True  # whether the title stands in the picture: a slide has it above
 SURFACE = 800  # dots: a shade that fills as many is kept as it is
 NEARBY = 16  # of 255, in red, green or blue: how far another shade may move
 TEXT_STYLE = {"family": FONT, "size": BODY, "color": INK, "parse_math": False}
@@ -79,6 +82,8 @@ class Picture:
         Draws it with matplotlib.
     html : () -> str
         Makes its HTML tables.
+    parts : sequence of () -> Figure
+        Draw its panels one by one, for slides on which all of them would be too small.
     """
 
     def __init__(
@@ -88,9 +93,10 @@ class Picture:
         text: str,
         draw: Callable[[], Figure],
         html: Callable[[], str],
+        parts: Sequence[Callable[[], Figure]] = (),
     ) -> None:
         self.alt = alt
-        self._text, self._draw, self._html = text, draw, html
+        self._text, self._draw, self._html, self._parts = text, draw, html, parts
 
     def __str__(self) -> str:
         return self._text
@@ -101,6 +107,11 @@ class Picture:
         """Draw it as a matplotlib figure (never through pyplot, so nothing leaks)."""
         with usual_settings():
             return self._draw()
+
+    def panels(self) -> list[Figure]:
+        """Draw each of its panels as a figure; none where it is not made of panels."""
+        with usual_settings():
+            return [draw() for draw in self._parts]
 
     def html(self) -> str:
         """Draw it as HTML, legible on a light and on a dark page."""
@@ -148,6 +159,18 @@ def usual_settings() -> Iterator[None]:
     usual = {name: rcParamsDefault[name] for name in rcParamsDefault if name not in of_session}
     with rc_context(usual):
         yield
+
+
+@contextmanager
+def on_a_slide(width: float, height: float) -> Iterator[None]:
+    """Draw into so much room for a while, without titles, and with no letter below `BODY`."""
+    global WIDEST, HIGHEST, SMALL, TITLED
+    before = WIDEST, HIGHEST, SMALL, TITLED
+    WIDEST, HIGHEST, SMALL, TITLED = width, height, BODY, False
+    try:
+        yield
+    finally:
+        WIDEST, HIGHEST, SMALL, TITLED = before
 
 
 # --- Figures ----------------------------------------------------------------------------------
@@ -244,7 +267,10 @@ def _palette(rgb: np.ndarray, count: np.ndarray) -> list[int]:
 
 def write(ax: Axes, x: float, y: float, text: str, **style: Any) -> None:
     """Write a text, by default centred on (x, y), in the letters of all pictures."""
-    ax.text(x, y, text, **TEXT_STYLE | {"ha": "center", "va": "center"} | style)
+    style = TEXT_STYLE | {"ha": "center", "va": "center"} | style
+    if not TITLED:
+        style["size"] = max(style["size"], BODY)
+    ax.text(x, y, text, **style)
 
 
 @lru_cache(maxsize=4096)
@@ -288,7 +314,7 @@ def break_lines(text: str, width: float, size: float = BODY, bold: bool = False)
 
 def heading(title: str, width: float, size: float = TITLE) -> tuple[str, float]:
     """Break a title into lines, and say how high they stand together with the gap below."""
-    if not title:
+    if not title or (size == TITLE and not TITLED):
         return "", 0
     lines = break_lines(title, width, size, bold=True)
     return "\n".join(lines), round(1.31 * size) * len(lines) + 7

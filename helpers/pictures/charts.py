@@ -173,6 +173,8 @@ def _draw_points(
     """Draw the axes with their grid, the diagonal, the points and their names."""
     points = np.array([*rows.values()])  # (n, 2)
     wide, tall = (330, 330) if diagonal else (440, 260)
+    tall = min(tall, base.HIGHEST - base.PAD - 70)
+    wide = tall if diagonal else wide
     # With a diagonal, both axes have the ticks and limits of all numbers.
     scales = [
         ticks_around(values.min(), values.max())
@@ -194,7 +196,7 @@ def _draw_points(
         set_limits(*limits)
     ax.grid(color=PALE, linewidth=1)
     ax.set_axisbelow(True)
-    ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=INK, labelfontfamily=base.FONT)
+    ax.tick_params(length=0, pad=5, labelsize=base.SMALL, labelcolor=INK, labelfontfamily=base.FONT)
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(LINE)
     ax.set_xlabel(xlabel, **base.TEXT_STYLE | {"color": QUIET})
@@ -251,14 +253,17 @@ def _draw_bars(
     """Draw names, bars, the spans of what was measured, numbers, and the line to compare with."""
     from matplotlib.patches import Rectangle
 
-    step, thick, long = 30, 18, 380
-    scale = long / (max(map(max, rows.values())) or 1)
     with any_rounding():  # a picture may differ from machine to machine, as its words may not
         numbers = [number(row[0], decimals) for row in rows.values()]
     left = base.PAD + max(map(base.text_width, rows)) + 10
-    width = left + long + max(map(base.text_width, numbers)) + 10 + base.PAD
+    right = max(map(base.text_width, numbers)) + 10 + base.PAD
+    long = min(380, max(base.WIDEST - left - right, 120))
+    scale = long / (max(map(max, rows.values())) or 1)
+    width = left + long + right
     heading, y = base.heading(title, width - 2 * base.PAD)
     top = base.PAD + y
+    step = min(30, (base.HIGHEST - top - 30) / len(rows))
+    thick, half = 0.6 * step, step / 2
     floor = top + step * len(rows)
     figure, page = base.empty_page(max(width, left + base.text_width(xlabel) + 10), floor + 30)
     base.write_heading(page, heading)
@@ -275,7 +280,7 @@ def _draw_bars(
         marked = left + rows[reference][0] * scale if reference else 0.0
         if reference:
             crosses = end + 4 < marked < end + 12 + base.text_width(text)  # the number
-            for near, far in [(-15, -8), (8, 15)] if crosses else [(-15, 15)]:
+            for near, far in [(-half, -8), (8, half)] if crosses else [(-half, half)]:
                 dashes = {"color": INK, "linewidth": 1.2, "linestyle": (0, (5, 3))}
                 page.plot([marked, marked], [y + near, y + far], **dashes)
     page.plot([left, left], [top, floor], color=LINE, linewidth=1)

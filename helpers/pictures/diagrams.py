@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from attention_base.numbers import WIDTH
@@ -25,14 +26,20 @@ if TYPE_CHECKING:
 # How a box looks: its background, its border, its text.
 LOOKS = {
     "plain": (CELL, LINE, INK),
-    "accent": (MARKED_CELL, ORANGE, INK),
-    "pale": ("white", PALE, QUIET),
+    "accent": (MARKED_CELL, ORANGE, INK),  # what matters
+    "pale": ("white", PALE, QUIET),  # what is not reached
 }
 LINE_HEIGHT = 14  # of a line of text
 HEAD_STYLE = {"size": 12, "weight": "bold"}
-BETWEEN_ROWS, BETWEEN_PANELS = 14, 44
+BETWEEN_PANELS = 44
 FRAME = 8  # from the boxes to the frame around them
 CIRCLES = {"+": 20, "": 8}  # texts of boxes that are drawn as circles: their diameters
+
+
+def air() -> tuple[int, int, int]:
+    """How far rows lie apart, and how much room a text has in its box, and on its arrow."""
+    return (14, 14, 16) if base.TITLED else (9, 8, 10)
+
 
 Size = int | str  # of an axis: a number, or a letter for it
 Point = tuple[float, float]
@@ -49,7 +56,7 @@ class Box:
     row: float = 0  # where its middle is
     rows: float = 1  # how many rows it is tall
     shape: str = ""  # "(B, T, C)", if it is a tensor
-    look: str = "plain"  # "plain", "accent" for what matters, "pale" for what is not reached
+    look: str = "plain"  # a key of LOOKS, or the colour of its background
     data: bool = False  # whether it is no operation, but something that goes in or comes out
     note: str = ""  # written below it
 
@@ -127,8 +134,7 @@ def diagram(
     ValueError
         If it would be wider than a page.
     """
-    layouts = [Layout(panel) for panel in panels]
-    width = sum(layout.all.size[0] for layout in layouts) + BETWEEN_PANELS * (len(panels) - 1)
+    width = _width([Layout(panel) for panel in panels])
     if width > base.WIDEST - 2 * base.PAD:
         raise ValueError(
             f"the diagram needs {width:.0f} pixels and has {base.WIDEST - 2 * base.PAD}; write "
@@ -144,8 +150,9 @@ def diagram(
     return Picture(
         alt=f"{title}. {alt}",
         text="\n".join([titled("Diagram", title), *map(as_text, panels)]),
-        draw=lambda: _draw(title if heading else "", panels, layouts, width),
+        draw=lambda: _draw(title if heading else "", panels),
         html=html,
+        parts=[partial(_draw, "", [panel]) for panel in panels],
     )
 
 
@@ -294,7 +301,7 @@ class Layout:
         self.notes: dict[str, Rect] = {}
         for box in panel.boxes:
             column = self.columns[box.column]
-            size = column.size[0], box.rows * panel.row_height - BETWEEN_ROWS
+            size = column.size[0], box.rows * panel.row_height - air()[0]
             if box.text in CIRCLES:
                 size = CIRCLES[box.text], CIRCLES[box.text]
             place = centred(column.x, y + (box.row + 0.5) * panel.row_height, *size)
@@ -326,7 +333,9 @@ def _columns(panel: Panel, x: float, y: float) -> list[Rect]:
     width += [0.0] * (1 + max(box.column for box in panel.boxes) - len(width))
     gap = [panel.gap] * len(width)
     for box in panel.boxes:
-        text = CIRCLES.get(box.text) or 14 + _text_size(f"{box.text}\n{box.shape}", box.bold)[0]
+        text = (
+            CIRCLES.get(box.text) or air()[1] + _text_size(f"{box.text}\n{box.shape}", box.bold)[0]
+        )
         width[box.column] = max(width[box.column], text, _text_size(box.note)[0])
     column = {box.name: box.column for box in panel.boxes}
     for arrow in panel.arrows:
@@ -334,7 +343,7 @@ def _columns(panel: Panel, x: float, y: float) -> list[Rect]:
         if arrow.shown and first < last:  # a text stands in the gap where its arrow starts
             beside = first if first == column[arrow.start] else last - 1
             sides = sum((arrow.start in f.boxes) != (arrow.end in f.boxes) for f in panel.frames)
-            gap[beside] = max(gap[beside], 16 + _text_size(arrow.text)[0] + FRAME * sides)
+            gap[beside] = max(gap[beside], air()[2] + _text_size(arrow.text)[0] + FRAME * sides)
     heads = []
     for wide, apart in zip(width, gap, strict=True):
         heads.append(Rect(x, y - 16, x + wide, y + 2))
@@ -360,7 +369,10 @@ def ends(start: Rect, end: Rect) -> tuple[Point, Point]:
 # --- Drawn -------------------------------------------------------------------------------------
 
 
-def _draw(title: str, panels: Sequence[Panel], layouts: Sequence[Layout], width: float) -> Figure:
+def _draw(title: str, panels: Sequence[Panel]) -> Figure:
+    panels = [_fitted(panel) for panel in panels]
+    layouts = [Layout(panel) for panel in panels]
+    width = _width(layouts)
     lines, high = base.heading(title, width)
     over = base.PAD + high
     top = over + 22 * any(panel.title for panel in panels)
@@ -375,6 +387,42 @@ def _draw(title: str, panels: Sequence[Panel], layouts: Sequence[Layout], width:
         _draw_panel(page, panel, own)
         left += layout.all.size[0] + BETWEEN_PANELS
     return figure
+
+
+def _width(layouts: Sequence[Layout]) -> float:
+    return sum(layout.all.size[0] for layout in layouts) + BETWEEN_PANELS * (len(layouts) - 1)
+
+
+def _fitted(panel: Panel) -> Panel:
+    """Make it fit a slide: with lower rows, then with one line in a box, then without shapes."""
+    if base.TITLED:
+        return panel
+    wide = base.WIDEST - 2 * base.PAD
+    high = base.HIGHEST - 2 * base.PAD - 22 * bool(panel.title)
+
+    def lower(panel: Panel) -> Panel:
+        rows = max(box.row + 0.5 + box.rows / 2 for box in panel.boxes)
+        around = Layout(panel).all.size[1] - rows * panel.row_height
+        return replace(panel, row_height=min(panel.row_height, (high - around) / rows))
+
+    def in_one_line(box: Box) -> Box:
+        return replace(box, text=_one_line(box) + f" {box.shape}".rstrip(), shape="")
+
+    flat = replace(panel, boxes=[in_one_line(box) for box in panel.boxes])
+    bare = replace(
+        panel,
+        boxes=[replace(box, shape="") for box in panel.boxes],
+        arrows=[replace(arrow, shape="") for arrow in panel.arrows],
+        gap=10,
+    )
+    found = panel
+    for found in (panel, lower(panel), lower(flat), lower(bare)):
+        layout = Layout(found)
+        lines = max(f"{box.text}\n{box.shape}".strip().count("\n") + 1 for box in found.boxes)
+        roomy = found.row_height - air()[0] >= LINE_HEIGHT * lines
+        if layout.all.size[0] <= wide and layout.all.size[1] <= high and (roomy or found is panel):
+            break
+    return found
 
 
 def _draw_panel(ax: Axes, panel: Panel, layout: Layout) -> None:
@@ -409,7 +457,7 @@ def _draw_frame(ax: Axes, frame: Frame, place: Rect, text: Rect) -> None:
 def _draw_box(ax: Axes, box: Box, place: Rect) -> None:
     from matplotlib.patches import Circle, FancyBboxPatch
 
-    background, border, ink = LOOKS[box.look]
+    background, border, ink = LOOKS.get(box.look, (box.look, LINE, INK))
     style = {"edgecolor": border, "linewidth": 1.2, "gid": f"box {box.name}"}
     if box.text in CIRCLES:
         style["facecolor"] = background if box.text else border

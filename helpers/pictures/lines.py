@@ -196,8 +196,9 @@ def _draw_curves(
     abreast = int(width // (max(map(base.text_width, names)) + 60)) or 1
     legend_top = base.PAD + y
     top = legend_top + (20 * -(-len(names) // abreast) + 10 if len(names) > 1 else 0)
-    high = over + tall + 26
     n_line = -(-len(data) // columns)
+    tall = min(tall, (base.HIGHEST - top - 20) / n_line - over - 26)
+    high = over + tall + 26
     figure, page = base.empty_page(width, top + n_line * high + 20)
     base.write_heading(page, heading)
     styles = {
@@ -219,7 +220,9 @@ def _draw_curves(
         _set_y_axis(ax, np.hstack(list(lines.values())), panel in logy)
         _set_x_axis(ax, across, wide)
         _draw_levels(ax, {name: float(y) for name, y in lines.items() if not y.ndim})
-        ax.tick_params(length=0, pad=5, labelsize=10.5, labelcolor=INK, labelfontfamily=base.FONT)
+        ax.tick_params(
+            length=0, pad=5, labelsize=base.SMALL, labelcolor=INK, labelfontfamily=base.FONT
+        )
         ax.spines[["top", "right"]].set_visible(False)
         ax.spines[["left", "bottom"]].set_color(LINE)
         style = base.TITLE_STYLE | {"size": 11.5}
@@ -283,7 +286,7 @@ def _set_x_axis(ax: Axes, across: np.ndarray, wide: float) -> None:
     log = ax.get_xscale() == "log"
     scaled = np.log(across) if log else across
     places = (scaled - scaled[0]) / (scaled[-1] - scaled[0]) * wide * 0.9
-    half = [base.text_width(label, 10.5) / 2 + 4 for label in labels]
+    half = [base.text_width(label, base.SMALL) / 2 + 4 for label in labels]
     last = len(across) - 1
     kept = [0]
     for i in range(1, last):

@@ -9,11 +9,12 @@ Row = query (who reads), column = key (who is read). In a mask, True = may atten
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -234,6 +235,7 @@ def heatmaps(
         text="\n".join(text_lines),
         draw=lambda: _draw(panels, title),
         html=lambda: side_by_side([_html(d) for d in panels], title),
+        parts=[partial(_draw, [panel], title) for panel in panels],
     )
 
 
@@ -518,6 +520,9 @@ def _draw(panels: list[Content], title: str) -> Figure:
     matplotlib's constrained layout goes the other way: it fits the axes into a given figure, so
     that cells come out differently large. It would also take a third more time.
     """
+    if not base.TITLED:  # a slide has no room for the numbers of many rows
+        low = (base.HIGHEST - 80) / (base.BODY + 2)
+        panels = [p if len(p.values) <= low else replace(p, texts=[]) for p in panels]
     sizes, per_line = _arrange(panels)
     widths = _column_widths(sizes, per_line)
     heights = [
@@ -547,12 +552,15 @@ def _arrange(panels: list[Content]) -> tuple[list[Size], int]:
     n = max(max(panel.values.shape) for panel in panels)
     largest = 50 if n <= 6 else 46 if n <= 8 else 37 if n <= 12 else max(2, 400 // n)
     smallest = largest if not many else 31 if panels[0].texts else max(2, 150 // n)
+    if not base.TITLED:
+        smallest = min(smallest, 15)
     for per_line in range(min(4, len(panels)), 0, -1):
         n_line = -(-len(panels) // per_line)
         per_line = -(-len(panels) // n_line)  # four as 2 + 2, not as 3 + 1
         room = base.WIDEST - 2 * base.PAD - GUTTER * (per_line - 1)
+        high = (base.HIGHEST - 2 * base.PAD - GUTTER * (n_line - 1)) / n_line
         for cell in range(largest, smallest - 1, -1):
-            sizes = [_size(panel, cell, many) for panel in panels]
+            sizes = [_size(panel, cell, many, high) for panel in panels]
             if sum(_column_widths(sizes, per_line)) <= room:
                 return sizes, per_line
     return sizes, 1
@@ -562,8 +570,11 @@ def _column_widths(sizes: list[Size], per_line: int) -> list[float]:
     return [max(size.whole[0] for size in sizes[c::per_line]) for c in range(per_line)]
 
 
-def _size(d: Content, cell: float, many: bool) -> Size:
-    """Measure everything around the cells, so that nothing overlaps or is cut off."""
+def _size(d: Content, cell: float, many: bool, high: float = math.inf) -> Size:
+    """Measure everything around the cells, so that nothing overlaps or is cut off.
+
+    Cells are square, or lower where `high` has no room for them.
+    """
     n_row, n_col = d.values.shape
     size = _number_size(cell)
     cell_w = max([cell, *(base.text_width(word, size) + 7 for row in d.texts for word in row)])
@@ -575,7 +586,7 @@ def _size(d: Content, cell: float, many: bool) -> Size:
     apart = 2 if all(len(label) == 1 for label in d.labels[1]) else 6
     step = _step(cell_w, longest + apart if longest <= 22 else LABEL)
     turned = longest + min(apart, 4) > cell_w * step
-    grid_w, grid_h = n_col * cell_w, n_row * cell
+    grid_w = n_col * cell_w
     left = NAME + max(map(base.text_width, d.labels[0])) + GAP + 4
     right = 0.0
     if not d.texts:  # a colour bar
@@ -587,6 +598,9 @@ def _size(d: Content, cell: float, many: bool) -> Size:
     title, over = base.heading(d.title, width, PANEL_TITLE)
     width = max([width, *(base.text_width(t, PANEL_TITLE, True) + 4 for t in title.split("\n"))])
     head = NAME + (round(longest * 0.71) + 14 if turned else 15) + GAP
+    least = base.BODY + 2 if d.texts else 2  # for letters
+    cell = max(min(cell, (high - over - head - 2) / n_row), min(cell, least))
+    grid_h = n_row * cell
     spill = max(0, base.text_width(d.names[0]) - grid_h) / 2  # of the rows' name, at either end
     top = round(over + max(head, spill))
     return Size(
@@ -596,7 +610,7 @@ def _size(d: Content, cell: float, many: bool) -> Size:
 
 
 def _number_size(cell: float) -> float:
-    return base.BODY if cell >= 36 else 10
+    return base.BODY if cell >= 36 or not base.TITLED else 10
 
 
 def _step(cell: float, need: float) -> int:

@@ -1,4 +1,4 @@
-"""Write the decks for the plans of teaching/ into lecture/: ``python -m tools.lecture``."""
+"""Write the decks of the plans in teaching/, and run sheets: ``python -m tools.lecture``."""
 
 from pathlib import Path
 
@@ -53,6 +53,7 @@ def write(folder: Path) -> list[Path]:
         notebooks.write_whole(assets / f"live-{name}.js", one.script)
     for deck in decks:
         notebooks.write_whole(folder / deck.plan.file, deck.html())
+        notebooks.write_whole(folder / f"run_sheet_{deck.plan.file}", deck.run_sheet())
     return [folder / deck.plan.file for deck in decks]
 
 
@@ -71,6 +72,7 @@ def main() -> None:
     notebooks.need_room(FOLDER)
     for page in write(FOLDER):
         print(notebooks.shown(page), flush=True)
+    print("Beside each lies its run sheet, one page to print, such as run_sheet_one_lecture.html.")
 
 
 if __name__ == "__main__":

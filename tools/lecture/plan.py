@@ -20,20 +20,32 @@ class Unplanned(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a plan: when, what to do (Markdown), and the names of its slides."""
+    """A row of a plan: when, what to say, to do and to answer (Markdown), its slides' names."""
 
     when: str
-    what: str
-    slides: tuple[str, ...]
+    do: str
+    slides: tuple[str, ...] = ()
+    say: str = ""
+    asked: str = ""
+
+    @property
+    def told(self) -> str:
+        """All of it, as the speaker's notes have it."""
+        asked = f"*If somebody asks:* {self.asked}" if self.asked else ""
+        return "\n\n".join(part for part in (self.say, self.do, asked) if part)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan: its name, as in its heading, the file of its deck, and its rows."""
+    """A plan: its name, as in its heading, the name of its deck's file, and its rows.
+
+    A session shows all of a notebook, in one row, and is told by steps on its run sheet.
+    """
 
     name: str
     file: str
     rows: tuple[Row, ...]
+    steps: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,25 +83,38 @@ class Chapter:
 
 
 def plans() -> list[Plan]:
-    """The plans of teaching/, a page each."""
+    """The plans of teaching/: a page each, of the eight weeks a row each."""
     found = []
     for stem in PLANS:
         text = (TEACHING / f"{stem}.md").read_text(encoding="utf-8")
         head, *rows = tables(text)
-        name = text.partition("\n")[0].removeprefix("# ")
-        told = tuple(_row(dict(zip(head, row, strict=True))) for row in rows)
-        found.append(Plan(name, f"{stem}.html", told))
+        rows = [dict(zip(head, row, strict=True)) for row in rows]
+        if WHOLE in head:
+            found += map(_session, rows)
+        else:
+            name = text.partition("\n")[0].removeprefix("# ")
+            found.append(Plan(name, f"{stem}.html", tuple(map(_row, rows))))
     return found
 
 
 def _row(cells: dict[str, str]) -> Row:
-    if WHOLE in cells:
-        when = f"Session {cells['session']}"
-        home = f" At home: {cells['at home']}." if cells.get("at home") else ""
-        return Row(when, cells["in the session"] + home, (cells[WHOLE],))
-    when = f"{cells['from–to']} ({cells['minutes']} minutes)"
     slides = tuple(part.strip() for part in cells[SCREEN].split(" · ") if part.strip())
-    return Row(when, cells["what to do"], slides)
+    return Row(
+        cells["from–to"], cells["do"], slides, cells.get("say", ""), cells.get("if asked", "")
+    )
+
+
+def _session(cells: dict[str, str]) -> Plan:
+    number, notebook, told = (cells[name] for name in ("session", WHOLE, "in the session"))
+    steps, start = [], 0
+    for minutes, do in re.findall(r"\*\*(\d+)\*\* (.*?)(?= \*\*\d|$)", told):
+        steps.append(Row(f"{start}–{start + int(minutes)}", do))
+        start += int(minutes)
+    if cells["at home"]:
+        steps.append(Row("at home", f"{cells['at home']}."))
+    name = f"Session {number}: notebook {notebook}"
+    row = Row(f"0–{start}", told, (notebook,))
+    return Plan(name, f"session_{int(number):02}.html", (row,), tuple(steps))
 
 
 def chapters() -> dict[str, Chapter]:

@@ -169,12 +169,12 @@ def _draw_sum(
     table: Table, tokens: np.ndarray, shares: np.ndarray, channels: tuple[str, str], title: str
 ) -> Figure:
     """Draw the table, and beside it the plane: tokens pale, shares blue, their sum orange."""
-    height, side = 28, 250
+    height, least, side = (28, 54, 250) if base.TITLED else (26, 40, 140)
     label = widest([*table.names, table.corner], 0, 8)
     heads = ["\n".join(base.break_lines(head, 62)) for head in table.columns]
     words = zip(*([cell.text for cell in row] for row in table.cells), strict=True)
     pairs = zip(words, heads, strict=True)
-    widths = [widest([*column, *head.split("\n")], 54) for column, head in pairs]
+    widths = [widest([*column, *head.split("\n")], least) for column, head in pairs]
     left = base.PAD + label
     plane = left + sum(widths) + 24 + base.text_width(channels[1]) / 2
     width = plane + side + base.text_width(channels[0]) + base.PAD

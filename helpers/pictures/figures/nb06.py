@@ -105,7 +105,8 @@ def _draw_ribbon(
     """Draw the ribbon with its cuts marked above and below, and under it the heads of each way."""
     T, C = flat.shape
     n_head, _, head_size = ways[next(iter(ways))].shape
-    step, height, gap = max(34, base.text_width(f"{T - 1}.{C - 1}") + 12), 28, 14
+    step, gap = max(34 if base.TITLED else 32, base.text_width(f"{T - 1}.{C - 1}") + 12), 14
+    height = 28 if base.TITLED else 23
     # The ribbon is broken into lines of whole tokens.
     per_line = max(1, int((base.WIDEST - 2 * base.PAD) / step / C))
     strips = [flat[t : t + per_line].ravel() for t in range(0, T, per_line)]

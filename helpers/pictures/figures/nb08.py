@@ -76,7 +76,7 @@ def _draw_turned(
     """Draw one circle per pair of angles (n, 2), and outside of it the arc from arrow to arrow."""
     from matplotlib.patches import Circle
 
-    radius, side = 58, 205
+    radius, side = 58, min(205, (base.WIDEST - 2 * base.PAD) / len(names))
     notes = ["wide, grey: the query · thin, blue: the key · orange: the angle between them", rule]
     least = max(base.text_width(note) for note in notes)
     width = 2 * base.PAD + max(len(names) * side, least)
