@@ -118,6 +118,8 @@ def verdict(results: str, oldest: bool = False) -> str:
 def main(asked: list[str]) -> int:
     """Install, run, compare and report; returns the exit code."""
     chosen = wanted(asked)
+    if asked == [OLDEST]:
+        os.environ["ATTENTION_PICTURES"] = "0"  # an older matplotlib draws other dots
     need_room(LOG.parent)
     with TemporaryDirectory(dir=LOG.parent, prefix="upgrade-", ignore_cleanup_errors=True) as name:
         folder, results = Path(name), Path(name, "results.xml")
