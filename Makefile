@@ -48,7 +48,7 @@ $(READY): FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits real real-answers site lighthouse hub accounts remove-accounts collect watch publish test test-slow test-two-threads test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
+.PHONY: help lab fresh report pages cheatsheet slides lecture model circuits real real-answers wheel site lighthouse hub accounts remove-accounts collect watch publish test test-slow test-two-threads test-all test-hub mutants lint format refresh check-upgrade bench browser clean FORCE
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of"
@@ -113,6 +113,11 @@ site: $(READY) $(READY_NPM) ## write the series as static pages into site/ (need
 lighthouse: $(READY_DEV) $(READY_LIGHTHOUSE) site ## judge the site as a phone loads it, 15 minutes (needs Chromium, npm; NB=index NB=03)
 	@$(RUN) -m tools.lighthouse "$$NB"
 
+wheel: $(READY) ## build a package into dist/: all rooms, the notebooks, the command attention-course
+	@rm -rf build/lib build/bdist.*
+	@$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir=dist . || { echo "The package could not be built, for the reason above. It takes setuptools from the network: check that, then run the same make command again." >&2; exit 1; }
+	@ls dist/*.whl
+
 test: $(READY) ## run the notebooks against their stored outputs, and the tests (TEST_ARGS="-x -k heatmap")
 	@$(TEST) -m "not slow" $(TEST_ARGS) notebooks tests
 
@@ -152,7 +157,7 @@ refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03
 	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(if $(NB),"$$NB")
 	$(if $(NB),,@$(RUN) -m pytest --quiet --snapshot-update --numprocesses=2 tests/helpers/pictures tests/lesson/answers tests/attention_clinic/designs)
 
-check-upgrade: $(READY) ## run the notebooks with newer packages, in an environment for this only (PKG=torch==2.15.0)
+check-upgrade: $(READY) ## run the notebooks with newer packages, or the oldest, in an environment for this only (PKG=torch==2.15.0 or oldest)
 	@$(RUN) -m tools.check_upgrade $$PKG
 
 bench: $(READY_DEV) ## measure imports, pictures and live controls (needs Chromium)

@@ -3,6 +3,7 @@
 - `numbers`: every way a number is written, and lines of text. `terminal`: print in any terminal.
 - `same`: the same numbers, computed under the same conditions.
 - `known`: pages of known mistakes, each a change of a right program.
+- `home`: where a learner's folder lies. `files`: writes a file whole.
 - `masks`: `causal_mask`, and which sizes are refused.
 """
 

@@ -60,6 +60,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import what is asked for: the command does without PyTorch, which takes seconds."""
     for room in ("assertion", "diagnosis", "probes", "report") if name in __all__ else ():
+        importlib.import_module("attention_base")  # it says so where there is no PyTorch
         found = vars(importlib.import_module(f"{__name__}.{room}"))
         if name in found:
             return found[name]

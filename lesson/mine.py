@@ -20,6 +20,7 @@ from typing import Any
 
 from attention_base.arguments import typed
 from attention_base.files import write_whole
+from attention_base.home import PROJECT
 from attention_base.numbers import joined, wrap_text
 from feedback.grading import Exercise
 from lesson import own_file, progress_file, sources
@@ -261,7 +262,7 @@ def _written(new: MyFile, old: MyFile, failed: dict[str, str]) -> bool:
 
 def _run(file: MyFile) -> str:
     """Run the file in a process of its own; return what is wrong, "" for nothing."""
-    paths = [str(progress_file.PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-c", RUN],

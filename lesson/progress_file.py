@@ -1,8 +1,9 @@
 """The file that keeps a learner's answers: a line for each check, prediction and review.
 
-It is `work/progress.jsonl` of this project, or the file that ``ATTENTION_PROGRESS`` names; under
-``ATTENTION_PROGRESS=0``, as in make test and make refresh, nothing is kept or read. It stays on
-this computer, and holds nothing about the learner or the machine, and no code.
+It is `work/progress.jsonl` of this project (of the notebook's folder, where pip has installed it),
+or the file that ``ATTENTION_PROGRESS`` names; under ``ATTENTION_PROGRESS=0``, as in make test and
+make refresh, nothing is kept or read. It stays on this computer, and holds nothing about the
+learner or the machine, and no code.
 
 Lines are only added, each by one write at the end of the file, so two kernels may write at once. A
 line that was cut off, because the power failed or the disk was full, stays as it is: the next one
@@ -23,12 +24,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from attention_base.home import HOME, INSTALLED
+
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
 
-PROJECT = Path(__file__).resolve().parents[1]
 SETTING = "ATTENTION_PROGRESS"
 VERSION = 1  # of the form of a line
 MOST = 200  # characters of a text in a line
@@ -74,12 +76,12 @@ def place() -> Path | None:
     setting = os.environ.get(SETTING, "").strip()
     if setting == "0":
         return None
-    return Path(os.path.expanduser(setting) or PROJECT / "work" / "progress.jsonl")
+    return Path(os.path.expanduser(setting) or HOME / "work" / "progress.jsonl")
 
 
 def shown(path: Path) -> str:
-    """How a path is named in a message: from the project's folder, as in work/progress.jsonl."""
-    return (path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path).as_posix()
+    """How a path is named in a message: from the folder that has `work`, as work/progress.jsonl."""
+    return (path.relative_to(HOME) if path.is_relative_to(HOME) else path).as_posix()
 
 
 def now() -> datetime:
@@ -119,6 +121,8 @@ def keep(id: str, kind: str, status: str, *, answer: str = "", mistake: str = ""
 def _append(path: Path, entry: Entry) -> None:
     said = {"version": VERSION} | {name: text for name, text in vars(entry).items() if text}
     line = json.dumps(said, ensure_ascii=False).encode() + b"\n"
+    if INSTALLED and path.parent == HOME / "work":  # in a clone, make lab makes it
+        path.parent.mkdir(exist_ok=True)
     binary = getattr(os, "O_BINARY", 0)  # Windows would write \r\n
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | binary, 0o666)
     try:

@@ -1,16 +1,19 @@
 """The project's own files agree with each other."""
 
+import ast
 import doctest
 import importlib
 import pkgutil
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
 import pytest
+from packaging.version import Version
 
 from attention_base.same import same_conditions
 from tests import plugin
@@ -44,12 +47,25 @@ def test_what_teaches_runs_and_decides_outputs_is_pinned():
     assert named >= {"numpy", "ipython", "ipykernel", "nbconvert", "nbformat"}
 
 
-def test_the_package_reads_the_one_list_of_dependencies():
-    project = pyproject()
-    assert project["project"]["dynamic"] == ["dependencies"]
-    assert "dependencies" not in project["project"]
-    dynamic = project["tool"]["setuptools"]["dynamic"]
-    assert dynamic == {"dependencies": {"file": ["requirements.txt"]}}
+BROUGHT = {"IPython": "ipython", "PIL": "matplotlib", "traitlets": "ipywidgets"}  # by these
+
+
+def test_the_exact_list_is_one_of_those_that_the_package_allows():
+    """And the package asks for all that it imports, for a kernel, and for where learners work."""
+    ranges = dict(text.split(">=") for text in pyproject()["project"]["dependencies"])
+    pins = dict(line.split()[0].split("==") for line in requirements())
+    for name, oldest in ranges.items():
+        assert Version(oldest) < Version(pins[name]), name
+    ours = {*notebooks.ROOMS, *sys.stdlib_module_names}
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
+        for room in notebooks.ROOMS
+        for path in (ROOT / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    needed = {BROUGHT.get(name, name) for name in imported - ours}
+    assert needed | {"ipykernel", "jupyterlab"} == ranges.keys()
 
 
 def test_dev_tools_are_exact():

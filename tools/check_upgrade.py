@@ -1,9 +1,10 @@
 """Run the notebooks with newer packages: ``python -m tools.check_upgrade [torch==2.15.0 ...]``.
 
 A package without a version stands for its newest release; no package at all, for the newest release
-of each in requirements.txt. They are installed into an environment under build/, which lies over
-the one that runs this program and is removed afterwards. In it nbval compares each cell with its
-stored outputs, as under make test. The exit code is 0 where no cell changes, and 1 otherwise.
+of each in requirements.txt. The word ``oldest`` alone stands for the oldest releases that
+pyproject.toml allows. They are installed into an environment under build/, which lies over the one
+that runs this program and is removed afterwards. In it nbval compares each cell with its stored
+outputs, as under make test. The exit code is 0 where no cell changes, and 1 otherwise.
 """
 
 import os
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 from contextlib import suppress
 from importlib.metadata import distributions
@@ -23,6 +25,7 @@ from tools.notebooks import ROOT, need_room, stop
 LIST = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 PINS = {name: pin for pin, name in re.findall(r"^(([\w.-]+)==\S+)", LIST, re.MULTILINE)}
 LOG = ROOT / "build/upgrade.log"
+OLDEST = "oldest"
 PIP = "-m pip install --no-input --disable-pip-version-check --progress-bar=off --retries=1"
 NBVAL = (  # as make test, but one notebook after the other
     "-m pytest --nbval --nbval-current-env --nbval-cell-timeout=60 -p no:cacheprovider "
@@ -32,13 +35,18 @@ NBVAL = (  # as make test, but one notebook after the other
 
 def wanted(asked: list[str]) -> dict[str, str]:
     """What pip has to install of each package that is asked for, by its name in the list."""
+    if asked == [OLDEST]:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        ranges = dict(text.split(">=") for text in project["dependencies"])
+        return {name: f"{name}=={oldest}" for name, oldest in ranges.items()}
     chosen = {} if asked else {name: name for name in PINS}
     for text in asked:
         name = text.partition("==")[0].lower().replace("_", "-")
         if name not in PINS or text.endswith("="):
             stop(
                 f"{text} is not a package of requirements.txt with a version: choose from "
-                f"{', '.join(PINS)}, as in PKG=torch==2.15.0, or without ==2.15.0 for the newest."
+                f"{', '.join(PINS)}, as in PKG=torch==2.15.0, without ==2.15.0 for the newest, or "
+                f"PKG={OLDEST} alone."
             )
         chosen[name] = text
     return chosen
@@ -89,8 +97,8 @@ def install(folder: Path, requirements: list[str]) -> list[str]:
     return [f"{new.name} {new.version}" for new in distributions(path=[site])]
 
 
-def verdict(results: str) -> str:
-    """Say in words what pytest's junitxml counts."""
+def verdict(results: str, oldest: bool = False) -> str:
+    """Say in words what pytest's junitxml counts, and what to do."""
     cells, late = results.count("<testcase"), results.count("<skipped")
     changed = results.count('<failure message="Cell outputs differ')
     failed = results.count("<failure") + results.count("<error") - changed
@@ -99,6 +107,10 @@ def verdict(results: str) -> str:
         todo = "if that is right, write the version into requirements.txt, then make refresh"
     if failed:
         todo = "stay with requirements.txt until the notebooks or the helpers are mended"
+    if oldest:
+        todo = "pyproject.toml says so"
+        if changed or failed:
+            todo = "mend the notebooks or the helpers, or raise the version in pyproject.toml"
     after = f" (not judged, after one that took too long: {late})" if late else ""
     return f"Of {cells} cells {changed} changed, {failed} failed{after}: {todo}."
 
@@ -106,6 +118,8 @@ def verdict(results: str) -> str:
 def main(asked: list[str]) -> int:
     """Install, run, compare and report; returns the exit code."""
     chosen = wanted(asked)
+    if asked == [OLDEST]:
+        os.environ["ATTENTION_PICTURES"] = "0"  # an older matplotlib draws other dots
     need_room(LOG.parent)
     with TemporaryDirectory(dir=LOG.parent, prefix="upgrade-", ignore_cleanup_errors=True) as name:
         folder, results = Path(name), Path(name, "results.xml")
@@ -117,7 +131,7 @@ def main(asked: list[str]) -> int:
         code = run(folder, *NBVAL.split(), f"--junitxml={results}")
         if code > 1 or not results.exists():
             stop("No notebook could be run, for the reason above: stay with the old versions.")
-        print(verdict(results.read_text(encoding="utf-8")))
+        print(verdict(results.read_text(encoding="utf-8"), asked == [OLDEST]))
         return code
 
 

@@ -1,4 +1,8 @@
-"""Open JupyterLab on the learner's own copies: ``python -m tools.lab [JupyterLab arguments]``."""
+"""Open JupyterLab on the learner's own copies: ``python -m tools.lab [JupyterLab arguments]``.
+
+``make lab`` has them in work/; the wheel's command ``attention-course``, in the folder that one
+stands in.
+"""
 
 import argparse
 import errno
@@ -27,6 +31,10 @@ LANGUAGE = {
     "pygments_lexer": "ipython3",
     "version": platform.python_version(),
 }
+HELP = """attention-course [JupyterLab arguments, such as --no-browser --port 8899]
+
+Copies the notebooks of “Attention from a for-loop” into this folder, and opens JupyterLab at the
+first. A file that is here already stays as it is. What you answer is kept in the folder work/."""
 MADE_FROM = "made_from"  # in a copy's metadata: the fingerprint of the notebook it was made from
 
 
@@ -100,6 +108,8 @@ def notices(source: Path, work: Path) -> list[str]:
         copy = work / original.name
         nb = original.name[:2]
         renew = f"`make fresh NB={nb}` keeps your copy in work/old/ and makes a new one."
+        if work != notebooks.WORK:
+            renew = "give your copy another name, and the next attention-course makes a new one."
         try:
             if why := _outdated(copy, original):
                 said.append(f"{why}: {renew}")
@@ -201,10 +211,12 @@ def _is_taken(port: int, ip: str) -> bool:
     return False
 
 
-def become_jupyterlab(start: str, settings: Path = SETTINGS) -> NoReturn:
+def become_jupyterlab(start: str, settings: Path = SETTINGS, work: Path | None = None) -> NoReturn:
     """Go on as JupyterLab, with the arguments of this command after our own."""
     notebooks.one_thread_unless_told()
-    ours = arguments(notebooks.WORK, start, settings)
+    # A python3 kernel that was installed elsewhere must not stand before the one of this Python.
+    os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
+    ours = arguments(work or notebooks.WORK, start, settings)
     command = [sys.executable, "-m", "jupyterlab", *ours, *with_free_port(sys.argv[1:])]
     sys.stdout.flush()
     if os.name == "posix":
@@ -212,18 +224,27 @@ def become_jupyterlab(start: str, settings: Path = SETTINGS) -> NoReturn:
     raise SystemExit(subprocess.call(command))
 
 
-def main() -> None:
+def course() -> None:
+    """Do where one stands what `main` does in work/: the command ``attention-course``."""
+    if {"-h", "--help"} & {*sys.argv[1:]}:
+        print(HELP)
+        return
+    main(Path.cwd())
+
+
+def main(work: Path | None = None) -> None:
     """Copy what is missing and become JupyterLab."""
-    made = copy_missing(notebooks.SOURCE, notebooks.WORK)
-    start = next((p.name for p in notebooks.names(notebooks.WORK)), None)
+    work = work or notebooks.WORK
+    made = copy_missing(notebooks.SOURCE, work)
+    start = next((p.name for p in notebooks.names(work)), None)
     if start is None:
         notebooks.stop("There are no notebooks in notebooks/: clone the repository again.")
     if made:
-        print(f"Copied to work/: {', '.join(p.name for p in made)}")
-    for notice in notices(notebooks.SOURCE, notebooks.WORK):
+        print(f"Copied to {notebooks.shown(work)}/: {', '.join(p.name for p in made)}")
+    for notice in notices(notebooks.SOURCE, work):
         print(notice)
     print("Opening JupyterLab. It runs until you press Ctrl-C here.")
-    become_jupyterlab(start)
+    become_jupyterlab(start, work=work)
 
 
 if __name__ == "__main__":

@@ -142,6 +142,8 @@ def test_an_interrupted_run_leaves_nothing_behind(project, number):
 def test_what_is_asked_for_is_found_in_the_list():
     assert len(PINS) >= 13 and wanted([]) == {name: name for name in PINS}
     assert wanted(["torch==2.15.0"]) == {"torch": "torch==2.15.0"}
+    oldest = wanted(["oldest"])
+    assert oldest["torch"].startswith("torch==2.") and oldest["torch"] != PINS["torch"]
     assert wanted(["PyTest_xdist"]) == {"pytest-xdist": "PyTest_xdist"}
 
 

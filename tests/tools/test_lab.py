@@ -1,3 +1,4 @@
+import contextlib
 import errno
 import json
 
@@ -7,6 +8,7 @@ from ipykernel.ipkernel import IPythonKernel
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from traitlets import import_item
 
+from tests.tools.conftest import NAMES
 from tools import lab
 
 
@@ -188,6 +190,25 @@ def test_the_lab_opens_after_it_has_told_all_and_changes_no_copy(folder, monkeyp
     assert [("NB=00" in line, "NB=01" in line) for line in lines[:2]] == [(1, 0), (0, 1)]
     assert lines[2].startswith("Opening JupyterLab") and len(opened) == 1
     assert folder.contents() == before
+
+
+def test_the_command_opens_the_folder_that_one_stands_in(folder, tmp_path, monkeypatch, capsys):
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "00_start.ipynb").write_text("{")
+    monkeypatch.chdir(here)
+    opened = []
+    monkeypatch.setattr(lab.os, "execv", lambda python, command: opened.append(command))
+    monkeypatch.setattr(lab.subprocess, "call", lambda *command: 0)
+    for given in (["--help"], []):
+        monkeypatch.setattr(lab.sys, "argv", ["attention-course", *given])
+        with contextlib.suppress(SystemExit):
+            lab.course()
+        (before, *_), said = sorted(here.iterdir()), capsys.readouterr().out
+    assert sorted(path.name for path in here.iterdir()) == [f"{name}.ipynb" for name in NAMES]
+    assert before.read_text() == "{" and not folder.work.exists()
+    assert f"--ServerApp.root_dir={here}" in opened[0] and len(opened) == 1
+    assert "give your copy another name" in said and "make fresh" not in said
 
 
 def test_a_copy_is_a_notebook_that_says_what_it_was_made_from(folder):
