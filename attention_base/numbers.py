@@ -348,7 +348,8 @@ def described(value: Any) -> str:
         return f"a {sparse}tensor of shape {tuple(value.shape)} with {value.dtype}{where}"
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} with {value.dtype}"
-    return f"the {type(value).__name__} {textwrap.shorten(repr(value), 40, placeholder=' …')}"
+    said = textwrap.shorten(repr(value), 40, placeholder=" …", break_on_hyphens=False)
+    return f"the {type(value).__name__} {said}"
 
 
 def _leaves(values: Any) -> Iterator[Any]:

@@ -34,9 +34,9 @@ LIMITS = {
     # The counter of minutes; the lint finds builds; a model fetched, and asked; own files (35). Its
     # lint reads rows and sums in the text, and counts asserts (120).
     # A report: five things first, a roster, grades for Canvas and Moodle (355).
-    # Decks: notebooks are run for their pictures, a formula beside its boxes, a deck and a run sheet
-    # for each session (235). The wheel's command, and the oldest packages (40). The first screen of
-    # the site, and a picture for links (115).
+    # Decks: notebooks are run for their pictures, a formula beside its boxes, a deck and a run
+    # sheet for each session (235). The wheel's command, and the oldest packages (40). The first
+    # screen of the site, and a picture for links (115).
     "tools": 6580,
     # What is a student's is read, run and removed as the student, and keeps up nobody else (135).
     # Their own files are run where a teacher asks, with limits (130).
