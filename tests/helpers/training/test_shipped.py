@@ -69,4 +69,6 @@ def test_how_it_was_trained_is_told():
 def test_its_files_are_installed_with_the_package():
     project = tomllib.loads((notebooks.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     patterns = project["tool"]["setuptools"]["package-data"]["*"]
-    assert all(any(file.match(one) for one in patterns) for file in PATH.parent.glob("shipped.*"))
+    assert all(
+        any(file.match(one) for one in patterns) for file in (PATH, PATH.with_suffix(".json"))
+    )
