@@ -364,7 +364,7 @@ def test_every_stored_state_is_what_python_draws_and_says(number):
         return count
 
     assert (
-        compare(tree, list(shown.values)) == len(states) == {"00": 18, "03": 3**5 * 6 * 2}[number]
+        compare(tree, list(shown.values)) == len(states) == {"00": 18, "03": 2916}[number]
     )
 
 
