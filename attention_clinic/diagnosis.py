@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attention_base.numbers import joined
 from attention_base.same import one_thread, seed_all
 from attention_clinic import probes
-from attention_clinic.bugs import BY_NAME, OF_PARTS, VARIANTS, Named
+from attention_clinic.bugs import BY_NAME, NO_MASK, OF_PARTS, VARIANTS, Named
 from attention_clinic.calls import (
     cache_names,
     context_name,
@@ -171,13 +171,20 @@ def _diagnose(subject: Subject, in_lists: tuple[InList, ...]) -> Report:
     with contextlib.ExitStack() as stack:
         for condition in (*conditions, forward_seen(function)):
             stack.enter_context(condition)
-        with torch.no_grad():
-            mask = mask_wanted(function, x, causal_here, subject.time_first)
-        subject = replace(subject, causal=causal_here, mask=mask)
-        found = _examine(subject, in_lists)
-        if isinstance(found, Report):
-            return found
-        exam, notes = found
+        for has_none in (False, True):
+            with torch.no_grad():
+                mask = mask_wanted(function, x, causal_here, subject.time_first, has_none=has_none)
+            if has_none and not mask:
+                break
+            subject = replace(subject, causal=causal_here, mask=mask)
+            found = _examine(subject, in_lists)
+            if isinstance(found, Report):
+                return found
+            exam, notes = found
+            # Where it tells places apart, only its numbers tell that it has no mask of its own.
+            unmasked = [NO_MASK.name in one.bugs for one in exam.compared.values()]
+            if mask or not unmasked or not all(unmasked):
+                break
     masked = causal and isinstance(function, nn.MultiheadAttention)
     called = (  # each with the words in it; none where it is not so
         (CALLED_WITH, ["(T, B, C)"] if subject.time_first else []),

@@ -23,7 +23,7 @@ from attention_base.known import Known
 from attention_base.masks import causal_mask
 from attention_base.numbers import joined, small
 from attention_base.same import same_but_for_rounding
-from attention_clinic.bugs import BY_NAME, Named, merge_heads, of_parts, split_heads
+from attention_clinic.bugs import BY_NAME, NO_MASK, Named, merge_heads, of_parts, split_heads
 from attention_clinic.inspection import AttentionInternals, Ending
 from attention_clinic.names import is_layer
 from attention_clinic.readings import Reading
@@ -222,8 +222,10 @@ def _fill(fit: Fit) -> Named | None:
     return of_parts("future filled with another number", names=small(round(number.item(), 3)))
 
 
-def _window(fit: Fit) -> Named | None:
+def _window(fit: Fit) -> Named | Known | None:
     """What is told of the distances that are visible, where these are the same in each row."""
+    if fit.visible.all():
+        return NO_MASK
     distances = fit.distance[fit.visible].unique().tolist()
     same_in_each_row = torch.equal(torch.isin(fit.distance, torch.tensor(distances)), fit.visible)
     if not distances or not same_in_each_row:

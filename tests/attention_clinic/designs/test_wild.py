@@ -10,8 +10,11 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from attention_clinic import assert_healthy, diagnose
+from tests.attention_clinic.designs.designs import rope
+from tests.attention_clinic.designs.named import alibi
 
 C, N_HEAD = 32, 4
+ROPE, ALIBI = "rotary positions (RoPE, Su et al. 2021)", "ALiBi (Press et al. 2022)"
 
 
 class Attention(nn.Module):
@@ -546,11 +549,84 @@ class OwnMask(Attention):
     [
         ("mask one too far", {}),
         ("masked after the softmax", {"weights": lambda self, s, _: s.softmax(-1).tril()}),
+        (
+            "mask one too far",
+            {"scores": lambda self, q, k: Attention.scores(self, rope(q), rope(k))},
+        ),
     ],
 )
 def test_a_mask_that_may_be_given_hides_no_bug(bug, methods):
-    module = changed(OwnMask, **methods)(C, N_HEAD)
-    assert diagnose(module, C=C, n_head=N_HEAD).bugs == (bug,)
+    report = diagnose(changed(OwnMask, **methods)(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert bug in report.bugs and report.status == "broken"
+
+
+class WithUnused(Causal):
+    def __init__(self, C, n_head, **unused):
+        super().__init__(C, n_head)
+        for name, sizes in unused.items():
+            setattr(self, name, nn.Parameter(torch.zeros(sizes)))
+
+
+class OwnNorm(nn.LayerNorm):
+    def forward(self, x):  # the bias is forgotten
+        return F.layer_norm(x, x.shape[-1:], self.weight)
+
+
+def test_a_parameter_that_is_never_read_is_no_bug_where_all_else_is_right():
+    alone = diagnose(WithUnused(C, N_HEAD, posbias=(64, 64)), C=C)
+    in_list = nn.Sequential(*(WithUnused(C, N_HEAD, slopes=N_HEAD) for _ in range(2)))
+    assert alone.status == "healthy"
+    assert "but posbias, which forward never reads" in " ".join(str(alone).split())
+    told = " ".join(str(diagnose(in_list, C=C)).split())
+    assert "0.slopes and 1.slopes, which forward never reads" in told and "✗" not in told
+
+
+def test_what_is_never_read_is_a_bug_where_it_may_be_missing():
+    block = Block(C, N_HEAD, of=Causal)
+    block.norm2 = OwnNorm(C)
+    unmasked = changed(WithUnused, weights=Attention.weights)(C, N_HEAD, posbias=(64, 64))
+    for module in (WithUnused(C, N_HEAD, posbias=(C, C)), block, unmasked):
+        assert "gradients reach" in str(diagnose(module, C=C)).split("✓")[0]
+
+
+class Placed(Attention):
+    """Tells places apart, and has no mask but the one that may be given."""
+
+    def forward(self, x, mask=None):
+        q, k, v = self.heads(x)
+        scores = OfThree.masked(self, self.placed(q, k), mask)
+        return self.out(self.merge(scores.softmax(-1) @ v))
+
+    def placed(self, q, k):
+        return self.scores(q, k) + alibi(q.shape[2], self.n_head)
+
+
+PLACED = {
+    "rotary": ({"placed": lambda self, q, k: self.scores(rope(q), rope(k))}, ROPE),
+    "ALiBi": ({}, ALIBI),
+    "ALiBi, 0 at later keys": (
+        {"placed": lambda self, q, k: self.scores(q, k) + alibi(q.shape[2], 4).clamp(max=0)},
+        ALIBI,
+    ),
+    "to be given": ({"forward": lambda self, x, mask: Placed.forward(self, x, mask)}, ALIBI),
+    "merged by view": (
+        {"placed": Attention.scores, "merge": lambda self, z: z.reshape(len(z), -1, C)},
+        "merged by view, without transpose",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_positions_of_its_own_are_no_mask_of_its_own(name):
+    methods, told = PLACED[name]
+    report = diagnose(changed(Placed, **methods)(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert report.bugs == (told,) and "Called with mask=causal_mask(T)" in str(report)
+
+
+def test_alibi_without_a_mask_is_no_window():
+    unmasked = changed(Placed, forward=lambda self, x: Placed.forward(self, x))
+    report = diagnose(unmasked(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert "no mask" in report.bugs and "window" not in str(report)
 
 
 def test_a_mask_that_is_never_used_is_missing():
