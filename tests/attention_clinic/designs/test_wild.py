@@ -560,6 +560,33 @@ def test_a_mask_that_may_be_given_hides_no_bug(bug, methods):
     assert bug in report.bugs and report.status == "broken"
 
 
+class InDict(Causal):
+    """Its matrices stand in a dictionary: one for each role, or one for all three."""
+
+    def __init__(self, C, n_head, roles=("query", "key", "value"), width=C, scale=None):
+        nn.Module.__init__(self)
+        self.n_head, self.roles, self.factor = n_head, roles, scale
+        sizes = {**dict.fromkeys(roles, width), "out": C}
+        own = {key: nn.Parameter(torch.randn(C, n) / C**0.5) for key, n in sizes.items()}
+        self.kernels = nn.ParameterDict(own)
+
+    def forward(self, x):
+        of_roles = torch.cat([x @ self.kernels[key] for key in self.roles], dim=-1)
+        q, k, v = map(self.split, of_roles.chunk(3, dim=-1))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.factor)
+        return self.merge(mixed) @ self.kernels["out"]
+
+
+@pytest.mark.parametrize("fused", [{}, {"roles": ["qkv"], "width": 3 * C}])
+@pytest.mark.parametrize(("scale", "bugs"), [(None, ()), (1.0, ("no scale",))])
+def test_matrices_in_a_dictionary_are_read(fused, scale, bugs):
+    module = InDict(C, N_HEAD, scale=scale, **fused)
+    before = {*vars(module)}
+    report = diagnose(module, C=C)
+    assert (report.bugs, report.status == "healthy") == (bugs, not bugs)
+    assert {*vars(module)} == before
+
+
 class WithUnused(Causal):
     def __init__(self, C, n_head, **unused):
         super().__init__(C, n_head)
