@@ -116,13 +116,15 @@ def _solved(seen: AttentionInternals, reading: Reading, ending: Ending, causal: 
     if seen.dtype.itemsize < 4:
         return None
     q, k, v = (split_heads(z.double(), seen.n_head) for z in (reading.q, reading.k, reading.v))
-    unit = torch.eye(seen.n_head * v.shape[-1]).to(reading.v)
+    unit, rounded = torch.eye(seen.n_head * v.shape[-1]).to(reading.v), 0.0
     try:
         constant = ending.project(unit[:1] * 0)
         matrix = (ending.project(unit) - constant).double()
         out = (ending.out - constant).double()
         if not torch.equal(matrix, unit.double()):  # most often there is nothing to undo
-            out = out @ torch.linalg.pinv(matrix)
+            undone = torch.linalg.pinv(matrix)
+            rounded = 0.1 * (out.abs().max() * torch.linalg.matrix_norm(undone, 2)).item()
+            out = out @ undone
         out = split_heads(out, seen.n_head)
     except RuntimeError:  # the sizes do not fit
         return None
@@ -135,7 +137,7 @@ def _solved(seen: AttentionInternals, reading: Reading, ending: Ending, causal: 
     inverse = torch.linalg.pinv(v)
     weights, largest = out @ inverse if shown is None else shown.double(), out.abs().max().item()
     size = torch.linalg.matrix_norm(inverse, 2).max().item() if shown is None else 1.0
-    near = 1e-6 * (1 + largest * size)
+    near = 1e-6 * (1 + (largest if shown is not None else max(largest, rounded)) * size)
     if near > MOST or not (out - weights @ v).abs().max() < max(near, 1e-5) * largest:
         return None
     root = q.shape[-1] ** 0.5

@@ -650,6 +650,47 @@ def test_positions_of_its_own_are_no_mask_of_its_own(name):
     assert report.bugs == (told,) and "Called with mask=causal_mask(T)" in str(report)
 
 
+def by_matrix(self, z):
+    return z.transpose(1, 2).flatten(2) @ self.matrix
+
+
+def of_rows(self, z):
+    return F.linear(z.transpose(1, 2).flatten(2), self.matrix)
+
+
+def of_heads(self, z):
+    return torch.einsum("bhtd,hdc->btc", z, self.matrix.view(self.n_head, -1, C))
+
+
+def in_a_loop(self, z):
+    return torch.stack([one.transpose(0, 1).flatten(1) @ self.matrix for one in z])
+
+
+@pytest.mark.parametrize("merge", [by_matrix, of_rows, of_heads, in_a_loop])
+@pytest.mark.parametrize(
+    ("sign", "bug"), [(-1, ALIBI), (1, "ALiBi with the wrong sign")], ids=["right", "wrong"]
+)
+def test_a_projection_that_is_a_matrix_hides_no_sign(merge, sign, bug):
+    class Projected(Placed):
+        def __init__(self):
+            super().__init__(C, N_HEAD)
+            self.out = nn.Parameter(torch.randn(C, C) / C**0.5)
+
+        matrix = property(lambda self: self.out)
+
+        def placed(self, q, k):
+            return self.scores(q, k) + alibi(q.shape[2], self.n_head, sign)
+
+        def forward(self, x):
+            q, k, v = self.heads(x)
+            scores = self.placed(q, k)
+            hidden = torch.ones_like(scores).triu(1) == 1
+            return merge(self, scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v)
+
+    torch.manual_seed(6)
+    assert diagnose(Projected(), C=C).bugs == (bug,)
+
+
 def test_alibi_without_a_mask_is_no_window():
     unmasked = changed(Placed, forward=lambda self, x: Placed.forward(self, x))
     report = diagnose(unmasked(C, N_HEAD), C=C, n_head=N_HEAD)
