@@ -650,6 +650,32 @@ def test_positions_of_its_own_are_no_mask_of_its_own(name):
     assert report.bugs == (told,) and "Called with mask=causal_mask(T)" in str(report)
 
 
+WINDOW = "sliding window (Beltagy et al. 2020)"
+
+
+@pytest.mark.parametrize(
+    ("width", "sign", "normed", "bugs"),
+    [
+        (8, -1, False, {WINDOW, ALIBI}),
+        (5, -1, True, {WINDOW, ALIBI, "QK-norm (Henry et al. 2020)"}),
+        (8, 1, False, {"ALiBi with the wrong sign"}),
+        (99, -1, False, {ALIBI}),
+    ],
+)
+def test_alibi_in_a_window_is_named_in_longer_texts(width, sign, normed, bugs):
+    class Windowed(Attention):
+        def forward(self, x):
+            q, k, v = self.heads(x)
+            q, k = (F.rms_norm(z, z.shape[-1:], eps=1e-6) if normed else z for z in (q, k))
+            scores = self.scores(q, k) + alibi(x.shape[1], self.n_head, sign)
+            seen = torch.ones_like(scores).tril().triu(1 - width) == 1
+            return self.out(self.merge(scores.masked_fill(~seen, -torch.inf).softmax(-1) @ v))
+
+    torch.manual_seed(0)
+    report = diagnose(Windowed(C, N_HEAD), C=C, example=torch.randn(2, 30, C))
+    assert set(report.bugs) == bugs and report.status == ("broken" if sign > 0 else "different")
+
+
 def by_matrix(self, z):
     return z.transpose(1, 2).flatten(2) @ self.matrix
 
