@@ -60,7 +60,12 @@ CALLED_WITHOUT = "Called without {}: what it does with that was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
 LONGER = 64
 NOT_LONGER = (
-    "With {} tokens it raises an error: is there a size in it that should be T, x.shape[1]?"
+    "With {} tokens it raises an error: is there a size in it that should be T, x.shape[1]? If it "
+    "was told by an argument, with a number that was a guess, tell a larger one."
+)
+CHANNELS_FIRST = (
+    "It reads (B, C, T), channels first. x is (B, T, C), or (T, B, C) with --layout tbc. A wrapper "
+    "that transposes makes it fit: its forward returns self.attention(x.mT).mT."
 )
 RETURNED_NONE = (
     "it returned None: is its `return` missing? It should return out, or (out, weights)."
@@ -358,6 +363,9 @@ def _why_refused(function: Callable, x: Tensor, run: Callable[[Tensor], Any]) ->
     """Why a module may have refused x (B, T, C); empty when nothing stands out."""
     C = x.shape[-1]
     named = list(function.named_modules()) if isinstance(function, nn.Module) else []
+    convolved = any(isinstance(one, nn.Conv1d) and one.in_channels == C for _, one in named)
+    if convolved and runs(run, x.mT):
+        return CHANNELS_FIRST
     kinds = (nn.Linear, nn.MultiheadAttention)
     name, first = next((one for one in named if isinstance(one[1], kinds)), ("", None))
     size = getattr(first, "in_features", getattr(first, "embed_dim", C))

@@ -587,6 +587,22 @@ def test_matrices_in_a_dictionary_are_read(fused, scale, bugs):
     assert {*vars(module)} == before
 
 
+class ChannelsFirst(Causal):
+    def layer(self, C):
+        return nn.Conv1d(C, C, 1)
+
+    def heads(self, x):
+        return [self.split(layer(x).mT) for layer in (self.query, self.key, self.value)]
+
+    def merge(self, z):
+        return super().merge(z).mT
+
+
+def test_what_reads_channels_first_is_told_how_it_fits():
+    with pytest.raises(ValueError, match=r"reads \(B, C, T\), channels first.* wrapper"):
+        diagnose(ChannelsFirst(C, N_HEAD), C=C)
+
+
 class WithUnused(Causal):
     def __init__(self, C, n_head, **unused):
         super().__init__(C, n_head)
