@@ -209,11 +209,14 @@ def three_inputs(module: nn.Module) -> list[str]:
     return first if " ".join(first).lower() in THREE_INPUTS and not pytorchs else []
 
 
-def mask_wanted(module: nn.Module, x: Tensor, causal: bool, time_first: bool) -> Mask | None:
+def mask_wanted(
+    module: nn.Module, x: Tensor, causal: bool, time_first: bool, *, has_none: bool = False
+) -> Mask | None:
     """The mask that a module has to be given, so that no token attends to a later one.
 
     None where it needs no mask, or where none of the usual forms changes much; and where, without
-    one, it tells places apart: then it may have a mask of its own, which another one would hide.
+    one, it tells places apart: then it may have a mask of its own, which another one would hide,
+    unless it is known that it `has_none`.
     """
     names = [name for name in MASK_NAMES if name in parameters_of(module)]
     own = isinstance(module, nn.MultiheadAttention)  # called with one anyway
@@ -246,7 +249,7 @@ def mask_wanted(module: nn.Module, x: Tensor, causal: bool, time_first: bool) ->
         return (a - b)[:, : T // 2].abs().max().item() * causal if ok else math.inf
 
     without = leak(None)
-    if without <= ATOL or (causal and tells_places_apart()):
+    if without <= ATOL or (causal and not has_none and tells_places_apart()):
         return None
     masks = (
         Mask(name, told + axes, lambda may, B, form=form, place=place: place(form(may), B))

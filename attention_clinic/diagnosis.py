@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attention_base.numbers import joined
 from attention_base.same import one_thread, seed_all
 from attention_clinic import probes
-from attention_clinic.bugs import BY_NAME, OF_PARTS, VARIANTS, Named
+from attention_clinic.bugs import BY_NAME, NO_MASK, OF_PARTS, VARIANTS, Named
 from attention_clinic.calls import (
     cache_names,
     context_name,
@@ -60,7 +60,12 @@ CALLED_WITHOUT = "Called without {}: what it does with that was not checked."
 WITH_RESHAPE = "Examined with reshape in the place of view."
 LONGER = 64
 NOT_LONGER = (
-    "With {} tokens it raises an error: is there a size in it that should be T, x.shape[1]?"
+    "With {} tokens it raises an error: is there a size in it that should be T, x.shape[1]? If it "
+    "was told by an argument, with a number that was a guess, tell a larger one."
+)
+CHANNELS_FIRST = (
+    "It reads (B, C, T), channels first. x is (B, T, C), or (T, B, C) with --layout tbc. A wrapper "
+    "that transposes makes it fit: its forward returns self.attention(x.mT).mT."
 )
 RETURNED_NONE = (
     "it returned None: is its `return` missing? It should return out, or (out, weights)."
@@ -171,13 +176,20 @@ def _diagnose(subject: Subject, in_lists: tuple[InList, ...]) -> Report:
     with contextlib.ExitStack() as stack:
         for condition in (*conditions, forward_seen(function)):
             stack.enter_context(condition)
-        with torch.no_grad():
-            mask = mask_wanted(function, x, causal_here, subject.time_first)
-        subject = replace(subject, causal=causal_here, mask=mask)
-        found = _examine(subject, in_lists)
-        if isinstance(found, Report):
-            return found
-        exam, notes = found
+        for has_none in (False, True):
+            with torch.no_grad():
+                mask = mask_wanted(function, x, causal_here, subject.time_first, has_none=has_none)
+            if has_none and not mask:
+                break
+            subject = replace(subject, causal=causal_here, mask=mask)
+            found = _examine(subject, in_lists)
+            if isinstance(found, Report):
+                return found
+            exam, notes = found
+            # Where it tells places apart, only its numbers tell that it has no mask of its own.
+            unmasked = [NO_MASK.name in one.bugs for one in exam.compared.values()]
+            if mask or not unmasked or not all(unmasked):
+                break
     masked = causal and isinstance(function, nn.MultiheadAttention)
     called = (  # each with the words in it; none where it is not so
         (CALLED_WITH, ["(T, B, C)"] if subject.time_first else []),
@@ -351,6 +363,9 @@ def _why_refused(function: Callable, x: Tensor, run: Callable[[Tensor], Any]) ->
     """Why a module may have refused x (B, T, C); empty when nothing stands out."""
     C = x.shape[-1]
     named = list(function.named_modules()) if isinstance(function, nn.Module) else []
+    convolved = any(isinstance(one, nn.Conv1d) and one.in_channels == C for _, one in named)
+    if convolved and runs(run, x.mT):
+        return CHANNELS_FIRST
     kinds = (nn.Linear, nn.MultiheadAttention)
     name, first = next((one for one in named if isinstance(one[1], kinds)), ("", None))
     size = getattr(first, "in_features", getattr(first, "embed_dim", C))

@@ -23,13 +23,14 @@ from attention_base.known import Known
 from attention_base.masks import causal_mask
 from attention_base.numbers import joined, small
 from attention_base.same import same_but_for_rounding
-from attention_clinic.bugs import BY_NAME, Named, merge_heads, of_parts, split_heads
+from attention_clinic.bugs import BY_NAME, NO_MASK, Named, merge_heads, of_parts, split_heads
 from attention_clinic.inspection import AttentionInternals, Ending
 from attention_clinic.names import is_layer
 from attention_clinic.readings import Reading
 
 Names = tuple[Named | Known, ...]
 
+WIDEST = 64  # the widest window that is tried beside ALiBi
 MOST = 1e-3  # how far rounding may take the weights, so that they say something
 ANOTHER_MASK = "another mask"
 BY_LOG_T = "scores scaled by log T (Chiang and Cholak 2022)"
@@ -102,6 +103,8 @@ def explain(
     seen: AttentionInternals, reading: Reading, ending: Ending, causal: bool
 ) -> tuple[Names, Tensor | None] | None:
     """Find what makes the outputs of these queries, keys and values: its names, and the weights."""
+    if causal and (found := _alibi_in_window(seen, reading, ending)):
+        return found
     fit = _solved(seen, reading, ending, causal)
     named = next(_with_or_without_scale(fit), None) if fit else None
     if named is None:
@@ -116,13 +119,15 @@ def _solved(seen: AttentionInternals, reading: Reading, ending: Ending, causal: 
     if seen.dtype.itemsize < 4:
         return None
     q, k, v = (split_heads(z.double(), seen.n_head) for z in (reading.q, reading.k, reading.v))
-    unit = torch.eye(seen.n_head * v.shape[-1]).to(reading.v)
+    unit, rounded = torch.eye(seen.n_head * v.shape[-1]).to(reading.v), 0.0
     try:
         constant = ending.project(unit[:1] * 0)
         matrix = (ending.project(unit) - constant).double()
         out = (ending.out - constant).double()
         if not torch.equal(matrix, unit.double()):  # most often there is nothing to undo
-            out = out @ torch.linalg.pinv(matrix)
+            undone = torch.linalg.pinv(matrix)
+            rounded = 0.1 * (out.abs().max() * torch.linalg.matrix_norm(undone, 2)).item()
+            out = out @ undone
         out = split_heads(out, seen.n_head)
     except RuntimeError:  # the sizes do not fit
         return None
@@ -135,11 +140,49 @@ def _solved(seen: AttentionInternals, reading: Reading, ending: Ending, causal: 
     inverse = torch.linalg.pinv(v)
     weights, largest = out @ inverse if shown is None else shown.double(), out.abs().max().item()
     size = torch.linalg.matrix_norm(inverse, 2).max().item() if shown is None else 1.0
-    near = 1e-6 * (1 + largest * size)
+    near = 1e-6 * (1 + (largest if shown is not None else max(largest, rounded)) * size)
     if near > MOST or not (out - weights @ v).abs().max() < max(near, 1e-5) * largest:
         return None
     root = q.shape[-1] ** 0.5
     return Fit(q @ k.mT / root, weights, near, causal, seen, root)
+
+
+def _alibi_in_window(
+    seen: AttentionInternals, reading: Reading, ending: Ending
+) -> tuple[Names, Tensor] | None:
+    """ALiBi in a text of as many tokens as a value has channels, or more; also in a window.
+
+    Its slopes are those of the first tokens; all tokens tell how wide the window is.
+    """
+    T, few = seen.x.shape[1], slice(0, reading.v.shape[-1] // seen.n_head // 2)
+    if 2 * few.stop > T or seen.weights is not None:
+        return None
+    q, k, v = (z[:, few] for z in (reading.q, reading.k, reading.v))
+    first = replace(reading, q=q, k=k, v=v), replace(ending, out=ending.out[:, few])
+    fit = _solved(replace(seen, x=seen.x[:, few]), *first, causal=True)
+    found = fit.coefficients(fit.scores, -fit.distance.double()) if fit else None
+    if found is None or (found[:, 0] - 1).abs().max() > 0.01 or found[:, 1].abs().max() < 0.02:
+        return None
+    slopes = found[:, 1, None, None]
+    if not (slopes.sign() == slopes[0].sign()).all():
+        return None
+    q, k, v = (split_heads(z.double(), seen.n_head) for z in (reading.q, reading.k, reading.v))
+    distance = torch.arange(T)[:, None] - torch.arange(T)
+    scores = q @ k.mT / q.shape[-1] ** 0.5 - slopes * distance
+    # As wide as may be, where the weights that another width hides are as good as 0.
+    best, nearest, widest = None, 2e-4 * ending.out.abs().max().item(), T
+    for width in [T, *range(min(T - 1, WIDEST), 1, -1)]:
+        hidden = (distance < 0) | (distance >= width)
+        weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+        out = ending.project(merge_heads(weights @ v).to(reading.v))
+        if out.shape == ending.out.shape and (e := (out - ending.out).abs().max()) < nearest / 2:
+            best, nearest, widest = weights, e.item(), width
+    if best is None:
+        return None
+    name = "ALiBi (Press et al. 2022)" if slopes[0] > 0 else "ALiBi with the wrong sign"
+    alibi = of_parts(name, names=_listed(slopes.abs()))
+    window = of_parts("sliding window (Beltagy et al. 2020)", n=widest - 1)
+    return ((window, alibi) if widest < T else (alibi,)), best.to(seen.x)
 
 
 def _with_or_without_scale(fit: Fit) -> Iterator[Names]:
@@ -222,8 +265,10 @@ def _fill(fit: Fit) -> Named | None:
     return of_parts("future filled with another number", names=small(round(number.item(), 3)))
 
 
-def _window(fit: Fit) -> Named | None:
+def _window(fit: Fit) -> Named | Known | None:
     """What is told of the distances that are visible, where these are the same in each row."""
+    if fit.visible.all():
+        return NO_MASK
     distances = fit.distance[fit.visible].unique().tolist()
     same_in_each_row = torch.equal(torch.isin(fit.distance, torch.tensor(distances)), fit.visible)
     if not distances or not same_in_each_row:

@@ -14,7 +14,7 @@ from attention_clinic.bugs import of_parts
 from attention_clinic.calls import Call, may_take_context, other_numbers, part_of
 from attention_clinic.examination import Examination
 from attention_clinic.from_outside import NOT_FINITE, ONE_TOKEN, ZERO_PROJECTION
-from attention_clinic.names import ROLES, projection_name, within
+from attention_clinic.names import ROLES, is_layer, is_norm, projection_name, within
 from attention_clinic.probes import GRADIENTS, Finding
 from attention_clinic.results import Results, found, named, not_checked, recognised
 from attention_clinic.subject import NO_MODULE
@@ -112,7 +112,8 @@ def check_gradients(exam: Examination) -> Results:
         results += _gradients_of_roles(exam, name, gradients, unused)
     if results.findings:
         return results
-    if more := _without_purpose(exam, unused):
+    more = _without_purpose(exam, unused)
+    if more and not _of_no_consequence(exam, more):
         return results + _never_used(exam, more)
     if detached:
         evidence = f"none arrives at {joined(detached)}, though the output depends on it: "
@@ -126,6 +127,9 @@ def check_gradients(exam: Examination) -> Results:
     evidence = "every parameter gets one."
     if roles:
         evidence = f"one arrives at {in_words(roles)}, and at every other parameter."
+    if more:
+        evidence = f"{evidence[:-1]} but {_listed(more)}, which forward never reads: remove what "
+        evidence += "is not meant to be used."
     return results + found(Finding(GRADIENTS, True, evidence))
 
 
@@ -214,8 +218,34 @@ def _without_purpose(exam: Examination, unused: list[str]) -> list[str]:
     return unused
 
 
+def _of_no_consequence(exam: Examination, unused: list[str]) -> bool:
+    """Tell whether these are parameters, beside an attention whose numbers are explained.
+
+    A layer stands for something that is missing, and so do parameters of a layer or a norm, and a
+    matrix that may be a projection.
+    """
+    parts = [one for one in exam.subject.function.named_modules() if not is_norm(one[1])]
+    own = {
+        f"{name}.{key}" if name else key: parameter
+        for name, part in parts
+        for key, parameter in part.named_parameters(recurse=False)
+        if not is_layer(part)
+    }
+    explained = bool(exam.compared) and not any(one.unexplained for one in exam.compared.values())
+    return (
+        explained
+        and not exam.results.failed
+        and not exam.difference()
+        and all(key in own and own[key].numel() != exam.out.shape[-1] ** 2 for key in unused)
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return joined(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
 def _never_used(exam: Examination, unused: list[str]) -> Results:
-    words = joined(unused[:4]) + (f" and {len(unused) - 4} more" if len(unused) > 4 else "")
+    words = _listed(unused)
     verb = "it is" if len(unused) == 1 else "they are"
     evidence = f"none arrives at {words}: {verb} never used."
     results = found(Finding(GRADIENTS, False, evidence))

@@ -16,6 +16,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from attention_base.numbers import joined
 from attention_base.same import ATOL, RTOL, close, same, same_but_for_rounding
@@ -28,7 +29,7 @@ from attention_clinic.bugs import (
     split_heads,
     with_bugs,
 )
-from attention_clinic.calls import Call, calls_of, may_take_context, recorded
+from attention_clinic.calls import Call, Watching, calls_of, may_take_context, recorded
 from attention_clinic.inline import InlineBlock, inline_block
 from attention_clinic.latents import latent_readings
 from attention_clinic.names import (
@@ -315,7 +316,8 @@ def _find_endings(
     projection = getattr(module, name) if name else None
     unused = Ending(out, bugs=(of_parts("output projection never used", names=name),))
     if isinstance(projection, nn.Parameter):
-        return [*_through_matrix(projection, bias_beside(module, name), out), unused], projection
+        ways = _through_matrix(projection, bias_beside(module, name), out)
+        return [*(_before_matrix(call, projection, ways) or ways), unused], projection
     others = [
         _turned_back(one, out) for one in recorded if not any(one.layer is layer for layer in used)
     ]
@@ -368,6 +370,31 @@ def _through_matrix(weight: nn.Parameter, bias: Tensor | None, out: Tensor) -> l
     square = weight.dim() == 2 and weight.shape[0] == weight.shape[1]
     ways = [weight, weight.mT] if square else [weight]
     return [Ending(out, partial(times, weight=w, bias=bias)) for w in ways]
+
+
+def _before_matrix(call: Call, weight: nn.Parameter, ways: list[Ending]) -> list[Ending]:
+    """What was multiplied with the matrix, where one of these ways makes the output of it.
+
+    Solving for it instead would round too much with most matrices.
+    """
+    factors: list[Tensor] = []
+
+    def keep_factors(function: Callable, args: tuple, _: object) -> None:
+        tensors = [z for z in tree_leaves(args) if isinstance(z, Tensor)]
+        others = [z for z in tensors if z.data_ptr() != weight.data_ptr()]  # but for views of it
+        factors.extend(others if len(others) < len(tensors) else [])
+
+    with Watching(keep_factors):
+        call.run()
+    for z, way in itertools.product(factors, ways):
+        (B, T), dtype = way.out.shape[:2], way.out.dtype
+        turned = z.transpose(0, 1) if z.shape[:2] == (T, B) else z
+        for merged in (turned, merge_heads(z) if z.dim() == 4 else z):
+            with contextlib.suppress(RuntimeError):  # the sizes do not fit
+                merged = merged.reshape(B, T, -1)
+                if same_but_for_rounding(way.project(merged), way.out, dtype):
+                    return [Ending(merged)]
+    return []
 
 
 def _before_last(last: LayerCall, others: list[LayerCall], out: Tensor) -> list[Ending]:

@@ -1,7 +1,7 @@
 """Finds layers and parameters of a module that stand in a plain Python list, tuple or dict.
 
 PyTorch does not look into these: what is in them belongs to no `parameters()`, and no optimiser
-trains it.
+trains it. What stands in its `nn.ParameterDict` is right.
 """
 
 from __future__ import annotations
@@ -35,9 +35,16 @@ class InList:
 def registered(module: Any) -> Iterator[tuple[InList, ...]]:
     """Let a module have what stands in its Python lists as parts and parameters, for a while.
 
-    What is frozen stays where it is: it may be hidden on purpose.
+    What is frozen stays where it is: it may be hidden on purpose. What stands in a ParameterDict
+    can be had by its key as an attribute, too.
     """
     added: list[tuple[dict, str]] = []
+    for owner in [*module.modules()] if isinstance(module, nn.Module) else []:
+        for one in owner.children():
+            for key in one.keys() if isinstance(one, nn.ParameterDict) else ():
+                if not hasattr(owner, key):
+                    vars(owner)[key] = one[key]
+                    added.append((vars(owner), key))
     found: list[InList] = []
     try:
         while isinstance(module, nn.Module) and (place := _next_list(module)):

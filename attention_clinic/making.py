@@ -202,7 +202,9 @@ def _wants(made_class: type, parameters: Parameters, missing: list[str]) -> str:
         "--n-head 4" if key in HEAD_COUNT_NAMES else f"--arg {key}={_an_example(parameters[key])}"
         for key in missing
     )
-    add = f"Add, for example, {' '.join(options)}."
+    options = " ".join(options)
+    guessed = ", where the number is a guess" if "=16" in options else ""
+    add = f"Add, for example, {options}{guessed}."
     return f"{name} wants {joined(missing)} as well. {add} {IN_THE_FILE.format(name)}"
 
 

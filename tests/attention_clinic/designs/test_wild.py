@@ -10,8 +10,11 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from attention_clinic import assert_healthy, diagnose
+from tests.attention_clinic.designs.designs import rope
+from tests.attention_clinic.designs.named import alibi
 
 C, N_HEAD = 32, 4
+ROPE, ALIBI = "rotary positions (RoPE, Su et al. 2021)", "ALiBi (Press et al. 2022)"
 
 
 class Attention(nn.Module):
@@ -546,11 +549,194 @@ class OwnMask(Attention):
     [
         ("mask one too far", {}),
         ("masked after the softmax", {"weights": lambda self, s, _: s.softmax(-1).tril()}),
+        (
+            "mask one too far",
+            {"scores": lambda self, q, k: Attention.scores(self, rope(q), rope(k))},
+        ),
     ],
 )
 def test_a_mask_that_may_be_given_hides_no_bug(bug, methods):
-    module = changed(OwnMask, **methods)(C, N_HEAD)
-    assert diagnose(module, C=C, n_head=N_HEAD).bugs == (bug,)
+    report = diagnose(changed(OwnMask, **methods)(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert bug in report.bugs and report.status == "broken"
+
+
+class InDict(Causal):
+    """Its matrices stand in a dictionary: one for each role, or one for all three."""
+
+    def __init__(self, C, n_head, roles=("query", "key", "value"), width=C, scale=None):
+        nn.Module.__init__(self)
+        self.n_head, self.roles, self.factor = n_head, roles, scale
+        sizes = {**dict.fromkeys(roles, width), "out": C}
+        own = {key: nn.Parameter(torch.randn(C, n) / C**0.5) for key, n in sizes.items()}
+        self.kernels = nn.ParameterDict(own)
+
+    def forward(self, x):
+        of_roles = torch.cat([x @ self.kernels[key] for key in self.roles], dim=-1)
+        q, k, v = map(self.split, of_roles.chunk(3, dim=-1))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.factor)
+        return self.merge(mixed) @ self.kernels["out"]
+
+
+@pytest.mark.parametrize("fused", [{}, {"roles": ["qkv"], "width": 3 * C}])
+@pytest.mark.parametrize(("scale", "bugs"), [(None, ()), (1.0, ("no scale",))])
+def test_matrices_in_a_dictionary_are_read(fused, scale, bugs):
+    module = InDict(C, N_HEAD, scale=scale, **fused)
+    before = {*vars(module)}
+    report = diagnose(module, C=C)
+    assert (report.bugs, report.status == "healthy") == (bugs, not bugs)
+    assert {*vars(module)} == before
+
+
+class ChannelsFirst(Causal):
+    def layer(self, C):
+        return nn.Conv1d(C, C, 1)
+
+    def heads(self, x):
+        return [self.split(layer(x).mT) for layer in (self.query, self.key, self.value)]
+
+    def merge(self, z):
+        return super().merge(z).mT
+
+
+def test_what_reads_channels_first_is_told_how_it_fits():
+    with pytest.raises(ValueError, match=r"reads \(B, C, T\), channels first.* wrapper"):
+        diagnose(ChannelsFirst(C, N_HEAD), C=C)
+
+
+class WithUnused(Causal):
+    def __init__(self, C, n_head, **unused):
+        super().__init__(C, n_head)
+        for name, sizes in unused.items():
+            setattr(self, name, nn.Parameter(torch.zeros(sizes)))
+
+
+class OwnNorm(nn.LayerNorm):
+    def forward(self, x):  # the bias is forgotten
+        return F.layer_norm(x, x.shape[-1:], self.weight)
+
+
+def test_a_parameter_that_is_never_read_is_no_bug_where_all_else_is_right():
+    alone = diagnose(WithUnused(C, N_HEAD, posbias=(64, 64)), C=C)
+    in_list = nn.Sequential(*(WithUnused(C, N_HEAD, slopes=N_HEAD) for _ in range(2)))
+    assert alone.status == "healthy"
+    assert "but posbias, which forward never reads" in " ".join(str(alone).split())
+    told = " ".join(str(diagnose(in_list, C=C)).split())
+    assert "0.slopes and 1.slopes, which forward never reads" in told and "✗" not in told
+
+
+def test_what_is_never_read_is_a_bug_where_it_may_be_missing():
+    block = Block(C, N_HEAD, of=Causal)
+    block.norm2 = OwnNorm(C)
+    unmasked = changed(WithUnused, weights=Attention.weights)(C, N_HEAD, posbias=(64, 64))
+    for module in (WithUnused(C, N_HEAD, posbias=(C, C)), block, unmasked):
+        assert "gradients reach" in str(diagnose(module, C=C)).split("✓")[0]
+
+
+class Placed(Attention):
+    """Tells places apart, and has no mask but the one that may be given."""
+
+    def forward(self, x, mask=None):
+        q, k, v = self.heads(x)
+        scores = OfThree.masked(self, self.placed(q, k), mask)
+        return self.out(self.merge(scores.softmax(-1) @ v))
+
+    def placed(self, q, k):
+        return self.scores(q, k) + alibi(q.shape[2], self.n_head)
+
+
+PLACED = {
+    "rotary": ({"placed": lambda self, q, k: self.scores(rope(q), rope(k))}, ROPE),
+    "ALiBi": ({}, ALIBI),
+    "ALiBi, 0 at later keys": (
+        {"placed": lambda self, q, k: self.scores(q, k) + alibi(q.shape[2], 4).clamp(max=0)},
+        ALIBI,
+    ),
+    "to be given": ({"forward": lambda self, x, mask: Placed.forward(self, x, mask)}, ALIBI),
+    "merged by view": (
+        {"placed": Attention.scores, "merge": lambda self, z: z.reshape(len(z), -1, C)},
+        "merged by view, without transpose",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_positions_of_its_own_are_no_mask_of_its_own(name):
+    methods, told = PLACED[name]
+    report = diagnose(changed(Placed, **methods)(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert report.bugs == (told,) and "Called with mask=causal_mask(T)" in str(report)
+
+
+WINDOW = "sliding window (Beltagy et al. 2020)"
+
+
+@pytest.mark.parametrize(
+    ("width", "sign", "normed", "bugs"),
+    [
+        (8, -1, False, {WINDOW, ALIBI}),
+        (5, -1, True, {WINDOW, ALIBI, "QK-norm (Henry et al. 2020)"}),
+        (8, 1, False, {"ALiBi with the wrong sign"}),
+        (99, -1, False, {ALIBI}),
+    ],
+)
+def test_alibi_in_a_window_is_named_in_longer_texts(width, sign, normed, bugs):
+    class Windowed(Attention):
+        def forward(self, x):
+            q, k, v = self.heads(x)
+            q, k = (F.rms_norm(z, z.shape[-1:], eps=1e-6) if normed else z for z in (q, k))
+            scores = self.scores(q, k) + alibi(x.shape[1], self.n_head, sign)
+            seen = torch.ones_like(scores).tril().triu(1 - width) == 1
+            return self.out(self.merge(scores.masked_fill(~seen, -torch.inf).softmax(-1) @ v))
+
+    torch.manual_seed(0)
+    report = diagnose(Windowed(C, N_HEAD), C=C, example=torch.randn(2, 30, C))
+    assert set(report.bugs) == bugs and report.status == ("broken" if sign > 0 else "different")
+
+
+def by_matrix(self, z):
+    return z.transpose(1, 2).flatten(2) @ self.matrix
+
+
+def of_rows(self, z):
+    return F.linear(z.transpose(1, 2).flatten(2), self.matrix)
+
+
+def of_heads(self, z):
+    return torch.einsum("bhtd,hdc->btc", z, self.matrix.view(self.n_head, -1, C))
+
+
+def in_a_loop(self, z):
+    return torch.stack([one.transpose(0, 1).flatten(1) @ self.matrix for one in z])
+
+
+@pytest.mark.parametrize("merge", [by_matrix, of_rows, of_heads, in_a_loop])
+@pytest.mark.parametrize(
+    ("sign", "bug"), [(-1, ALIBI), (1, "ALiBi with the wrong sign")], ids=["right", "wrong"]
+)
+def test_a_projection_that_is_a_matrix_hides_no_sign(merge, sign, bug):
+    class Projected(Placed):
+        def __init__(self):
+            super().__init__(C, N_HEAD)
+            self.out = nn.Parameter(torch.randn(C, C) / C**0.5)
+
+        matrix = property(lambda self: self.out)
+
+        def placed(self, q, k):
+            return self.scores(q, k) + alibi(q.shape[2], self.n_head, sign)
+
+        def forward(self, x):
+            q, k, v = self.heads(x)
+            scores = self.placed(q, k)
+            hidden = torch.ones_like(scores).triu(1) == 1
+            return merge(self, scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v)
+
+    torch.manual_seed(6)
+    assert diagnose(Projected(), C=C).bugs == (bug,)
+
+
+def test_alibi_without_a_mask_is_no_window():
+    unmasked = changed(Placed, forward=lambda self, x: Placed.forward(self, x))
+    report = diagnose(unmasked(C, N_HEAD), C=C, n_head=N_HEAD)
+    assert "no mask" in report.bugs and "window" not in str(report)
 
 
 def test_a_mask_that_is_never_used_is_missing():
