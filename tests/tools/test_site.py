@@ -363,9 +363,7 @@ def test_every_stored_state_is_what_python_draws_and_says(number):
             count += compare(deeper, names[1:])
         return count
 
-    assert (
-        compare(tree, list(shown.values)) == len(states) == {"00": 18, "03": 2916}[number]
-    )
+    assert compare(tree, list(shown.values)) == len(states) == {"00": 18, "03": 2916}[number]
 
 
 def test_a_box_to_write_in_is_left_out_and_the_page_says_so():
