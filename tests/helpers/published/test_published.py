@@ -17,6 +17,7 @@ from lesson.builds import right, right_08, right_14
 from lesson.exercises.nb15 import fill
 from tests.cells import fresh_shell
 from tools import notebooks
+from tools.site import nouns
 
 pytestmark = pytest.mark.slow
 
@@ -175,6 +176,7 @@ def test_the_notebook_asks_what_is_stored_and_the_model_says_the_same(path, tmp_
             if cell.cell_type == "code":
                 ran = shell.run(cell.source)
                 assert ran.error is None, f"{cell.source}\n{ran.error!r}"
+    nouns.choices()  # the start page of the site
     new = {}
     for line in said.read_text(encoding="utf-8").splitlines():
         new |= json.loads(line)
