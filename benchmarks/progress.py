@@ -23,7 +23,7 @@ from lesson.progress_file import SETTING, earlier, keep
 ROUNDS = 2000
 LINES = 20_000
 WANTED = 2.0  # milliseconds
-ID = "00.1"
+ID = "02.1"
 
 
 def line() -> None:
