@@ -46,7 +46,7 @@ def test_no_torch_is_told_in_one_sentence(code):
 
 
 def test_no_packages_of_ours_are_told_above_the_line_that_fails():
-    told = r"^# If these are not found: .*kernel.*%pip install.*\nfrom (explorers|attention_clinic)"
+    told = r"^# Set-up\. Not found\? .*kernel.*%pip install.*\nfrom (explorers|attention_clinic)"
     for name, code in SET_UPS.items():
         assert re.search(told, code, re.M), name
     code = IN_A_KERNEL.format(SET_UPS["00_start_here"])
