@@ -8,18 +8,10 @@ import sysconfig
 
 import pytest
 
+from tests.installed import RIGHT_ATTENTION, install
 from tools.notebooks import ROOT
 
-MODULES = """from torch import nn
-
-class Right(nn.Module):
-    def __init__(self, C, n_head):
-        super().__init__()
-        self.inner = nn.MultiheadAttention(C, n_head, batch_first=True)
-    def forward(self, x):
-        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
-        return self.inner(x, x, x, attn_mask=mask)[0]
-
+MODULES = f"""{RIGHT_ATTENTION}
 class NoMask(Right):
     def forward(self, x):
         return self.inner(x, x, x)[0]
@@ -30,7 +22,6 @@ def test_right(): assert_healthy(Right(32, 4), C=32, n_head=4)
 def test_no_mask(): assert_healthy(NoMask(32, 4), C=32, n_head=4)
 """
 
-
 pytestmark = pytest.mark.slow  # pip builds a wheel
 
 
@@ -40,13 +31,7 @@ def alone(tmp_path_factory):
     folder = tmp_path_factory.mktemp("alone")
     for name in ("attention_base", "attention_clinic"):  # pip builds where the source lies
         shutil.copytree(ROOT / name, folder / "source" / name)
-    words = f"install --quiet --no-deps --target {folder}/site {folder}/source/attention_clinic"
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", *words.split()], capture_output=True, text=True
-    )
-    if "No matching distribution" in done.stderr:
-        pytest.skip("pip cannot fetch setuptools here")
-    assert done.returncode == 0, done.stderr
+    install(folder / "source/attention_clinic", folder / "site")
     (folder / "mine.py").write_text(MODULES)
     (folder / "test_mine.py").write_text(TEST)
     return folder

@@ -10,6 +10,7 @@ import sysconfig
 import pytest
 from nbformat import v4
 
+from tests.installed import install
 from tools import notebooks
 
 ROOT = notebooks.ROOT
@@ -35,13 +36,7 @@ def site(tmp_path_factory):
         shutil.copytree(ROOT / name, source / name)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    words = f"install --quiet --no-deps --target {folder}/site {source}"
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", *words.split()], capture_output=True, text=True
-    )
-    if "No matching distribution" in done.stderr:
-        pytest.skip("pip cannot fetch setuptools here")
-    assert done.returncode == 0, done.stderr
+    install(source, folder / "site")
     return folder / "site"
 
 

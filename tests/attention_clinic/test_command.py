@@ -17,6 +17,7 @@ from torch import nn
 from attention_clinic import assert_healthy, child, command
 from helpers.attention import Block, MultiHeadAttention
 from tests.attention_clinic.designs import others_broken, others_right
+from tests.installed import RIGHT_ATTENTION
 
 ROOT = Path(__file__).parents[2]
 RIGHT, BROKEN = Path(others_right.__file__), Path(others_broken.__file__)
@@ -438,17 +439,7 @@ def test_a_fault_of_ours_says_that_it_is_one(run, monkeypatch):
 
 # ---------------------------------------------------------------- the process that runs their code
 
-ENDING = """
-import atexit, os, signal, sys, threading, time
-from torch import nn
-
-class Right(nn.Module):
-    def __init__(self, C, n_head):
-        super().__init__()
-        self.inner = nn.MultiheadAttention(C, n_head, batch_first=True)
-    def forward(self, x):
-        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
-        return self.inner(x, x, x, attn_mask=mask)[0]
+ENDING = f"""{RIGHT_ATTENTION}import atexit, os, signal, sys, threading, time
 
 class Loops(Right):
     def forward(self, x):
