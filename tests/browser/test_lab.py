@@ -62,7 +62,7 @@ def test_who_only_opens_a_notebook_changes_nothing(lab, page):
 def test_the_folded_set_up_runs_with_shift_enter_and_opens_with_a_click(lab, page):
     browser.open_notebook(page, f"{lab.url}/lab/tree/{NB01}?token={browser.TOKEN}&reset")
     cells = page.locator(".jp-Notebook .jp-CodeCell")
-    assert cells.first.inner_text().startswith("# If these")  # the first line of more
+    assert cells.first.inner_text().startswith("# Set-up")  # the first line of more
     page.locator(".jp-Notebook .jp-MarkdownCell").first.click()
     for _ in range(3):
         page.keyboard.press("Shift+Enter")

@@ -15,7 +15,7 @@ def causal(scores, fill=float("-inf")):
 
 @proves("03.p1")
 def six_weights_for_four_texts(texts):
-    shown = run_cells("03", "# If these", "texts = [*TEXTS")
+    shown = run_cells("03", "# Set-up", "texts = [*TEXTS")
     x, words = shown["x"], [text.split() for text in shown["texts"]]
     x = torch.where(x[..., :1] == x[..., 1:], 0.0, x)  # “warm” changes no guess
     differences = x[..., 0] - x[..., 1]  # (4, 6), times a row: above 0, we guess “slept”
@@ -50,9 +50,9 @@ def six_weights_for_four_texts(texts):
 
 
 def row_of_it():
-    return run_cells(
-        "03", "# If these", "texts = [*TEXTS", "def rate(text)", "row = rate(texts[0])"
-    )["row"]
+    return run_cells("03", "# Set-up", "texts = [*TEXTS", "def rate(text)", "row = rate(texts[0])")[
+        "row"
+    ]
 
 
 @proves("03.p2")
@@ -98,7 +98,7 @@ def cat_masked(texts):
 
 @proves("03.p4")
 def two_nouns(texts):
-    cells = ("# If these", "texts = [*TEXTS", "with_noun", "two_nouns = embed")
+    cells = ("# Set-up", "texts = [*TEXTS", "with_noun", "two_nouns = embed")
     solutions = {f.__name__: f for f in (EXERCISES[i].reference for i in ("03.1", "03.2"))}
     two = run_cells("03", *cells, **solutions)["two_nouns"]
     scores = (two @ two.mT)[0, 5]

@@ -10,7 +10,7 @@ from tests.lesson.proofs import proves, run_cells, same, written
 
 @proves("04.p1")
 def it_looks_harder(texts):
-    tokens = run_cells("04", "# If these", "with_noun")["tokens"]
+    tokens = run_cells("04", "# Set-up", "with_noun")["tokens"]
     cat, it, noun = 1, 5, 2
 
     def scores(number):
@@ -58,7 +58,7 @@ def matrices_swapped(texts):
 @proves("04.p4")
 def two_trainings(texts):
     known = {"Head": EXERCISES["04.Head"].reference, "query_matrix": EXERCISES["04.4"].reference}
-    cells = ("# If these", "word = list", "W_c = query_matrix", "generator", "def learn(")
+    cells = ("# Set-up", "word = list", "W_c = query_matrix", "generator", "def learn(")
     here = run_cells("04", *cells, **known)
     trained = here["learned"], here["learn"](1)[0]
     texts["question"].says(len(trained), len(trained))

@@ -63,7 +63,7 @@ def variance_of_raw_scores(texts):
 def raw_heads_at_three_rates(texts):
     said, d, first, steps, *rates = texts["question"].gives()
     train = EXERCISES["05.train"].reference
-    windows = run_cells("05", "# If these", "windows = ")["windows"]
+    windows = run_cells("05", "# Set-up", "windows = ")["windows"]
 
     def learned(rate, divisor=1):
         torch.manual_seed(0)
