@@ -89,7 +89,7 @@ def test_it_counts_wrong_first_answers_of_this_lesson():
 
 def test_nothing_of_a_file_is_taken_for_html_and_a_wrong_time_does_no_harm():
     evil = "<script>alert(1)</script>"
-    lines = [line("03.p1", "wrong", answer=evil), line(ID, "failed", mistake=evil)]
+    lines = [line("03.p1", "wrong", answer=evil, mistake="x"), line(ID, "failed", mistake=evil)]
     bad = json.loads(line(ID, "failed"))
     more = [json.dumps(bad | {"time": time}).encode() + b"\n" for time in (evil, "9999-99", "")]
     html = watch.page([student(evil, *more, *lines)], PLACES, NOW)

@@ -267,7 +267,8 @@ def next_topics(students: list[Student], places: Places) -> list[Topic]:
 
 def _made(students: list[Student], places: Places) -> list[Topic]:
     """The named mistakes, first what most students have made."""
-    met = [(student, e.id, e.mistake) for student in students for e in student.recent if e.mistake]
+    checked = [(s, e) for s in students for e in s.recent if e.kind == "check"]
+    met = [(student, e.id, e.mistake) for student, e in checked if e.mistake]
     made: dict[tuple[str, str], dict[str, Student]] = {}
     for student, *mistake in met:
         made.setdefault(tuple(mistake), {})[student.name] = student

@@ -10,7 +10,7 @@ import pytest
 
 from lesson import CheckFailed, check, progress_file
 from lesson.builds import build
-from lesson.exercises import EXERCISES, PREDICTIONS
+from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED
 from tests.helpers.pictures import reading
 from tools import lint_notebooks, notebooks, report
 
@@ -344,6 +344,18 @@ def test_numbers_do_not_follow_the_alphabet(handed_in):
     numbered = report.without_names(students)
     assert [s.entries for s in numbered] != [s.entries for s in students]
     assert sorted(len(s.entries) for s in numbered) == sorted(len(s.entries) for s in students)
+
+
+@pytest.mark.parametrize("id", ["03.p1", "03.1", "04.Head", "03.9", *sorted(RETIRED)[:1]])
+@pytest.mark.parametrize("kind", ["check", "predict", "review", "x", []])
+@pytest.mark.parametrize("more", [{"mistake": "x"}, {"answer": 1}, {"time": float("nan")}])
+def test_no_line_of_one_student_keeps_the_others_from_their_page(id, kind, more, handed_in):
+    for status in ("failed", "wrong"):
+        line = VERSION | {"notebook": id[:2], "id": id, "kind": kind, "status": status} | more
+        with open(handed_in / "anna.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
+    report.main([str(handed_in)])
+    assert len(mistakes(page_of(handed_in))) >= 3
 
 
 def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in, capsys):
