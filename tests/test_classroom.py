@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from classroom import WORK, accounts, hub, publish
+from classroom import WORK, accounts, collect, hub, publish
 from classroom.simulated import free_ports, until
 from tools import lab, notebooks
 
@@ -78,6 +78,24 @@ def test_a_student_of_another_hub_is_refused(tmp_path, capsys, monkeypatch):
     assert "names anna, a student of the hub in /opt/another: choose" in capsys.readouterr().err
     monkeypatch.setenv("HUB", "/opt/another")
     assert accounts.read(tmp_path / "class.txt")
+
+
+def test_a_folder_that_a_students_group_may_change_is_refused(tmp_path, monkeypatch):
+    student = pwd.struct_passwd(("anna", "x", 99_999, os.getgid(), "", "/home/anna", ""))
+    monkeypatch.setattr(collect, "members", lambda: ["anna"])
+    monkeypatch.setattr(collect, "existing", lambda name: student)
+    tmp_path.chmod(0o770)
+    assert collect.in_students_hands(tmp_path / "class") == tmp_path
+    other = pwd.struct_passwd((*student[:3], 99_999, *student[4:]))
+    monkeypatch.setattr(collect, "existing", lambda name: other)  # the teacher's own group
+    assert collect.in_students_hands(tmp_path / "class") is None
+    monkeypatch.setenv("SUDO_UID", str(os.getuid()))
+    monkeypatch.setenv("SUDO_GID", str(os.getgid()))
+    (tmp_path / "of root").write_text("kept")
+    (tmp_path / "anna.jsonl").symlink_to(tmp_path / "of root")
+    with pytest.raises(SystemExit):
+        collect.write(tmp_path / "anna.jsonl", b"x")
+    assert (tmp_path / "of root").read_text() == "kept"
 
 
 @pytest.mark.parametrize("PORT", ["abc", "0", "-1", "65534", "8000 "])
