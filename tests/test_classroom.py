@@ -80,6 +80,27 @@ def test_a_student_of_another_hub_is_refused(tmp_path, capsys, monkeypatch):
     assert accounts.read(tmp_path / "class.txt")
 
 
+def test_students_get_the_code_and_no_list_that_lies_in_a_clone(tmp_path, monkeypatch):
+    clone, project = tmp_path / "clone", tmp_path / "hub/project"
+    for name in hub.COPIED:
+        shutil.copytree(notebooks.ROOT / name, clone / name)
+    lists = ("classroom/class.txt", "tools/class.csv", "classroom/monday/anna.jsonl", "helpers/b")
+    for name in lists:
+        (clone / name).parent.mkdir(exist_ok=True)
+        (clone / name).write_text("anna:correct-horse-1")
+    monkeypatch.setattr(notebooks, "ROOT", clone)
+    monkeypatch.setattr(hub.compileall, "compile_dir", lambda *folders, **settings: 0)
+    monkeypatch.setattr(hub, "publish", lambda folder: None)
+    project.parent.mkdir()
+    hub.renew(project.parent)
+    assert not [name for name in lists if (project / name).exists()]
+    needed = [path for name in notebooks.ROOMS for path in (notebooks.ROOT / name).rglob("*.*")]
+    needed += [clone / "classroom/bin/node", clone / "classroom/student.sh", *clone.rglob("*.json")]
+    needed = {path.relative_to(clone) for path in needed if path.is_file()}
+    missing = {path for path in needed if not (project / path).exists()}
+    assert {path.suffix for path in missing} <= {".pyc", ".toml"}
+
+
 def test_a_folder_that_a_students_group_may_change_is_refused(tmp_path, monkeypatch):
     student = pwd.struct_passwd(("anna", "x", 99_999, os.getgid(), "", "/home/anna", ""))
     monkeypatch.setattr(collect, "members", lambda: ["anna"])
