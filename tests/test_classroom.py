@@ -39,6 +39,7 @@ def test_a_list_gives_passwords_by_name(tmp_path):
         ("../x:12345678\n", "Line 1 of .* has to be name:password"),
         (f"{'a' * 31}:12345678\n", "Line 1 of .* up to 30"),
         ("anna:1234567\n", "Line 1 of .* too short.* anna needs 8 characters"),
+        (f"anna:{'ä' * 300}\n", "Line 1 of .* too long.* at most 500 bytes, and this has 600"),
         ("anna: 12345678\n", "Line 1 of .* begins or ends with a blank"),
         ("anna:12345678\nanna:87654321\n", "anna stands twice in .*, again in line 2"),
         ("root:12345678\n", "Line 1 of .* names root, an account of the system"),
@@ -55,6 +56,21 @@ def test_a_list_with_a_mistake_ends_in_one_sentence(text, told, tmp_path, capsys
         accounts.read(path)
     said = capsys.readouterr().err
     assert re.search(told, said) and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("what", ["add", "remove"])
+def test_ctrl_c_says_that_the_same_command_goes_on(what, tmp_path, monkeypatch, capsys):
+    (tmp_path / "class.txt").write_text("anna:12345678")
+
+    def interrupted(*students):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(accounts, what, interrupted)
+    monkeypatch.setattr("sys.argv", ["accounts", what, str(tmp_path / "class.txt")])
+    with pytest.raises(SystemExit):
+        accounts.main()
+    said = capsys.readouterr().err
+    assert said.startswith("Interrupted: run the same command again") and said.count("\n") == 1
 
 
 def test_an_account_without_a_home_is_refused(tmp_path, capsys, monkeypatch):
