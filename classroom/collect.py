@@ -151,7 +151,7 @@ def main() -> None:
         collect_own(folder)
     if with_file or old:
         try:
-            report.main([str(folder)])
+            report.main(["--", str(folder)])
         except SystemExit:  # it has said which file is none; the others are in the report
             if not (folder / REPORT).exists():
                 raise

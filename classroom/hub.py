@@ -7,6 +7,7 @@ where they cannot. The copy and the students' notebooks are renewed at each star
 import compileall
 import fcntl
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -27,6 +28,7 @@ path = /etc/gitconfig
 directory = {}/notebooks/.git
 """
 PATIENCE = 2  # seconds: a proxy that has just ended needs a moment to leave its port
+FILES = 65_536  # open at once, where the system allows it: each idle connection is one
 COPIED = ("classroom", *notebooks.ROOMS, "tools")
 # A clone may hold more, such as the list of the class, and all that is copied can be read by all.
 KINDS = (".py", ".md", ".json", ".npz", ".pt", ".sh", "passages.txt", "bin/node")
@@ -139,6 +141,9 @@ def become_jupyterhub(hub: Path) -> NoReturn:
     settings = ("LANG", "LC_ALL", "PORT", "PROXY")
     kept = {name: os.environ[name] for name in settings if name in os.environ}
     config = hub / "project/classroom/jupyterhub_config.py"
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
     os.chdir(hub / "state")
     command = [sys.executable, "-m", "jupyterhub", f"--config={config}"]
     os.execve(sys.executable, command, kept | ours)

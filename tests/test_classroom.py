@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from classroom import WORK, accounts, collect, hub, publish
+from classroom import WORK, accounts, collect, hub, left, publish
 from classroom.simulated import free_ports, until
 from tools import lab, notebooks
 
@@ -94,6 +94,46 @@ def test_a_student_of_another_hub_is_refused(tmp_path, capsys, monkeypatch):
     assert "names anna, a student of the hub in /opt/another: choose" in capsys.readouterr().err
     monkeypatch.setenv("HUB", "/opt/another")
     assert accounts.read(tmp_path / "class.txt")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="needs Linux, as a hub does")
+def test_more_open_folders_than_a_command_can_name_are_searched(tmp_path, monkeypatch):
+    for number in range(10_000):
+        folder = tmp_path / f"{number:0250}"
+        folder.mkdir()
+        folder.chmod(0o777)
+    monkeypatch.setattr(left, "disks", lambda: [str(tmp_path)])
+    monkeypatch.setattr(left, "ALSO", [])
+    student = pwd.struct_passwd(("anna", "x", os.getuid(), 99_999, "", "/home/of an'na", ""))
+    found, all_of_it = left.found([student])
+    assert len(found[os.getuid()]) == 10_000 and all_of_it
+
+
+def test_collect_names_its_folder_to_the_report_also_where_it_looks_like_an_option(monkeypatch):
+    named = []
+    monkeypatch.setattr(collect.report, "main", named.append)
+    monkeypatch.setattr(collect.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(collect, "need_folder", lambda folder: None)
+    monkeypatch.setattr(collect, "collect", lambda folder: (["anna"], []))
+    monkeypatch.setattr(collect, "hand_over", lambda path: None)
+    for folder in ("--help", "-n"):
+        monkeypatch.setattr("sys.argv", ["collect", folder])
+        collect.main()
+    assert named == [["--", "--help"], ["--", "-n"]]
+
+
+def test_the_hub_may_have_as_many_connections_as_the_system_allows(tmp_path, monkeypatch):
+    before = hub.resource.getrlimit(hub.resource.RLIMIT_NOFILE)
+    (tmp_path / "state").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hub.os, "execve", lambda *command: None)
+    hub.resource.setrlimit(hub.resource.RLIMIT_NOFILE, (1024, before[1]))
+    try:
+        hub.become_jupyterhub(tmp_path)
+        files, most = hub.resource.getrlimit(hub.resource.RLIMIT_NOFILE)
+        assert files == most or files >= 65_536
+    finally:
+        hub.resource.setrlimit(hub.resource.RLIMIT_NOFILE, before)
 
 
 def test_students_get_the_code_and_no_list_that_lies_in_a_clone(tmp_path, monkeypatch):
