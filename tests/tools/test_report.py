@@ -380,6 +380,14 @@ def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in,
     page = page_of(handed_in)
     for sentence in said[:-1]:
         assert f"<li>{sentence}</li>" in page
+    odd = "".join(json.dumps(checked(f"42.{i}", "failed")) + "\n" for i in range(9))
+    write(handed_in, "bela", odd + "broken\n" * 9)
+    report.main([str(handed_in)])
+    assert capsys.readouterr().out.splitlines()[1:3] == [
+        "bela.jsonl: 9 broken lines are left out, lines 10, 11, 12, 13, 14 and 4 more.",
+        "bela.jsonl: 9 lines are left out, as these notebooks have no 42.0, 42.1, 42.2, 42.3, 42.4 "
+        "and 4 more.",
+    ]
     assert mistakes(page) == before
 
 
