@@ -182,6 +182,8 @@ def remove_one(name: str, ours: pwd.struct_passwd | None) -> None:
     if ours:
         need_removed(ours, sockets)
         need_removed(ours, Path(ours.pw_dir))
+        # Shared memory outlives its processes, and the next account may get its owner's number.
+        theirs.run(ours, "ipcrm", "--all", seconds=theirs.SECONDS)
         run("userdel", "--remove", "--force", name)
         print(f"{name}: removed with its home")
     elif account := existing(name):

@@ -125,6 +125,24 @@ def test_an_account_is_removed_whatever_its_folders_hold(what, two, folder, caps
     assert not sockets.exists() and (folder / "of root").read_text() == "kept"
 
 
+def shared():
+    """The owners of what processes share by numbers: memory, queues and semaphores."""
+    owners = []
+    for kind in ("shm", "msg", "sem"):
+        head, *rows = Path("/proc/sysvipc", kind).read_text().splitlines()
+        owners += [int(row.split()[head.split().index("uid")]) for row in rows]
+    return owners
+
+
+def test_what_a_student_shared_with_others_goes_with_the_account(two):
+    accounts.run("usermod", f"--comment={accounts.mark()}", BAD)
+    as_student(two, "ipcmk --shmem=1000 --queue --semaphore=2")
+    others = [uid for uid in shared() if uid != two.pw_uid]
+    assert shared().count(two.pw_uid) >= 3
+    accounts.remove([BAD])
+    assert shared() == others
+
+
 def test_what_a_student_could_not_remove_keeps_their_account_alone(two, capsys):
     accounts.run("usermod", f"--comment={accounts.mark()}", BAD)
     (Path(two.pw_dir) / "of root").mkdir()
