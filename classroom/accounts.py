@@ -23,6 +23,7 @@ from tools import notebooks
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,29}")
 MARK = "Student of "  # and the hub's folder: in /etc/passwd
 LEAST = 8  # characters of a password
+LONGEST = 500  # bytes of a password; chpasswd refuses more than 511
 FIRST_USER = 1000  # smaller numbers belong to the system
 NO_SHELL = "/usr/sbin/nologin"  # they log in to the hub, not to the machine
 MOST = 65_536  # bytes of the settings of a student's git
@@ -80,6 +81,11 @@ def wrong(name: str, password: str) -> str:
             f"has a password that is too short, or begins or ends with a blank: {name} needs "
             f"{LEAST} characters or more"
         )
+    if (size := len(password.encode())) > LONGEST:
+        return (
+            f"has a password that is too long: {name} may have at most {LONGEST} bytes, and this "
+            f"has {size}"
+        )
     if account := existing(name):
         if account.pw_uid < FIRST_USER or not Path(account.pw_dir).is_dir():
             return f"names {name}, an account of the system or without a home: choose another name"
@@ -109,18 +115,31 @@ def add(passwords: dict[str, str]) -> None:
 def add_one(name: str, password: str) -> None:
     """Make the account of a student if it is missing, and let the student log in."""
     if account := existing(name):
+        if Path(account.pw_dir).stat().st_uid != account.pw_uid:
+            notebooks.stop(
+                f"The home {account.pw_dir} is not {name}'s own, and nobody else could read it any "
+                "more: give the account another home, then run the same command again."
+            )
         if not is_ours(account):
             notebooks.stop(
                 f"{account.pw_dir}/{WORK} holds something else already, or cannot be read: rename "
                 "it, then run the same command again."
             )
-        print(f"{name}: existed already; keeps its password")
     else:
         run("useradd", "--create-home", f"--comment={mark()}", f"--shell={NO_SHELL}", name)
+    if account and not (is_made_here(account) and never_had_password(name)):
+        print(f"{name}: existed already; keeps its password")
+    else:
         run("chpasswd", text=f"{name}:{password}")
         print(f"{name}: made")
     run("usermod", "--append", f"--groups={hub_group()}", name)
     Path(existing(name).pw_dir).chmod(0o700)
+
+
+def never_had_password(name: str) -> bool:
+    """Whether useradd has made an account, and nobody has given it a password yet, as by Ctrl-C."""
+    shadow = subprocess.run(["getent", "shadow", name], capture_output=True, text=True).stdout
+    return shadow.startswith(f"{name}:!:")
 
 
 def is_ours(account: pwd.struct_passwd) -> bool:
@@ -163,6 +182,8 @@ def remove_one(name: str, ours: pwd.struct_passwd | None) -> None:
     if ours:
         need_removed(ours, sockets)
         need_removed(ours, Path(ours.pw_dir))
+        # Shared memory outlives its processes, and the next account may get its owner's number.
+        theirs.run(ours, "ipcrm", "--all", seconds=theirs.SECONDS)
         run("userdel", "--remove", "--force", name)
         print(f"{name}: removed with its home")
     elif account := existing(name):
@@ -273,11 +294,14 @@ def main() -> None:
     """Do what the command line says."""
     if len(sys.argv) != 3 or sys.argv[1] not in ("add", "remove") or not sys.argv[2]:
         notebooks.stop("Name the list of students, as in make accounts FROM=class.txt.")
-    if sys.argv[1] == "add":
-        add(read(Path(sys.argv[2])))
-    else:
-        files = {"1": True, "0": False}.get(os.environ.get("FILES", ""))
-        remove(list(read(Path(sys.argv[2]), need_passwords=False)), files)
+    try:
+        if sys.argv[1] == "add":
+            add(read(Path(sys.argv[2])))
+        else:
+            files = {"1": True, "0": False}.get(os.environ.get("FILES", ""))
+            remove(list(read(Path(sys.argv[2]), need_passwords=False)), files)
+    except KeyboardInterrupt:
+        notebooks.stop("Interrupted: run the same command again to go on.")
 
 
 if __name__ == "__main__":

@@ -61,13 +61,16 @@ def collect_own(folder: Path) -> None:
 def write(path: Path, data: bytes) -> None:
     """Write a file for whoever called sudo."""
     with notebooks.writing(path):
-        path.write_bytes(data)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with open(os.open(path, flags, 0o666), "wb") as file:
+            file.write(data)
     hand_over(path)
 
 
 def hand_over(path: Path) -> None:
     """Let whoever called sudo go on without it."""
-    os.chown(path, int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0)))
+    ids = (int(os.environ.get(name, 0)) for name in ("SUDO_UID", "SUDO_GID"))
+    os.chown(path, *ids, follow_symlinks=False)
 
 
 def need_folder(folder: Path) -> None:
@@ -108,14 +111,17 @@ def in_students_hands(folder: Path) -> Path | None:
     """What on the way to a folder a student may change, or has made; a link in its own place."""
     if folder.is_symlink():
         return folder
-    students = {account.pw_uid for account in map(existing, members()) if account} - who_asks()
+    found = filter(None, map(existing, members()))
+    students = {each.pw_uid: each for each in found if each.pw_uid not in who_asks()}
+    groups = {x for each in students.values() for x in os.getgrouplist(each.pw_name, each.pw_gid)}
     whole = Path(os.path.abspath(folder))
     for way in (whole, *whole.parents, *Path(os.path.realpath(whole)).parents):
         with suppress(OSError):
             there = way.lstat()
             # Where all may write, as in /tmp, the sticky bit keeps each from what is another's.
-            open_to_all = there.st_mode & 0o002 and (way == whole or not there.st_mode & 0o1000)
-            if there.st_uid in students or (open_to_all and not way.is_symlink()):
+            bits = 0o022 if there.st_gid in groups else 0o002
+            is_open = there.st_mode & bits and (way == whole or not there.st_mode & 0o1000)
+            if there.st_uid in students or (is_open and not way.is_symlink()):
                 return way
     return None
 
@@ -145,7 +151,7 @@ def main() -> None:
         collect_own(folder)
     if with_file or old:
         try:
-            report.main([str(folder)])
+            report.main(["--", str(folder)])
         except SystemExit:  # it has said which file is none; the others are in the report
             if not (folder / REPORT).exists():
                 raise

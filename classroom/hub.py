@@ -7,6 +7,7 @@ where they cannot. The copy and the students' notebooks are renewed at each star
 import compileall
 import fcntl
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -27,7 +28,10 @@ path = /etc/gitconfig
 directory = {}/notebooks/.git
 """
 PATIENCE = 2  # seconds: a proxy that has just ended needs a moment to leave its port
+FILES = 65_536  # open at once, where the system allows it: each idle connection is one
 COPIED = ("classroom", *notebooks.ROOMS, "tools")
+# A clone may hold more, such as the list of the class, and all that is copied can be read by all.
+KINDS = (".py", ".md", ".json", ".npz", ".pt", ".sh", "passages.txt", "bin/node")
 
 
 def running(hub: Path) -> int:
@@ -114,15 +118,20 @@ def renew(hub: Path) -> None:
     new = hub / "project.new"
     shutil.rmtree(new, ignore_errors=True)
     for name in COPIED:
-        shutil.copytree(
-            notebooks.ROOT / name, new / name, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(notebooks.ROOT / name, new / name, ignore=_not_copied)
     compileall.compile_dir(new, quiet=1, stripdir=new, prependdir=project)  # students cannot
     shutil.rmtree(project, ignore_errors=True)
     new.rename(project)
     publish(hub / "notebooks")
     (hub / "gitconfig").write_text(GITCONFIG.format(hub))
     (hub / "run").mkdir(exist_ok=True)
+
+
+def _not_copied(folder: str, names: list[str]) -> list[str]:
+    """What of a folder students neither run nor read."""
+    paths = {name: Path(folder, name) for name in names}
+    files = [name for name in names if not paths[name].is_dir()]
+    return ["__pycache__", *(name for name in files if not str(paths[name]).endswith(KINDS))]
 
 
 def become_jupyterhub(hub: Path) -> NoReturn:
@@ -132,6 +141,9 @@ def become_jupyterhub(hub: Path) -> NoReturn:
     settings = ("LANG", "LC_ALL", "PORT", "PROXY")
     kept = {name: os.environ[name] for name in settings if name in os.environ}
     config = hub / "project/classroom/jupyterhub_config.py"
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
     os.chdir(hub / "state")
     command = [sys.executable, "-m", "jupyterhub", f"--config={config}"]
     os.execve(sys.executable, command, kept | ours)

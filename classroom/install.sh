@@ -38,7 +38,12 @@ done
 [ "$(node -p 'parseInt(process.versions.node)')" -ge 18 ] ||
     stop "Node.js 18 or newer is needed, and this is $(node --version): install a newer one, then run the same command again."
 
-cat $lists | cmp -s - "$HUB/installed" && "$HUB/venv/bin/python" -c '' 2>/dev/null && exit
+# A kernel's debugger would listen on TCP, where each account of the machine could run code as the student.
+without_debugger() {
+    [ ! -e "$HUB"/venv/lib/python3*/site-packages/debugpy ] ||
+        "$HUB/venv/bin/python" -m pip uninstall --yes debugpy >>"$log" 2>&1
+}
+cat $lists | cmp -s - "$HUB/installed" && "$HUB/venv/bin/python" -c '' 2>/dev/null && without_debugger && exit
 
 mkdir -p "$HUB" && exec 9>>"$HUB/install.lock" || stop "$HUB cannot be written: name another folder with HUB=/folder."
 flock --nonblock 9 || stop "The hub is being installed into $HUB already: wait until that is done."
@@ -65,6 +70,7 @@ pip_install() {
 # jsonschema imports it where it is there, to check a form of address that no server here uses. It reads a
 # grammar each time: two of the three seconds that a processor needs to start a student's server.
 "$HUB/venv/bin/python" -m pip uninstall --yes rfc3987-syntax >>"$log" 2>&1
+without_debugger || stop "pip could not remove debugpy, with which students could enter each other's kernels: see $log."
 # What students' Pythons read, who may write none of it themselves; pip would do so on one processor.
 "$HUB/venv/bin/python" -m compileall -q -j 0 "$HUB/venv/lib" >>"$log" 2>&1
 cp classroom/package.json classroom/package-lock.json "$HUB" &&

@@ -2,9 +2,12 @@
 
 import os
 import pwd
+import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlencode
+
+from tornado.httpserver import HTTPServer
 
 from classroom import WORK, hub_folder, hub_group
 from classroom.publish import BRANCH
@@ -22,6 +25,9 @@ c.JupyterHub.bind_url = f"http://127.0.0.1:{port}"
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{port + 1}"
 c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{port + 2}"
 c.ConfigurableHTTPProxy.command = [str(HUB / "node_modules/.bin/configurable-http-proxy")]
+c.JupyterHub.proxy_class = "classroom.servers.Proxy"
+# Nothing that the hub is sent is longer; without this limit it keeps 100 MB of each request.
+HTTPServer.configure(None, max_body_size=1_000_000)
 # A hub that was killed finds its students, their cookies and its proxy again.
 c.JupyterHub.db_url = f"sqlite:///{HUB}/state/jupyterhub.sqlite"
 c.JupyterHub.cookie_secret_file = str(HUB / "state/cookie_secret")
@@ -36,7 +42,13 @@ c.Logins.open_sessions = False  # needs no logind, and leaves none behind
 if Path("/run/systemd/system").is_dir():
     c.JupyterHub.spawner_class = "systemd"
 else:
-    c.JupyterHub.spawner_class = "localprocess"
+    c.JupyterHub.spawner_class = "classroom.servers.Servers"
+    # From the terminal itself a student could read what root types there.
+    read, write = os.pipe()
+    subprocess.Popen(["cat", "-v"], stdin=read, start_new_session=True)
+    os.close(read)
+    popen = {"stdin": subprocess.DEVNULL, "stdout": write, "stderr": write}
+    c.LocalProcessSpawner.popen_kwargs = popen
     print(
         "systemd does not run here, so nothing limits a student's memory as a whole: each single "
         "process is limited, without what it shares with others.",

@@ -7,6 +7,7 @@ been put in place of another, nothing is lost that the student could not have re
 
 import os
 import pwd
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -46,12 +47,17 @@ def found(accounts: Iterable[pwd.struct_passwd]) -> tuple[dict[int, list[bytes]]
 
 def _find(folders: list[bytes], *what: str) -> tuple[list[bytes], bool]:
     """What find finds there, and whether it came to its end."""
-    command = ["timeout", str(SECONDS), "find", *folders, "-xdev", *what]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as search:
-        text = search.stdout.read(MOST)
-        search.stdout.close()
-    # The part after the last 0 is nothing, or cut off. 1: a file went away in between.
-    return text.split(b"\0")[:-1], search.returncode in (0, 1) and len(text) < MOST
+    find = ["sh", "-c", f'exec find "$@" -xdev {shlex.join(what)}', "sh"]
+    command = ["timeout", str(SECONDS), "xargs", "--null", "--no-run-if-empty", *find]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with tempfile.TemporaryFile() as names:  # they may be more than a command can have
+        names.write(b"\0".join(folders))
+        names.seek(0)
+        with subprocess.Popen(command, stdin=names, **pipes) as search:
+            text = search.stdout.read(MOST)
+            search.stdout.close()
+    # The part after the last 0 is nothing, or cut off. 123: a file went away in between.
+    return text.split(b"\0")[:-1], search.returncode in (0, 123) and len(text) < MOST
 
 
 def disks() -> list[str]:

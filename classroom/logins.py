@@ -93,16 +93,17 @@ def address(handler) -> str:
     )
 
 
-def owner(peer: tuple) -> int:
+def owner(peer: tuple, state: str = "") -> int:
     """The number of the account of this machine that a connection comes from, -1 where unknown.
 
     The hub's proxy is root's; a student could ask the hub itself, with any address in the header.
+    Of one ``state`` alone, as Linux writes it, it tells who listens at an address.
     """
     host, port = peer[:2]
     packed = bytes(map(int, host.split(".")))[::-1].hex().upper()  # as Linux writes it
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, _, _, _, _, _, uid, *_ = line.split()
-        if local == f"{packed}:{port:04X}":
+        _, local, _, now, _, _, _, uid, *_ = line.split()
+        if local == f"{packed}:{port:04X}" and state in ("", now):
             return int(uid)
     return -1
 

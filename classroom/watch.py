@@ -7,6 +7,7 @@ a secret that this command makes anew, because students work on the same machine
 
 import os
 import secrets
+import sys
 import threading
 import time
 from collections import Counter
@@ -204,6 +205,11 @@ class Shown(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Answer)
         self.path = f"/{secrets.token_urlsafe(24)}"
         self.html = b""
+
+    def handle_error(self, *request) -> None:
+        """Say nothing of one who has hung up: students would fill the terminal."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(*request)
 
     @property
     def address(self) -> str:

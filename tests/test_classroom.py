@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from classroom import WORK, accounts, hub, publish
+from classroom import WORK, accounts, collect, hub, left, publish
 from classroom.simulated import free_ports, until
 from tools import lab, notebooks
 
@@ -39,6 +39,7 @@ def test_a_list_gives_passwords_by_name(tmp_path):
         ("../x:12345678\n", "Line 1 of .* has to be name:password"),
         (f"{'a' * 31}:12345678\n", "Line 1 of .* up to 30"),
         ("anna:1234567\n", "Line 1 of .* too short.* anna needs 8 characters"),
+        (f"anna:{'ä' * 300}\n", "Line 1 of .* too long.* at most 500 bytes, and this has 600"),
         ("anna: 12345678\n", "Line 1 of .* begins or ends with a blank"),
         ("anna:12345678\nanna:87654321\n", "anna stands twice in .*, again in line 2"),
         ("root:12345678\n", "Line 1 of .* names root, an account of the system"),
@@ -55,6 +56,21 @@ def test_a_list_with_a_mistake_ends_in_one_sentence(text, told, tmp_path, capsys
         accounts.read(path)
     said = capsys.readouterr().err
     assert re.search(told, said) and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("what", ["add", "remove"])
+def test_ctrl_c_says_that_the_same_command_goes_on(what, tmp_path, monkeypatch, capsys):
+    (tmp_path / "class.txt").write_text("anna:12345678")
+
+    def interrupted(*students):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(accounts, what, interrupted)
+    monkeypatch.setattr("sys.argv", ["accounts", what, str(tmp_path / "class.txt")])
+    with pytest.raises(SystemExit):
+        accounts.main()
+    said = capsys.readouterr().err
+    assert said.startswith("Interrupted: run the same command again") and said.count("\n") == 1
 
 
 def test_an_account_without_a_home_is_refused(tmp_path, capsys, monkeypatch):
@@ -78,6 +94,85 @@ def test_a_student_of_another_hub_is_refused(tmp_path, capsys, monkeypatch):
     assert "names anna, a student of the hub in /opt/another: choose" in capsys.readouterr().err
     monkeypatch.setenv("HUB", "/opt/another")
     assert accounts.read(tmp_path / "class.txt")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="needs Linux, as a hub does")
+def test_more_open_folders_than_a_command_can_name_are_searched(tmp_path, monkeypatch):
+    for number in range(10_000):
+        folder = tmp_path / f"{number:0250}"
+        folder.mkdir()
+        folder.chmod(0o777)
+    monkeypatch.setattr(left, "disks", lambda: [str(tmp_path)])
+    monkeypatch.setattr(left, "ALSO", [])
+    student = pwd.struct_passwd(("anna", "x", os.getuid(), 99_999, "", "/home/of an'na", ""))
+    found, all_of_it = left.found([student])
+    assert len(found[os.getuid()]) == 10_000 and all_of_it
+
+
+def test_collect_names_its_folder_to_the_report_also_where_it_looks_like_an_option(monkeypatch):
+    named = []
+    monkeypatch.setattr(collect.report, "main", named.append)
+    monkeypatch.setattr(collect.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(collect, "need_folder", lambda folder: None)
+    monkeypatch.setattr(collect, "collect", lambda folder: (["anna"], []))
+    monkeypatch.setattr(collect, "hand_over", lambda path: None)
+    for folder in ("--help", "-n"):
+        monkeypatch.setattr("sys.argv", ["collect", folder])
+        collect.main()
+    assert named == [["--", "--help"], ["--", "-n"]]
+
+
+def test_the_hub_may_have_as_many_connections_as_the_system_allows(tmp_path, monkeypatch):
+    before = hub.resource.getrlimit(hub.resource.RLIMIT_NOFILE)
+    (tmp_path / "state").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hub.os, "execve", lambda *command: None)
+    hub.resource.setrlimit(hub.resource.RLIMIT_NOFILE, (1024, before[1]))
+    try:
+        hub.become_jupyterhub(tmp_path)
+        files, most = hub.resource.getrlimit(hub.resource.RLIMIT_NOFILE)
+        assert files == most or files >= 65_536
+    finally:
+        hub.resource.setrlimit(hub.resource.RLIMIT_NOFILE, before)
+
+
+def test_students_get_the_code_and_no_list_that_lies_in_a_clone(tmp_path, monkeypatch):
+    clone, project = tmp_path / "clone", tmp_path / "hub/project"
+    for name in hub.COPIED:
+        shutil.copytree(notebooks.ROOT / name, clone / name)
+    lists = ("classroom/class.txt", "tools/class.csv", "classroom/monday/anna.jsonl", "helpers/b")
+    for name in lists:
+        (clone / name).parent.mkdir(exist_ok=True)
+        (clone / name).write_text("anna:correct-horse-1")
+    monkeypatch.setattr(notebooks, "ROOT", clone)
+    monkeypatch.setattr(hub.compileall, "compile_dir", lambda *folders, **settings: 0)
+    monkeypatch.setattr(hub, "publish", lambda folder: None)
+    project.parent.mkdir()
+    hub.renew(project.parent)
+    assert not [name for name in lists if (project / name).exists()]
+    needed = [path for name in notebooks.ROOMS for path in (notebooks.ROOT / name).rglob("*.*")]
+    needed += [clone / "classroom/bin/node", clone / "classroom/student.sh", *clone.rglob("*.json")]
+    needed = {path.relative_to(clone) for path in needed if path.is_file()}
+    missing = {path for path in needed if not (project / path).exists()}
+    assert {path.suffix for path in missing} <= {".pyc", ".toml"}
+
+
+def test_a_folder_that_a_students_group_may_change_is_refused(tmp_path, monkeypatch):
+    student = pwd.struct_passwd(("anna", "x", 99_999, os.getgid(), "", "/home/anna", ""))
+    monkeypatch.setattr(collect, "members", lambda: ["anna"])
+    monkeypatch.setattr(collect, "existing", lambda name: student)
+    tmp_path.chmod(0o770)
+    assert collect.in_students_hands(tmp_path / "class") == tmp_path
+    other = pwd.struct_passwd((*student[:3], 99_999, *student[4:]))
+    monkeypatch.setattr(collect, "existing", lambda name: other)  # the teacher's own group
+    assert collect.in_students_hands(tmp_path / "class") is None
+    monkeypatch.setenv("SUDO_UID", str(os.getuid()))
+    monkeypatch.setenv("SUDO_GID", str(os.getgid()))
+    (tmp_path / "of root").write_text("kept")
+    (tmp_path / "anna.jsonl").symlink_to(tmp_path / "of root")
+    with pytest.raises(SystemExit):
+        collect.write(tmp_path / "anna.jsonl", b"x")
+    assert (tmp_path / "of root").read_text() == "kept"
 
 
 @pytest.mark.parametrize("PORT", ["abc", "0", "-1", "65534", "8000 "])

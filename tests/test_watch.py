@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import struct
 import threading
 import time
 from collections import Counter
@@ -89,7 +91,7 @@ def test_it_counts_wrong_first_answers_of_this_lesson():
 
 def test_nothing_of_a_file_is_taken_for_html_and_a_wrong_time_does_no_harm():
     evil = "<script>alert(1)</script>"
-    lines = [line("03.p1", "wrong", answer=evil), line(ID, "failed", mistake=evil)]
+    lines = [line("03.p1", "wrong", answer=evil, mistake="x"), line(ID, "failed", mistake=evil)]
     bad = json.loads(line(ID, "failed"))
     more = [json.dumps(bad | {"time": time}).encode() + b"\n" for time in (evil, "9999-99", "")]
     html = watch.page([student(evil, *more, *lines)], PLACES, NOW)
@@ -161,6 +163,15 @@ def test_only_who_knows_the_address_sees_the_page_and_only_on_this_machine(serve
         answer = requests.get(f"http://127.0.0.1:{server.server_port}{path}")
         assert answer.status_code == 404 and "class …" not in answer.text
     assert server.server_address[0] == "127.0.0.1"
+
+
+def test_who_hangs_up_is_no_traceback_in_the_terminal(server, capsys):
+    with socket.create_connection(server.server_address) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        line.sendall(b"GET / HTTP/1.1\r\n")
+    assert requests.get(server.address).ok
+    time.sleep(0.2)
+    assert capsys.readouterr().err == ""
 
 
 def test_the_page_is_for_root_and_needs_students_and_a_port(monkeypatch, capsys, server):

@@ -30,6 +30,7 @@ from tools import gradebook, lab, notebooks
 OWN = "mine.json"  # what make collect MINE=1 writes beside the files
 STYLE = Path(__file__).with_suffix(".css")
 NEXT = 5  # things to talk about
+SHOWN = 5  # numbers of lines, or ids, that do not count
 OF_PREDICTIONS = 2  # of these, where so many predictions misled somebody
 MEANING = """<ul>
 <li>✓ done: the exercise has passed, or the first answer to the prediction was right.</li>
@@ -189,16 +190,22 @@ def not_counted(students: list[Student]) -> list[str]:
         if student.left_out:
             said.append(f"{student.file}: the file is very large, and only its end was read.")
         if n := len(student.broken):
-            which = joined([str(number) for number in student.broken])
+            which = _first([str(number) for number in student.broken])
             lines = f"one broken line is left out, line {which}"
             if n > 1:
                 lines = f"{n} broken lines are left out, lines {which}"
             said.append(f"{student.file}: {lines}.")
         if n := student.unknown.total():
             lines = "one line is" if n == 1 else f"{n} lines are"
-            ids = joined([f"{id}{' any more' * (id in RETIRED)}" for id in sorted(student.unknown)])
+            ids = _first([f"{id}{' any more' * (id in RETIRED)}" for id in sorted(student.unknown)])
             said.append(f"{student.file}: {lines} left out, as these notebooks have no {ids}.")
     return said
+
+
+def _first(names: list[str]) -> str:
+    """The first of them, and how many more they are: there may be millions."""
+    more = [f"{len(names) - SHOWN} more"] * (len(names) > SHOWN)
+    return joined([*names[:SHOWN], *more])
 
 
 # ---------------------------------------------------------------- where things stand
@@ -267,7 +274,8 @@ def next_topics(students: list[Student], places: Places) -> list[Topic]:
 
 def _made(students: list[Student], places: Places) -> list[Topic]:
     """The named mistakes, first what most students have made."""
-    met = [(student, e.id, e.mistake) for student in students for e in student.recent if e.mistake]
+    checked = [(s, e) for s in students for e in s.recent if e.kind == "check"]
+    met = [(student, e.id, e.mistake) for student, e in checked if e.mistake]
     made: dict[tuple[str, str], dict[str, Student]] = {}
     for student, *mistake in met:
         made.setdefault(tuple(mistake), {})[student.name] = student

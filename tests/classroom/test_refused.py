@@ -1,9 +1,14 @@
 """What a hub refuses: strangers, and students at each other's doors."""
 
+import asyncio
+import http.client
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +20,9 @@ from systemdspawner import SystemdSpawner
 from traitlets.config.loader import PyFileConfigLoader
 
 from classroom import accounts, hub_group, left
-from classroom.simulated import Browser, Refused
+from classroom.logins import owner
+from classroom.servers import LISTENS, Proxy, Servers
+from classroom.simulated import Browser, Refused, free_ports, until
 from classroom.theirs import PROCESSES
 from tools import notebooks
 
@@ -375,3 +382,82 @@ def test_two_hubs_of_a_machine_have_classes_of_their_own(hub, names, monkeypatch
     accounts.remove(names)  # made for the other hub
     assert all(accounts.existing(name) for name in names)
     assert hub.enter(names[0])
+
+
+def test_a_server_has_no_way_to_the_terminal_of_root(anna):
+    """There a student could read the next password, or write what a terminal obeys."""
+    for process in processes_of(anna.name):
+        files = [os.readlink(f"/proc/{process}/fd/{number}") for number in (0, 1, 2)]
+        if b"jupyterhub-singleuser" in Path(f"/proc/{process}/cmdline").read_bytes():
+            assert files[0] == "/dev/null" and files[1].startswith("pipe:")
+            assert files[1] == files[2]
+            return
+    raise AssertionError("Anna has no server")
+
+
+def test_no_debugger_listens_where_all_accounts_can_ask_it(anna):
+    kernel = anna.kernel("work/03_softmax_masking.ipynb")
+    assert "ModuleNotFoundError" in kernel.text("import debugpy")
+    kernel.close()
+
+
+def test_a_long_login_is_refused_before_it_is_read(hub):
+    line = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=5)
+    line.putrequest("POST", "/hub/login")
+    line.putheader("Content-Length", "95000000")
+    line.endheaders(b"username=")
+    assert line.getresponse().status == 400
+    line.close()
+
+
+@pytest.mark.parametrize(("user", "there"), [(0, False), ("nobody", True)])
+def test_a_process_that_has_the_number_of_an_old_server_is_not_killed(user, there):
+    process = subprocess.Popen(["sleep", "60"], user=user)
+    server = Servers(user=SimpleNamespace(name="nobody"), pid=process.pid)
+    try:
+        assert asyncio.run(server._signal(signal.SIGKILL)) == there
+        if there:
+            assert process.wait(5)
+        assert (process.poll() is None) != there
+        process.kill()
+        process.wait()
+        assert not asyncio.run(server._signal(0))
+    finally:
+        process.kill()
+        process.wait()
+
+
+SQUATTER = """\
+import http.server
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("X-JupyterHub-Version", "6")
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", {}), Answer).serve_forever()"""
+
+
+@pytest.mark.parametrize("who", ["anna", "ben"])
+def test_the_address_of_a_student_leads_to_no_other_student(who, hub, anna, ben):
+    uid, port = accounts.existing((anna if who == "anna" else ben).name).pw_uid, free_ports()
+    squatter = subprocess.Popen([sys.executable, "-c", SQUATTER.format(port)], user=uid, cwd="/")
+    server = SimpleNamespace(ip="127.0.0.1", port=port, host=f"http://127.0.0.1:{port}")
+    spawner = SimpleNamespace(server=server, pending="spawn", proxy_spec="/user/", _log_name="")
+    user, led = SimpleNamespace(name=ben.name, spawners={"": spawner}), []
+
+    class Led(Proxy):
+        async def add_route(self, *route):
+            led.append(route)
+
+    try:
+        until(lambda: owner(("127.0.0.1", port), LISTENS) == uid, 10)
+        proxy = Led.__new__(Led)
+        if who == "ben":
+            asyncio.run(proxy.add_user(user))
+        else:
+            with pytest.raises(RuntimeError, match=f"account {uid} listens at port {port}"):
+                asyncio.run(proxy.add_user(user))
+        assert len(led) == (who == "ben")
+    finally:
+        squatter.kill()
+        squatter.wait()

@@ -79,6 +79,27 @@ def test_a_folder_that_is_not_ours_keeps_out_its_student_alone(what, two, folder
     assert accounts.members() == [BAD] * added + [GOOD]
 
 
+@pytest.mark.parametrize("words", ["!", "of a teacher", "!locked by a teacher"])
+def test_only_an_account_that_never_got_its_password_gets_it_again(words, two, capsys):
+    """Ctrl-C, or chpasswd itself, may end the command after useradd."""
+    accounts.run("usermod", f"--comment={accounts.mark()}", f"--password={words}", BAD)
+    accounts.add({BAD: "any-password"})
+    kept = subprocess.check_output(["getent", "shadow", BAD], text=True).split(":")[1]
+    assert (kept == words) == (words != "!") and (words != "!" or kept.startswith("$"))
+    assert ("keeps its password" in capsys.readouterr().out) == (words != "!")
+
+
+def test_a_home_that_is_somebody_elses_stays_open(two, folder, capsys):
+    shared = folder / "shared"
+    shared.mkdir()
+    accounts.run("usermod", f"--home={shared}", BAD)
+    with pytest.raises(SystemExit):
+        accounts.add({BAD: "any-password", GOOD: "any-password"})
+    said = capsys.readouterr().err
+    assert f"{shared} is not {BAD}'s own" in said and f"Not added: {BAD}." in said
+    assert shared.stat().st_mode & 0o777 == 0o755 and accounts.members() == [GOOD]
+
+
 LEFT = {
     "as deep as no path can be": (
         'exec python3 -c \'import os\nfor _ in range(3000): os.mkdir("dddd"), os.chdir("dddd")\''
@@ -102,6 +123,24 @@ def test_an_account_is_removed_whatever_its_folders_hold(what, two, folder, caps
     accounts.remove([BAD])
     assert not accounts.existing(BAD) and not Path(two.pw_dir).exists()
     assert not sockets.exists() and (folder / "of root").read_text() == "kept"
+
+
+def shared():
+    """The owners of what processes share by numbers: memory, queues and semaphores."""
+    owners = []
+    for kind in ("shm", "msg", "sem"):
+        head, *rows = Path("/proc/sysvipc", kind).read_text().splitlines()
+        owners += [int(row.split()[head.split().index("uid")]) for row in rows]
+    return owners
+
+
+def test_what_a_student_shared_with_others_goes_with_the_account(two):
+    accounts.run("usermod", f"--comment={accounts.mark()}", BAD)
+    as_student(two, "ipcmk --shmem=1000 --queue --semaphore=2")
+    others = [uid for uid in shared() if uid != two.pw_uid]
+    assert shared().count(two.pw_uid) >= 3
+    accounts.remove([BAD])
+    assert shared() == others
 
 
 def test_what_a_student_could_not_remove_keeps_their_account_alone(two, capsys):

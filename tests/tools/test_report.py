@@ -10,7 +10,7 @@ import pytest
 
 from lesson import CheckFailed, check, progress_file
 from lesson.builds import build
-from lesson.exercises import EXERCISES, PREDICTIONS
+from lesson.exercises import EXERCISES, PREDICTIONS, RETIRED
 from tests.helpers.pictures import reading
 from tools import lint_notebooks, notebooks, report
 
@@ -346,6 +346,18 @@ def test_numbers_do_not_follow_the_alphabet(handed_in):
     assert sorted(len(s.entries) for s in numbered) == sorted(len(s.entries) for s in students)
 
 
+@pytest.mark.parametrize("id", ["03.p1", "03.1", "04.Head", "03.9", *sorted(RETIRED)[:1]])
+@pytest.mark.parametrize("kind", ["check", "predict", "review", "x", []])
+@pytest.mark.parametrize("more", [{"mistake": "x"}, {"answer": 1}, {"time": float("nan")}])
+def test_no_line_of_one_student_keeps_the_others_from_their_page(id, kind, more, handed_in):
+    for status in ("failed", "wrong"):
+        line = VERSION | {"notebook": id[:2], "id": id, "kind": kind, "status": status} | more
+        with open(handed_in / "anna.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
+    report.main([str(handed_in)])
+    assert len(mistakes(page_of(handed_in))) >= 3
+
+
 def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in, capsys):
     write(handed_in, "empty", json.dumps(checked("01.3", "not attempted")) + "\n")
     report.main([str(handed_in)])
@@ -368,6 +380,14 @@ def test_broken_lines_and_unknown_exercises_are_named_and_not_counted(handed_in,
     page = page_of(handed_in)
     for sentence in said[:-1]:
         assert f"<li>{sentence}</li>" in page
+    odd = "".join(json.dumps(checked(f"42.{i}", "failed")) + "\n" for i in range(9))
+    write(handed_in, "bela", odd + "broken\n" * 9)
+    report.main([str(handed_in)])
+    assert capsys.readouterr().out.splitlines()[1:3] == [
+        "bela.jsonl: 9 broken lines are left out, lines 10, 11, 12, 13, 14 and 4 more.",
+        "bela.jsonl: 9 lines are left out, as these notebooks have no 42.0, 42.1, 42.2, 42.3, 42.4 "
+        "and 4 more.",
+    ]
     assert mistakes(page) == before
 
 
