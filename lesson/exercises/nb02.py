@@ -158,7 +158,7 @@ def _raw_both(T, decay):
 DECAY_WEIGHTS = Exercise(
     "02.3",
     decay_weights,
-    lambda: [(5, 0.5), (4, 0.8)],
+    lambda: [(5, 0.25), (4, 0.8)],
     axes={"return": "T T"},
     intermediates=(
         ("the table of t - s, how far back each token lies", lambda T, decay: _ages(T)),

@@ -220,6 +220,14 @@ def generate(model, ids, n, temperature=1.0):
     return ids
 
 
+def softmax_over_positions(model, ids, n, temperature=1.0):
+    for _ in range(n):
+        logits = model(ids[:, -model.context_length :]) / temperature  # (B, T, V)
+        weights = torch.softmax(logits, dim=1)[:, -1]
+        ids = torch.cat([ids, torch.multinomial(weights, 1)], dim=1)
+    return ids
+
+
 def by_argmax(model, ids, n, temperature=1.0):
     for _ in range(n):
         logits = model(ids[:, -model.context_length :])[:, -1]

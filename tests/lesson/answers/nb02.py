@@ -147,6 +147,13 @@ def ones_in_the_window(T, width):
 # ---------------------------------------------------------- 02.3 fading memory
 
 
+@wrong("02.3", "divides powers of decay by each other, which underflow to 0 / 0 in a long text")
+def powers_by_powers(T, decay):
+    powers = decay ** torch.arange(T)
+    W = torch.tril(powers[:, None] / powers[None, :])  # decay**t / decay**s
+    return W / W.sum(dim=-1, keepdim=True)
+
+
 @wrong("02.3", "takes decay for a rate, exp(-decay * k), instead of the factor of each step")
 def decay_as_a_rate(T, decay):
     k = (torch.arange(T)[:, None] - torch.arange(T)[None, :]).float()
