@@ -6,16 +6,22 @@ from itertools import pairwise
 
 from attention_base.numbers import joined, wrap_text
 from helpers.pictures import Picture
-from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
+from helpers.pictures.diagrams import Arrow, Box, Frame, Panel, diagram
 from lesson import own_file, reviews
 from lesson.exercises import SERIES
 
 IN_A_ROW = 8  # boxes; the next ones stand in a row below
+# The parts, by their first notebooks: at the end of each one can stop.
+PARTS = {
+    "00": "Part 1: a GPT that you wrote",
+    "08": "Part 2: it writes",
+    "11": "Part 3: you look inside, in nearly any order",
+}
 # What the map of the first notebook writes below others, so that it says where the way leads.
 MILESTONES = {
     "04": "your own head",
-    "07": "your GPT writes",
-    "10": "it learns to write",
+    "07": "your GPT learns",
+    "10": "it writes words",
     "13": "you find its bugs",
     "14": "it writes faster",
     "15": "in your attention",
@@ -63,14 +69,16 @@ def series_map(current: str) -> Picture:
     for place, box in enumerate(boxes):
         if n := due.get(box.name):
             boxes[place] = replace(box, note=f"{box.note}\n{n} to review".strip())
-    arrows = [Arrow(a.name, b.name) for a, b in pairwise(boxes) if a.row == b.row]
+    parts = _parts()
+    arrows = [Arrow(a, b) for part in parts[:2] for a, b in pairwise(part)]
     told = [f"{number}, {idea}".replace("\n", " ") for number, idea in SERIES.items()]
     ends = ", ".join(f"{note} ({number})" for number, note in leads.items())
+    frames = [Frame(PARTS[part[0]], part) for part in parts]
     return diagram(
         "Map of the series",
-        [Panel(boxes, arrows, row_height=35, gap=18)],
+        [Panel(boxes, arrows, frames, row_height=35, gap=18)],
         alt=(
-            f"The notebooks in two rows, from {told[0]}, to {told[-1]}. "
+            f"The notebooks in three parts, from {told[0]}, to {told[-1]}. "
             f"{f'On the way: {ends}. ' if ends else ''}You are in notebook {told[here]}."
             f"{f' {said}' if said else ''}{f' Due for review: {waiting}.' if due else ''}"
         ),
@@ -80,7 +88,16 @@ def series_map(current: str) -> Picture:
     )
 
 
+def _parts() -> list[list[str]]:
+    """The notebooks of each part."""
+    starts = [*PARTS, None]
+    return [
+        [number for number in SERIES if start <= number and (end is None or number < end)]
+        for start, end in pairwise(starts)
+    ]
+
+
 def _box(place: int, name: str, text: str) -> Box:
     """Make the box of a place: rows run to the right, as lines of a text do."""
     row, column = divmod(place, IN_A_ROW)
-    return Box(name, text, column, 2.6 * row + 0.5, rows=2)  # with room below for "you are here"
+    return Box(name, text, column, 3.4 * row + 0.5, rows=2)  # with room below for "you are here"

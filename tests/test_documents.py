@@ -15,7 +15,7 @@ import attention_clinic as clinic
 from helpers import ward
 from helpers.measured import measured, ward_losses
 from helpers.ward import EIGHT
-from lesson import EXERCISES, PREDICTIONS
+from lesson import EXERCISES, PREDICTIONS, series_view
 from tools import notebooks
 from tools.lint_notebooks import Book
 
@@ -85,7 +85,10 @@ def test_the_minutes_of_all_notebooks_add_up():
     said = re.findall(r"\b(\d+) h (\d\d)\b", TEACHING)
     assert [60 * int(h) + int(m) for h, m in said] == [alone, in_class, number * length]
     said = re.findall(r"\b(\d+) h (\d\d)\b", README)
-    assert [60 * int(h) + int(m) for h, m in said] == [alone]
+    minutes = [minutes_of(path)[0] for path in notebooks.names()]
+    parts = [minutes[:8], minutes[8:11], minutes[11:]]
+    assert [60 * int(h) + int(m) for h, m in said] == [*map(sum, parts), alone]
+    assert [f"{start:02d}" for start in (0, 8, 11)] == [*series_view.PARTS]
     (hours,) = re.findall(r"about (\d+) hours", README)
     assert int(hours) == round(alone / 60)
 

@@ -315,7 +315,8 @@ class Layout:
             held = [self.boxes[name] for name in frame.boxes]
             held += [self.notes[name] for name in frame.boxes if name in self.notes]
             place = around(held, FRAME)
-            top = min(place.top, *(box.top for box in self.boxes.values()))
+            beside = [box.top for box in self.boxes.values() if box.bottom > place.top]
+            top = min(place.top, *beside)  # in line with the text of a frame beside it
             width, high = _text_size(frame.text)
             self.frames.append(place)
             self.frame_texts.append(centred(place.x, top - 4 - high / 2, width, high))

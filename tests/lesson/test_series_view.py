@@ -1,5 +1,7 @@
 """The map of the series is made of the pages that are there, and marks where you are."""
 
+import re
+
 import pytest
 
 from helpers.pictures.base import size_of
@@ -22,6 +24,15 @@ def test_the_map_marks_where_you_are(current):
     idea = SERIES[current].replace("\n", " ")
     assert picture.alt.endswith(f"You are in notebook {current}, {idea}.")
     assert "from 00, tensors, to 15, a real model. " in picture.alt
+    width, height = size_of(picture.figure())
+    assert width <= 900 and height <= 260
+
+
+def test_the_parts_follow_each_other():
+    picture = series_map("00")
+    held = [m.groups() for m in re.finditer(r"(\d\d) to (\d\d): (.*)", str(picture))]
+    texts = series_view.PARTS.values()
+    assert held == [*zip(("00", "08", "11"), ("07", "10", "15"), texts, strict=True)]
 
 
 def test_the_first_map_says_what_you_will_have_on_the_way():
@@ -33,16 +44,6 @@ def test_the_first_map_says_what_you_will_have_on_the_way():
     assert size_of(first.figure())[0] <= 900
     for number in [*SERIES][1:]:
         assert str(series_map(number)).count("[") == 1
-
-
-@pytest.mark.parametrize("count", [8, 9, 16])
-def test_more_notebooks_go_on_in_a_second_row(monkeypatch, count):
-    ideas = {f"{n:02d}": "one matrix\nproduct" for n in range(count)}
-    monkeypatch.setattr(series_view, "SERIES", ideas)
-    picture = series_map(f"{count - 1:02d}")
-    width, height = size_of(picture.figure())
-    assert width <= 900 and height <= 120 * (1 + (count - 1) // series_view.IN_A_ROW)
-    assert len(str(picture).splitlines()) == count + 1
 
 
 @pytest.mark.parametrize("current", ["4", 4, None, ["04"]])
