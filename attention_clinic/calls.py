@@ -29,7 +29,7 @@ PYTORCHS = (
     nn.TransformerDecoder,
 )
 NEUTRAL_NAMES = ("residual", "alibi", "position_bias", "position_embeddings")
-THREE_INPUTS = ("query key value", "queries keys values", "q k v", "query keys values")
+INPUTS = ({"query", "key", "value"}, {"q", "k", "v"}, {"query", "key"}, {"q", "k"})
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def self_attention_call(
     """How to call a module for self-attention over x (B, T, C).
 
     One that asks for a context gets x again, and one that asks for queries, keys and values gets x
-    three times. Time first means (T, B, C); None: as PyTorch's own modules say.
+    for each. Time first means (T, B, C); None: as PyTorch's own modules say.
     """
     (B, T), time_first = x.shape[:2], reads_time_first(module) if time_first is None else time_first
     x = x.transpose(0, 1) if time_first else x
@@ -167,8 +167,8 @@ def self_attention_call(
     if mask:
         may = causal_mask(T).to(x.device) | (not causal)
         kwargs[mask.name] = mask.made(may, B)
-    if three_inputs(module):
-        return Call(module, (x, x, x), kwargs, time_first)
+    if of_roles := inputs_of_roles(module):
+        return Call(module, (x,) * len(of_roles), kwargs, time_first)
     context = context_name(module)
     return Call(module, (x,), kwargs | ({context: x} if context else {}), time_first)
 
@@ -202,11 +202,13 @@ def _rotated_size(module: nn.Module, C: int) -> int:
     return [*rotated, *(size for name, size in own if name in HEAD_SIZE_NAMES), C][0]
 
 
-def three_inputs(module: nn.Module) -> list[str]:
-    """The names of queries, keys and values, where a module has to be given all three, or []."""
-    first = required_names(module)[:3]
-    pytorchs = isinstance(module, nn.MultiheadAttention)  # everybody knows how it is called
-    return first if " ".join(first).lower() in THREE_INPUTS and not pytorchs else []
+def inputs_of_roles(module: nn.Module) -> list[str]:
+    """The names of queries, keys and perhaps values, where a module has to be given them, or []."""
+    if isinstance(module, nn.MultiheadAttention):  # everybody knows how it is called
+        return []
+    names = required_names(module)
+    singular = [name.lower().replace("queries", "query").removesuffix("s") for name in names]
+    return next((names[:n] for n in (3, 2) if {*singular[:n]} in INPUTS), [])
 
 
 def mask_wanted(

@@ -29,7 +29,7 @@ from attention_clinic.calls import (
     neutral,
     reads_time_first,
     self_attention_call,
-    three_inputs,
+    inputs_of_roles,
 )
 from attention_clinic.crashes import (
     NOT_CONTIGUOUS,
@@ -48,7 +48,10 @@ from attention_clinic.steps import examine, with_crash
 from attention_clinic.subject import Subject
 from attention_clinic.wiring import WIRING_BUGS
 
-KNOWN = [one.name for one in (*VARIANTS, *BY_NAME.values(), *WIRING_BUGS)] + [*OF_PARTS]
+# Each bug and variant by its name: whether some models have it on purpose.
+KNOWN = {
+    one.name: one.meant for one in (*OF_PARTS.values(), *WIRING_BUGS, *BY_NAME.values(), *VARIANTS)
+}
 CALLED_WITH_MASK = (
     "Called with attn_mask={}; without a mask of yours it would attend to the future."
 )
@@ -139,8 +142,9 @@ def diagnose(
         raise TypeError(f"causal must be True or False, got {probes.described(causal)}.")
     if isinstance(expect, str) or not isinstance(expect, Collection):
         raise TypeError(f"expect must be a tuple of names, got {probes.described(expect)}.")
-    for word in expect:
-        if not any(has_word(name, word) for name in KNOWN):
+    meant = {word: _names_with(word) for word in expect}
+    for word, names in meant.items():
+        if not names:
             near = difflib.get_close_matches(str(word), " ".join(KNOWN).split(), n=3, cutoff=0.5)
             near = f"did you mean {joined(near)}?" if near else "such as rotary or QK-norm."
             raise ValueError(f"expect takes words of the names of variants, got {word!r}: {near}")
@@ -155,7 +159,7 @@ def diagnose(
         try_heads = given is None and not known
         subject = Subject(function, x, n_head, causal, try_heads, time_first=time_first)
         report = _diagnose(subject, in_lists)
-    return replace(report, example=tuple(x.shape)).expecting(expect)
+    return replace(report, example=tuple(x.shape)).expecting(meant)
 
 
 def _give_sizes(function: Callable, x: Tensor, causal: bool) -> None:
@@ -194,7 +198,7 @@ def _diagnose(subject: Subject, in_lists: tuple[InList, ...]) -> Report:
     called = (  # each with the words in it; none where it is not so
         (CALLED_WITH, ["(T, B, C)"] if subject.time_first else []),
         (CALLED_WITH_ITS_MASK, [f"{mask.name}={mask.told}"] if mask else []),
-        (CALLED_WITH, three_inputs(function)),
+        (CALLED_WITH, inputs_of_roles(function)),
         (CALLED_WITH_NEUTRAL, list(neutral(function, x))),
         (CALLED_WITH_MASK, ["~causal_mask(T)"] if masked else []),
         (CALLED_WITH_CONTEXT, [context] if context else []),
@@ -318,6 +322,12 @@ def refuse_uncallable(function: Any) -> None:
         f"diagnose takes a module or a function x -> out, got {got}. Hand over what can be "
         "called with x: the module itself, not its class or what it returned."
     )
+
+
+def _names_with(word: str) -> list[str]:
+    """The variants with a word in their names, or else the bugs: “rotary” means no bug in it."""
+    names = [name for name in KNOWN if has_word(name, word)]
+    return [name for name in names if KNOWN[name] or name == word] or names
 
 
 def _number_of_heads(function: Callable, C: int, n_head: int | None) -> tuple[int, bool]:

@@ -92,21 +92,21 @@ class Report:
     error: Exception | None = None
     expected: tuple[str, ...] = ()
 
-    def expecting(self, names: Collection[str]) -> Report:
-        """The report where variants, or bugs, with these words in their names are meant.
+    def expecting(self, meant: Mapping[str, Collection[str]]) -> Report:
+        """The report where variants, or bugs, are meant: for each word, those that it may mean.
 
         Where no other difference was found, it is healthy with them, and not without.
         """
         shown = {*self.bugs, "equals the reference"}  # where a bug shows
         failed = {finding.name for finding in self.findings if not finding.ok} - shown
-        if not names or failed or self.status not in ("healthy", "different", "broken"):
+        if not meant or failed or self.status not in ("healthy", "different", "broken"):
             return self
-        missing = [name for name in names if not any(has_word(one, name) for one in self.bugs)]
+        missing = [word for word, names in meant.items() if not {*names} & {*self.bugs}]
         if missing and self.status != "broken":
             why = f"{' and '.join(missing)} expected, and not found"
             different = {**self.different, "expected": f"{why}."}
             return replace(self, status="different", difference=why, different=different)
-        others = [one for one in self.bugs if not any(has_word(one, name) for name in names)]
+        others = {*self.bugs}.difference(*meant.values())
         if missing or others or self.difference or set(self.different) - set(SHOWN_BY_VARIANTS):
             return self
         status = "incomplete" if self.not_checked else "healthy"

@@ -34,17 +34,19 @@ def rotated(
     pairs: bool = False,
     share: float = 1,
     angles_of_pairs: bool | None = None,
+    sign: int = 1,
 ) -> Tensor:
     """Rotary positions for z (…, T, d), on a share of its channels.
 
     Channel i is rotated with channel i + d/2, as in Llama; with `pairs`, channel 2i with 2i + 1,
     as in the paper. The angle is t / base^(2i/d) for token t. The two are mixed up where the
-    angles stand as for pairs, and the channels are halves, or the other way round.
+    angles stand as for pairs, and the channels are halves, or the other way round. With the sign
+    -1 all turn backwards, as in modded-nanogpt: a score depends on the distance all the same.
     """
     size = round(share * z.shape[-1])
     z, rest = z.split([size, z.shape[-1] - size], dim=-1)
     i = torch.arange(size // 2, device=z.device)
-    angles = torch.arange(z.shape[-2], device=z.device)[:, None] / base ** (2 * i / size)
+    angles = sign * torch.arange(z.shape[-2], device=z.device)[:, None] / base ** (2 * i / size)
     angles = _side_by_side(angles, angles, pairs if angles_of_pairs is None else angles_of_pairs)
     a, b = (z[..., 0::2], z[..., 1::2]) if pairs else z.chunk(2, dim=-1)
     turned = z * angles.cos().to(z) + _side_by_side(-b, a, pairs) * angles.sin().to(z)
@@ -59,6 +61,7 @@ BASES = (10_000, 500_000, 1_000_000)  # the paper's, Llama 3's, Qwen's
 ROPES = [
     *(partial(rotated, base=base, pairs=p) for base in BASES for p in (False, True)),
     *(partial(rotated, pairs=p, share=share) for p in (False, True) for share in (0.5, 0.25)),
+    *(partial(rotated, pairs=p, sign=-1) for p in (False, True)),
 ]
 MIXED_UP = [partial(rotated, pairs=p, angles_of_pairs=not p) for p in (False, True)]
 NORMS: list[Function] = [

@@ -1232,6 +1232,22 @@ def test_cross_attention_asks_with_x():
     assert diagnose(of_x(C, N_HEAD), **sizes).bugs == ("context never used",)
 
 
+class ByRole(Cross):
+    def forward(self, values, keys, query):
+        assert values is keys is query
+        return super().forward(query, keys)
+
+
+class ByTwoRoles(Cross):
+    def forward(self, query, key):
+        return super().forward(query, key)
+
+
+@pytest.mark.parametrize("make", [ByRole, ByTwoRoles])
+def test_each_role_is_given_x_in_any_order(make):
+    assert diagnose(make(C, N_HEAD), C=C, n_head=N_HEAD, causal=False).status == "healthy"
+
+
 class OfOneText(Cross):
     def forward(self, x, context):
         if not torch.equal(x, context):
@@ -1275,16 +1291,43 @@ def test_the_context_is_asked_for_too(make, bug):
 # ---------------------------------------------------------------- what is expected
 
 
+def turned(z, sign=1, axis=-2):
+    d = z.shape[-1]
+    angle = sign / 10000 ** (torch.arange(0, d, 2).repeat(2) / d)
+    angle = (torch.arange(z.shape[axis])[:, None] * angle).view(-1, *[1] * (-2 - axis), d)
+    a, b = z.chunk(2, dim=-1)
+    return z * angle.cos() + torch.cat((-b, a), -1) * angle.sin()
+
+
 class Rotary(Causal):
     def scores(self, q, k):
-        d = q.shape[-1]
-        angle = torch.arange(q.shape[-2])[:, None] / 10000 ** (torch.arange(0, d, 2).repeat(2) / d)
-
-        def turned(z):
-            a, b = z.chunk(2, dim=-1)
-            return z * angle.cos() + torch.cat((-b, a), -1) * angle.sin()
-
         return super().scores(turned(q), turned(k))
+
+
+class Backwards(Causal):
+    """As in modded-nanogpt."""
+
+    def scores(self, q, k):
+        return super().scores(turned(q, -1), turned(k, -1))
+
+
+class OnlyQueries(Causal):
+    def scores(self, q, k):
+        return super().scores(turned(q), k)
+
+
+class ByTheHead(Causal):
+    def scores(self, q, k):
+        return super().scores(turned(q, axis=-3), turned(k, axis=-3))
+
+
+def test_what_is_expected_is_the_variant_and_not_a_mistake_in_it():
+    assert_healthy(Backwards(C, N_HEAD), C=C, n_head=N_HEAD, expect=("rotary",))
+    for wrong in (OnlyQueries, ByTheHead):
+        report = diagnose(wrong(C, N_HEAD), C=C, n_head=N_HEAD, expect=("rotary",))
+        assert report.status == "broken" and "rotary" in report.bugs[0], wrong
+        again = diagnose(wrong(C, N_HEAD), C=C, n_head=N_HEAD, expect=report.bugs)
+        assert again.status == "healthy", wrong
 
 
 def test_a_variant_that_is_expected_is_healthy_and_missing_it_is_not():
