@@ -25,11 +25,11 @@ from attention_clinic.calls import (
     context_name,
     evaluation_mode,
     forward_seen,
+    inputs_of_roles,
     mask_wanted,
     neutral,
     reads_time_first,
     self_attention_call,
-    inputs_of_roles,
 )
 from attention_clinic.crashes import (
     NOT_CONTIGUOUS,

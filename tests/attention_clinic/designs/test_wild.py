@@ -1291,7 +1291,7 @@ def test_the_context_is_asked_for_too(make, bug):
 # ---------------------------------------------------------------- what is expected
 
 
-def turned(z, sign=1, axis=-2):
+def by_place(z, sign=1, axis=-2):
     d = z.shape[-1]
     angle = sign / 10000 ** (torch.arange(0, d, 2).repeat(2) / d)
     angle = (torch.arange(z.shape[axis])[:, None] * angle).view(-1, *[1] * (-2 - axis), d)
@@ -1301,24 +1301,24 @@ def turned(z, sign=1, axis=-2):
 
 class Rotary(Causal):
     def scores(self, q, k):
-        return super().scores(turned(q), turned(k))
+        return super().scores(by_place(q), by_place(k))
 
 
 class Backwards(Causal):
     """As in modded-nanogpt."""
 
     def scores(self, q, k):
-        return super().scores(turned(q, -1), turned(k, -1))
+        return super().scores(by_place(q, -1), by_place(k, -1))
 
 
 class OnlyQueries(Causal):
     def scores(self, q, k):
-        return super().scores(turned(q), k)
+        return super().scores(by_place(q), k)
 
 
 class ByTheHead(Causal):
     def scores(self, q, k):
-        return super().scores(turned(q, axis=-3), turned(k, axis=-3))
+        return super().scores(by_place(q, axis=-3), by_place(k, axis=-3))
 
 
 def test_what_is_expected_is_the_variant_and_not_a_mistake_in_it():
