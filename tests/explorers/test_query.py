@@ -103,6 +103,7 @@ def test_each_word_is_read_beside_the_tip_of_its_key(keys, names):
     assert float(legend.get("y")) > EDGE + 10
     assert [square.get("fill") for square in legend] == [GLOW, SKY]
     placed = {text.text: text for text in svg.iter("text")}
+    assert not any(part.tail for part in svg), "nothing stands between the parts"
     tips = keys * EDGE / (1.2 * keys.abs().max()) * torch.tensor([1.0, -1.0])
     boxes = []
     for name, (x, y) in zip(names or "012", tips.tolist(), strict=True):

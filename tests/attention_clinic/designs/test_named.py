@@ -150,6 +150,7 @@ def test_numbers_of_a_variant_are_told():
         "log T": "the logarithm of T = 7",
         "window ahead": "that stand -2, -1 and 0 before it",
         "mean over time": "It is x minus its mean over the tokens.",
+        "mean over batch": "It is x minus its mean over the batch.",
     }
     for what, words in told.items():
         torch.manual_seed(0)

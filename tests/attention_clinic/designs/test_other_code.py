@@ -397,10 +397,10 @@ def test_a_fill_value_that_float16_does_not_hold_is_named():
 
 
 class WithBlockSize(MultiHeadAttention):
-    def __init__(self, block_size, cut=True):
+    def __init__(self, block_size, cut=True, dtype=torch.float):
         super().__init__(C, N_HEAD)
         self.cut = cut
-        self.register_buffer("tril", torch.ones(block_size, block_size).tril())
+        self.register_buffer("tril", torch.ones(block_size, block_size, dtype=dtype).tril())
 
     def forward(self, x):
         q, k, v = (split(layer(x)) for layer in (self.query, self.key, self.value))
@@ -419,8 +419,10 @@ def test_a_block_size_that_is_too_small_is_told_and_the_rest_examined():
     assert "masked_fill(mask == 0" in told, "the line of the error"
 
 
-def test_a_mask_that_is_not_cut_is_named():
-    assert diagnose(WithBlockSize(16, cut=False), C=C).bugs == ("mask not cut to T tokens",)
+@pytest.mark.parametrize("dtype", [torch.float, torch.bool])
+def test_a_mask_that_is_not_cut_is_named(dtype):
+    module = WithBlockSize(16, cut=False, dtype=dtype)
+    assert diagnose(module, C=C).bugs == ("mask not cut to T tokens",)
 
 
 def test_another_error_is_told_with_its_line():

@@ -120,6 +120,7 @@ def test_no_header_is_empty():
     named = Table(["a"], [("r", [Cell("1")])], corner="rows", over="columns")
     for table, headers in ((empty, ["a", "r"]), (named, ["columns", "rows", "a", "r"])):
         assert re.findall(r"<th(?: [^>]*)?>(.*?)</th>", table.html()) == headers
+        assert "<caption" not in table.html()
         cells = table.html().count("</td>") + table.html().count("</th>")
         wide = table.html().count("colspan")
         assert cells == (len(table.rows) + 1) * (len(table.columns) + 1) + 2 * wide
