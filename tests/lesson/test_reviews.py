@@ -328,6 +328,6 @@ def test_the_map_says_what_is_due_where_and_how_to_be_asked(at, capsys):
     assert said.endswith("from lesson import review; review()\n")
     for number, n in Counter(id[:2] for id in ASKED).items():
         assert f"{n} of {number}" in said.replace("\n", " ") and f"{n} of {number}" in picture.alt
-        (line,) = (line for line in str(picture).splitlines() if line.startswith(number))
+        line = next(line for line in str(picture).splitlines() if line.startswith(number))
         assert f"{n} to review]" in line and (number != "03" or "[you are here, " in line)
     assert size_of(picture.figure())[0] <= 900 and len(SERIES) == 16

@@ -223,6 +223,7 @@ def test_a_run_sheet_names_the_slides_of_each_row(deck):
     numbers = [int(n) - 2 for _, shown in lines for n in re.findall(r"\d+", shown)]
     assert numbers == sorted(numbers) or deck.plan.steps
     assert max(numbers) < len(deck.slides)
+    assert ("If you are late" in deck.run_sheet()) == (deck.plan.name == LECTURE.name)
     for step, (_, shown) in zip(deck.plan.steps, lines, strict=False):
         for id in re.findall(r"\d\d\.p\d", step.do):
             asked = [deck.slides[int(n) - 2].name for n in re.findall(r"\d+", shown)]

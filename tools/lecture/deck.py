@@ -298,7 +298,7 @@ class Deck:
             slides = [slide.values.get("title") or slide.name for slide in self.slides]
             opening = markdown(self._chapter(self.plan.rows[0].slides[0]).opening)
         return template("sheet.html").render(
-            name=self.plan.name, lines=lines, slides=slides, opening=opening
+            name=self.plan.name, lines=lines, late=self.plan.late, slides=slides, opening=opening
         )
 
     def _key(self, row: Row) -> str:

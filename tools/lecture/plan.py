@@ -46,6 +46,7 @@ class Plan:
     file: str
     rows: tuple[Row, ...]
     steps: tuple[Row, ...] = ()
+    late: str = ""  # what to leave out then
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,9 @@ def plans() -> list[Plan]:
             found += map(_session, rows)
         else:
             name = text.partition("\n")[0].removeprefix("# ")
-            found.append(Plan(name, f"{stem}.html", tuple(map(_row, rows))))
+            late = re.search(r"^If you are late.*?(?=\n\n|\Z)", text, re.M | re.S)
+            told = " ".join(late[0].split()) if late else ""
+            found.append(Plan(name, f"{stem}.html", tuple(map(_row, rows)), late=told))
     return found
 
 
