@@ -78,7 +78,7 @@ def series_map(current: str) -> Picture:
         "Map of the series",
         [Panel(boxes, arrows, frames, row_height=35, gap=18)],
         alt=(
-            f"The notebooks in three parts, from {told[0]}, to {told[-1]}. "
+            f"The notebooks, from {told[0]}, to {told[-1]}. {'. '.join(PARTS.values())}. "
             f"{f'On the way: {ends}. ' if ends else ''}You are in notebook {told[here]}."
             f"{f' {said}' if said else ''}{f' Due for review: {waiting}.' if due else ''}"
         ),
@@ -90,14 +90,11 @@ def series_map(current: str) -> Picture:
 
 def _parts() -> list[list[str]]:
     """The notebooks of each part."""
-    starts = [*PARTS, None]
-    return [
-        [number for number in SERIES if start <= number and (end is None or number < end)]
-        for start, end in pairwise(starts)
-    ]
+    starts = [*PARTS, "99"]
+    return [[n for n in SERIES if start <= n < end] for start, end in pairwise(starts)]
 
 
 def _box(place: int, name: str, text: str) -> Box:
     """Make the box of a place: rows run to the right, as lines of a text do."""
     row, column = divmod(place, IN_A_ROW)
-    return Box(name, text, column, 3.4 * row + 0.5, rows=2)  # with room below for "you are here"
+    return Box(name, text, column, 3.8 * row + 0.5, rows=2)  # with room below for two lines

@@ -330,4 +330,10 @@ def test_the_map_says_what_is_due_where_and_how_to_be_asked(at, capsys):
         assert f"{n} of {number}" in said.replace("\n", " ") and f"{n} of {number}" in picture.alt
         line = next(line for line in str(picture).splitlines() if line.startswith(number))
         assert f"{n} to review]" in line and (number != "03" or "[you are here, " in line)
-    assert size_of(picture.figure())[0] <= 900 and len(SERIES) == 16
+    figure = picture.figure()
+    assert size_of(figure)[0] <= 900 and len(SERIES) == 16
+    (axes,) = figure.axes
+    frames = [p.get_window_extent() for p in axes.patches if p.get_linestyle() == "--"]
+    names = [t.get_window_extent() for t in axes.texts if t.get_text().startswith("Part")]
+    crossed = [(n, y) for n in names for f in frames for y in (f.y0, f.y1) if n.y0 < y < n.y1]
+    assert len(frames) == len(names) == 3 and not crossed, "below notes of two lines"

@@ -23,7 +23,10 @@ def test_the_map_marks_where_you_are(current):
     assert picture.html().count("you are here") == 1
     idea = SERIES[current].replace("\n", " ")
     assert picture.alt.endswith(f"You are in notebook {current}, {idea}.")
-    assert "from 00, tensors, to 15, a real model. " in picture.alt
+    assert (
+        "from 00, tensors, to 15, a real model. Part 1: a GPT that you wrote. Part 2: "
+        in picture.alt
+    )
     width, height = size_of(picture.figure())
     assert width <= 900 and height <= 260
 

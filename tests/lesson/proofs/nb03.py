@@ -50,9 +50,8 @@ def six_weights_for_four_texts(texts):
 
 
 def row_of_it():
-    return run_cells("03", "# Set-up", "texts = [*TEXTS", "def rate(text)", "row = rate(texts[0])")[
-        "row"
-    ]
+    cells = ("# Set-up", "texts = [*TEXTS", "def rate(text)", "row = rate(texts[0])")
+    return run_cells("03", *cells)["row"]
 
 
 @proves("03.p2")
