@@ -72,7 +72,13 @@ IGNORED_CELLS = (
         0.3,
     ),
     IgnoredCell("05", "for lr in [0.003, 0.03, 0.3]:", TRAINED, None),
-    IgnoredCell("07", 'train, generate = kept("train", "generate")', WRITTEN, None, words=False),
+    IgnoredCell(
+        "07",
+        'count, train, generate = kept("count", "train", "generate")',
+        WRITTEN,
+        None,
+        words=False,
+    ),
     IgnoredCell(
         "08",
         'TinyGPT, train_gpt, generate = kept("TinyGPT", "train", "generate")',

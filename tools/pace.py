@@ -2,7 +2,7 @@
 
 A reader takes a minute for 150 words, four seconds for a line of code, twenty for a prediction,
 and for an exercise the minutes of its heading. What is folded does not count, nor do the sources,
-the checks below them, and the minutes of an optional exercise.
+the checks below them, a section "Optional: …", and the minutes of an optional exercise.
 """
 
 import ast
@@ -20,16 +20,32 @@ NO_WORDS = re.compile(r"\$\$.*?\$\$|\$[^$\n]*\$|</?[a-z][^>]*>|\]\([^)]*\)", re.
 
 def pace(book: Book) -> dict[str, float]:
     """The minutes, words and cells of a notebook."""
-    texts = (NO_WORDS.sub(" ", UNSEEN.sub(" ", text)) for _, text in book.prose)
+    optional = _optional(book)
+    texts = (
+        NO_WORDS.sub(" ", UNSEEN.sub(" ", text)) for n, text in book.prose if n not in optional
+    )
     words = sum(len(re.findall(r"[A-Za-z][\w'’-]*", text)) for text in texts)
     sources = [n for n, text in book.prose if re.search(r"\*\*Sources|<summary>Sources", text)]
     checks = [n for n, tree in book.trees if n > min(sources, default=n) and _only_checks(tree)]
     # The first code cell is the set-up, which is folded.
-    code = "\n".join(cell.source for n, cell in book.code[1:] if n not in checks)
+    core = [cell.source for n, cell in book.code[1:] if n not in {*checks, *optional}]
+    code = "\n".join(core)
     seconds = 4 * len(re.findall(r"^.*\S", code, re.M)) + 20 * code.count("predict(")
-    exercises = (re.search(r"^Exercise .* (\d+) min$", text) for _, _, text in book.headings)
+    headings = [text for n, _, text in book.headings if n not in optional]
+    exercises = (re.search(r"^Exercise .* (\d+) min$", text) for text in headings)
     minutes = words / 150 + seconds / 60 + sum(int(found[1]) for found in exercises if found)
-    return {"minutes": minutes, "words": words, "cells": len(book.cells)}
+    return {"minutes": minutes, "words": words, "cells": len(book.cells) - len(optional)}
+
+
+def _optional(book: Book) -> set[int]:
+    """The cells of sections whose heading begins with Optional."""
+    sections = {n: text for n, level, text in book.headings if level == 2}
+    found, section = set(), ""
+    for n, _ in book.cells:
+        section = sections.get(n, section)
+        if section.startswith("Optional"):
+            found.add(n)
+    return found
 
 
 def _only_checks(tree: ast.Module) -> bool:

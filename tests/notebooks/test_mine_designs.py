@@ -11,7 +11,7 @@ from lesson import progress_file
 from lesson.builds import right, right_08, right_14
 from tests.cells import fresh_shell
 from tests.lesson.build_answers import RIGHT
-from tests.lesson.test_mine import GENERATE, SETUP
+from tests.lesson.test_mine import COUNT, GENERATE, SETUP
 from tests.notebooks.test_solutions import calls
 from tools import notebooks
 
@@ -93,7 +93,7 @@ def parts_for(design, number):
         "15": {design: [*parts, FILLED[design]] for design, parts in WITH_CACHE.items()},
     }
     newer = kinds.get(number, {}).get(design, [])
-    parts = [*DESIGNS[design], GENERATE, *newer]  # of two with one name, the last
+    parts = [COUNT, *DESIGNS[design], GENERATE, *newer]  # of two with one name, the last
     return list({ast.parse(part).body[-1].name: part for part in parts}.values())
 
 

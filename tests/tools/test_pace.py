@@ -27,6 +27,10 @@ def book(*cells):
         ([CODE('predict("03.p1")')], 4 + 20),
         ([TEXT("### Exercise 03.1 · ★☆☆ · 6 min")], 2 * 0.4 + 6 * 60),
         ([TEXT("### Exercise 03.1 · ★☆☆ · 6 min · optional")], 3 * 0.4),
+        (
+            [TEXT("## Optional: more"), CODE("a = 1"), TEXT("### Four\n\nfive"), TEXT("## What")],
+            0.4,
+        ),
         ([TEXT(END), CODE(CHECK)], 0),
         ([CODE(CHECK), TEXT(END), CODE("print(1)\n" + CHECK)], 5 * 4),
     ],
