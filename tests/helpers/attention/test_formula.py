@@ -130,3 +130,18 @@ def test_scale_is_that_of_the_formula():
     q, k = torch.tensor([[3.0, 0, 0, 0]]), torch.tensor([[0.0, 0, 0, 0], [2.0, 0, 0, 0]])
     _, weights = attention(q, k, k)
     assert weights[0, 1].item() == pytest.approx(math.exp(3) / (1 + math.exp(3)))
+
+
+def test_the_variances_that_a_lecture_printed_for_its_scores():
+    """A newer PyTorch would show here that it draws other random numbers."""
+    torch.manual_seed(1337)
+    x = torch.randn(4, 8, 32)
+    key, query, _ = (torch.nn.Linear(32, 16, bias=False) for _ in range(3))
+    k, q = torch.randn(4, 8, 16), torch.randn(4, 8, 16)
+    variances = [(q @ k.mT).var(), (q @ k.mT / 4).var(), (query(x) @ key(x).mT).var()]
+    torch.testing.assert_close(
+        torch.stack(variances).detach(), torch.tensor([17.4690, 1.0918, 1.9224]), atol=1e-3, rtol=0
+    )
+    five = torch.tensor([0.1, -0.2, 0.3, -0.2, 0.5])
+    by_8 = torch.tensor([0.0326, 0.0030, 0.1615, 0.0030, 0.8000])
+    torch.testing.assert_close(torch.softmax(8 * five, dim=-1), by_8, atol=1e-4, rtol=0)
