@@ -289,7 +289,7 @@ class Deck:
     def run_sheet(self) -> str:
         """A page to print: for each row when, which slides, what to say and what to do."""
         lines = [
-            (row.when, _from_to(span), markdown(row.say), markdown(f"{row.do} {self._key(row)}"))
+            (row.when, _from_to(span), markdown(row.say), markdown(self._to_do(row)))
             for row, span in zip(self.plan.rows, self.spans, strict=True)
         ]
         slides, opening = [], ""
@@ -301,12 +301,11 @@ class Deck:
             name=self.plan.name, lines=lines, late=self.plan.late, slides=slides, opening=opening
         )
 
-    def _key(self, row: Row) -> str:
-        """The right answers to the predictions of a row, and the wrong ones to expect."""
+    def _to_do(self, row: Row) -> str:
+        """What to do in a row, the answers to expect at its predictions, and to a question."""
         stops = [self._chapter(id[:2]).stops[id] for id in row.slides if id in PREDICTIONS]
-        return " ".join(
-            f"Right: **{stop.right[0]}**, expect {' and '.join(stop.wrong)}." for stop in stops
-        )
+        keys = [f"Right: **{stop.right[0]}**, expect {' and '.join(stop.wrong)}." for stop in stops]
+        return " ".join([row.do, *keys, f"*{row.asked}*" * bool(row.asked)])
 
     def _step(self, step: Row) -> tuple[str, str, Markup, Markup]:
         """A step of a session: its slides are those that it names."""
