@@ -1,5 +1,9 @@
 """make refresh, run for real on tiny notebooks: what it writes, and what it leaves as it was."""
 
+import contextlib
+import copy
+import io
+
 import nbformat
 import pytest
 from nbformat import v4
@@ -28,9 +32,20 @@ _ = Path("count").write_text(str(count))
 print(count, "runs")"""
 
 
-@pytest.mark.slow  # four kernels
-def test_outputs_are_written_once_and_ignored_ones_are_kept(tmp_path):
+def here(nb, folder):
+    """Run the cells in this process, each letter printed on its own."""
+    nb, names = copy.deepcopy(nb), {}
+    for cell in refresh.code_cells(nb):
+        with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(cell.source, names)
+        cell.outputs = [v4.new_output("stream", text=letter) for letter in said.getvalue()]
+    return nb
+
+
+@pytest.mark.parametrize("execute", [here, pytest.param(refresh.execute, marks=pytest.mark.slow)])
+def test_outputs_are_written_once_and_ignored_ones_are_kept(tmp_path, monkeypatch, execute):
     notebooks.one_environment()
+    monkeypatch.setattr(refresh, "execute", execute)
     path = write(tmp_path / "03_tiny.ipynb", PRINTS, COUNTS, tags=[ignored_cells.TAG])
     assert refresh.refresh(path)
     assert outputs(path) == ["to gether\n", "1 runs\n"]
