@@ -249,8 +249,10 @@ def test_a_search_has_every_heading_with_the_text_below_it(folder, soups):
         "(also called inner product). v · w = v_0 w_0 + v_1 w_1 + … + v_n-1 w_n-1 If one list"
     )
     assert "guessed_next(wanted @ pair, TEXTS," in one["text"]
-    terms = [s["anchor"] for s in found if s["file"] == "glossary.html"]
+    terms = {s["anchor"]: s["text"] for s in found if s["file"] == "glossary.html"}
     assert len(terms) == len(TERMS) and all(soups["glossary.html"].find(id=t) for t in terms)
+    assert terms["dot-product"].startswith("Also: inner product. ")
+    assert terms["token"] == TERMS["token"].meaning
 
 
 def test_the_start_page_names_each_notebook_with_question_and_minutes(soups):
@@ -487,19 +489,14 @@ def untouched(project):
 
 def test_a_new_site_takes_the_place_of_the_old_one(project, pretended):
     (project / "site/leftover.html").write_text("old")
-    site.main()
-    assert (project / "site/01_bag.html").exists() and (project / "site" / site.MARK).exists()
-    assert not (project / "site/leftover.html").exists()
-    assert list((project / "build").iterdir()) == []
-
-
-def test_the_start_page_leads_to_the_notebook_that_builds_its_model(project, pretended):
     there = project / "notebooks"
     (there / "10_gpt.ipynb").write_bytes((there / "01_bag.ipynb").read_bytes())
     site.main()
-    assert (
-        parsed(project / "site")["index.html"].select_one("#writes + p a")["href"] == "10_gpt.html"
-    )
+    start = parsed(project / "site")["index.html"]
+    assert start.select_one("#writes + p a")["href"] == "10_gpt.html"  # where its model is built
+    assert (project / "site/01_bag.html").exists() and (project / "site" / site.MARK).exists()
+    assert not (project / "site/leftover.html").exists()
+    assert list((project / "build").iterdir()) == []
 
 
 def test_the_first_site_needs_no_old_one(project, pretended):
