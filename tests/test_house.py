@@ -235,6 +235,13 @@ def test_every_link_to_a_section_leads_to_its_heading(name):
             assert anchor in [text.replace(" ", "-") for text in on_github], anchor
 
 
+def test_a_tool_that_is_started_runs_its_main():
+    for path in (notebooks.ROOT / "tools").rglob("*.py"):
+        text = path.read_text("utf-8")
+        if "\ndef main() ->" in text:
+            assert text.endswith('\n\n\nif __name__ == "__main__":\n    main()\n'), path
+
+
 def test_all_calls_of_pytest_have_the_plugin():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert pyproject()["tool"]["pytest"]["ini_options"]["addopts"].startswith("-p tests.plugin ")

@@ -368,7 +368,7 @@ def _unaccounted(text: str, sources: list[list[Number]]) -> Iterator[tuple[Numbe
                 yield number, "says {}, which no cell nearby computes"
         stated = [c for c in claims(sentence) if (c.value, c.place) not in marked]
         missing = min(
-            ([c for c in stated if not _stands_in(c, s)] for s in sources), key=len, default=stated
+            ([c for c in stated if not _stands_in(c, s)] for s in [*sources, []]), key=len
         )
         together = " with the rest of its sentence" if len(missing) < len(stated) else ""
         for number in missing:

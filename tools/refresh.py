@@ -144,7 +144,7 @@ def refresh(path: Path, *, everything: bool = False) -> bool:
     new = execute(old, path.parent)
     if not everything:
         keep_ignored(new, old, path.stem[:2])
-    after = nbformat.writes(normalise(new, path.stem[:2])).rstrip("\n") + "\n"
+    after = nbformat.writes(normalise(new, path.stem[:2])) + "\n"
     if after == before:
         return False
     notebooks.write_whole(path, after)

@@ -14,7 +14,7 @@ import pytest
 from nbformat import v4
 
 from tools import notebooks
-from tools.check_upgrade import PINS, wanted
+from tools.check_upgrade import PINS, verdict, wanted
 
 NOTEBOOK = Path("notebooks/00_tiny.ipynb")
 PID = Path("notebooks/pid")  # that a cell writes
@@ -137,6 +137,23 @@ def test_an_interrupted_run_leaves_nothing_behind(project, number):
     while Path("/proc", PID.read_text().strip()).exists():
         assert time.monotonic() < late, "its kernel still runs"
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "failed", "late", "oldest", "said"),
+    [
+        (0, 0, 0, False, "0 changed, 0 failed: write the new version into"),
+        (2, 0, 0, False, "2 changed, 0 failed: if that is right"),
+        (1, 2, 1, False, "1 changed, 2 failed (not judged, after one that took too long: 1): stay"),
+        (0, 0, 0, True, "0 changed, 0 failed: pyproject.toml says so."),
+        (1, 0, 0, True, "1 changed, 0 failed: mend the notebooks or the helpers"),
+    ],
+)
+def test_the_results_are_told_with_what_to_do(changed, failed, late, oldest, said):
+    cells = changed * ['<failure message="Cell outputs differ"/>'] + ["<skipped/>"] * late
+    cells += [*["<failure/>", "<error/>"][:failed], ""]
+    results = "".join(f"<testcase>{cell}</testcase>" for cell in cells)
+    assert verdict(results, oldest).startswith(f"Of {len(cells)} cells {said}")
 
 
 def test_what_is_asked_for_is_found_in_the_list():

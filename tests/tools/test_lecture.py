@@ -208,6 +208,15 @@ def test_code_is_shown_with_what_it_prints():
     assert "output 3: mean of [6, 2, 1, 7] = 4" in loop.values["parts"][1]
 
 
+def test_the_cells_of_a_book_are_run_once_and_print_nothing(capsys):
+    sources = ("n = [1]", "1 / 0", "print(n)\nn.append(2)\nn", "len(n)")
+    cells = [*map(v4.new_code_cell, sources)]
+    cells[1].metadata.tags = ["raises-exception"]
+    book = Book("00", v4.new_notebook(cells=cells))
+    told = [RUN(book, source) for source in (sources[3], sources[2], sources[3], sources[0])]
+    assert told == [2, [1, 2], 2, None] and capsys.readouterr().out == ""
+
+
 def test_it_is_prepared_in_30_minutes():
     """Half of the time to read what the guide names, 2,500 words at 170 a minute, half to leaf."""
     guide = (planned.TEACHING / "README.md").read_text(encoding="utf-8")

@@ -149,9 +149,8 @@ def test_the_report_names_survivors_and_shares():
 
 
 def test_the_report_without_survivors_names_none():
-    text = mutants.report(
-        {Mutant("helpers/show.py", "", 7, ("x = 1",), ()): Verdict("notebooks", 6)}
-    )
+    seen = {Mutant("helpers/show.py", "", 7, ("x = 1",), ()): Verdict("notebooks", 6)}
+    text = mutants.report(seen)
     assert "Survived" not in text and "x = 1" not in text
     assert "A seen mutant took 6 s (median)." in text
 
@@ -160,8 +159,6 @@ def test_the_report_without_survivors_names_none():
 @pytest.mark.parametrize(
     ("old", "new", "by"),
     [
-        ("own = 1", "own = 2", "own tests"),
-        ("rest = 1", "rest = 2", "all tests"),
         ("notebook = 1", "notebook = 2", "notebooks"),
         ("nobody = 1", "nobody = 2", ""),
         ("nobody = 1", "while True: pass", "own tests: too long"),
@@ -179,6 +176,58 @@ def test_a_mutant_is_judged_by_its_own_tests_then_all_then_the_notebooks(
     judged = trials.judge(Mutant("attention_clinic/a.py", sound.replace(old, new), 1, (), ()))
     assert judged.by == by
     assert file.read_text() == sound and [path.name for path in tmp_path.iterdir()] == ["project"]
+
+
+def test_tests_run_from_the_narrowest_on_until_some_are_red(project, tmp_path, monkeypatch):
+    trials, ran = mutants.Trials(tmp_path, project), []
+    own = "tests/attention_clinic"
+    trials.seconds = {f"['{own}']": 1.9, str(mutants.REST): 20.0, str(mutants.NOTEBOOKS): 9.0}
+
+    def run(tests, copy, limit):
+        assert (copy / "attention_clinic/a.py").read_text() == "own = 2"
+        ran.append((tests, limit))
+        return codes.pop(0), ""
+
+    monkeypatch.setattr(trials, "_run", run)
+    quick = ["-m", "not slow", "--ignore=tests/notebooks/test_mutations.py"]
+    three = [
+        ([own, *quick], 33),
+        (["tests", *quick, f"--ignore={own}"], 90),
+        (mutants.NOTEBOOKS, 57),
+    ]
+    for returned, by in (
+        ([1], "own tests"),
+        ([0, 2], "all tests"),
+        ([0, 0, None], "notebooks: too long"),
+        ([-signal.SIGXCPU], "own tests: too long"),
+        ([-signal.SIGKILL], "own tests: too long"),
+        ([0, 0, 0], ""),
+    ):
+        codes, ran[:] = [*returned], []
+        assert trials.judge(Mutant("attention_clinic/a.py", "own = 2", 1, (), ())).by == by
+        assert ran == three[: len(returned)]
+
+
+def test_each_verdict_is_told_and_then_the_report(monkeypatch, capsys):
+    made = [Mutant("helpers/a.py", "", n, ("x = 1",), ("x = 2",)) for n in (1, 2)]
+    ran = []
+    monkeypatch.setattr(sys, "argv", ["mutants", "2", "7"])
+    monkeypatch.setattr(mutants, "as_completed", list)  # in order
+    monkeypatch.setattr(mutants, "choose", lambda *asked: (made, 50) if asked == (2, "7") else 0)
+    monkeypatch.setattr(mutants.Trials, "sound", lambda self, tests: ran.append(tests))
+    verdicts = {1: Verdict("own tests", 4.0), 2: Verdict("", 6.0)}
+    monkeypatch.setattr(mutants.Trials, "judge", lambda self, mutant: verdicts[mutant.line])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    mutants.main()
+    assert ran == [mutants.REST, mutants.NOTEBOOKS, ["tests/helpers"]]
+    assert capsys.readouterr().out.splitlines() == [
+        "2 mutants of 50 places: make mutants N=2 SEED=7",
+        "Without a mutant all is green (0 s).",
+        f"  1  helpers/a.py:1{'':30}    4 s  seen by own tests",
+        f"  2  helpers/a.py:2{'':30}    6 s  SURVIVED",
+        *mutants.report({m: verdicts[m.line] for m in made}).splitlines(),
+        "All in all: 0 min.",
+    ]
 
 
 def started(project, scratch, in_background=False):

@@ -1,5 +1,9 @@
 """make refresh, run for real on tiny notebooks: what it writes, and what it leaves as it was."""
 
+import contextlib
+import copy
+import io
+
 import nbformat
 import pytest
 from nbformat import v4
@@ -28,9 +32,20 @@ _ = Path("count").write_text(str(count))
 print(count, "runs")"""
 
 
-@pytest.mark.slow  # four kernels
-def test_outputs_are_written_once_and_ignored_ones_are_kept(tmp_path):
+def here(nb, folder):
+    """Run the cells in this process, each letter printed on its own."""
+    nb, names = copy.deepcopy(nb), {}
+    for cell in refresh.code_cells(nb):
+        with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(cell.source, names)
+        cell.outputs = [v4.new_output("stream", text=letter) for letter in said.getvalue()]
+    return nb
+
+
+@pytest.mark.parametrize("execute", [here, pytest.param(refresh.execute, marks=pytest.mark.slow)])
+def test_outputs_are_written_once_and_ignored_ones_are_kept(tmp_path, monkeypatch, execute):
     notebooks.one_environment()
+    monkeypatch.setattr(refresh, "execute", execute)
     path = write(tmp_path / "03_tiny.ipynb", PRINTS, COUNTS, tags=[ignored_cells.TAG])
     assert refresh.refresh(path)
     assert outputs(path) == ["to gether\n", "1 runs\n"]
@@ -61,9 +76,7 @@ def test_outputs_are_written_once_and_ignored_ones_are_kept(tmp_path):
     [
         ("print('before')\n1 / 0", r"cell 3 \(`print\('before'\)`\) raised ZeroDivisionError"),
         ("import warnings\nwarnings.warn('careful')", r"cell 3 \(`import .*wrote to stderr: .*"),
-        pytest.param(
-            "import os\nos._exit(1)", r"cell 3 \(`import os`\) ended", marks=pytest.mark.slow
-        ),
+        ("import os\nos._exit(1)", r"cell 3 \(`import os`\) ended"),
     ],
 )
 def test_a_notebook_with_a_faulty_cell_stays_as_it_was(tmp_path, monkeypatch, capsys, source, what):
@@ -82,7 +95,7 @@ def test_a_notebook_with_a_faulty_cell_stays_as_it_was(tmp_path, monkeypatch, ca
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("failing", ["03", "04"])
+@pytest.mark.parametrize("failing", ["03", "04", "none"])
 def test_one_failure_makes_the_exit_code_whatever_follows(tmp_path, monkeypatch, capsys, failing):
     def run(path, everything):
         if path.name.startswith(failing):
@@ -97,9 +110,9 @@ def test_one_failure_makes_the_exit_code_whatever_follows(tmp_path, monkeypatch,
     monkeypatch.setattr(refresh, "refresh", run)
     with pytest.raises(SystemExit) as end:
         refresh.main()
-    assert end.value.code
-    said = capsys.readouterr().out
-    assert said.count("not refreshed") == said.count("... changed") == 1
+    said, faults = capsys.readouterr().out, failing != "none"
+    assert [said.count(f"... {word}") for word in ("not", "changed")] == [faults, 2 - faults]
+    assert end.value.code == faults
 
 
 @pytest.mark.slow

@@ -218,8 +218,7 @@ class Deck:
 
     def _one(self, book: Book, shown: Shown) -> Iterator[Slide]:
         if shown.kind == "sentence":
-            said = shown.title[:1].upper() + shown.title[1:]
-            yield Slide("sentence", values={"parts": [markdown(said)]})
+            yield Slide("sentence", values={"parts": [markdown(shown.title)]})
         elif shown.kind == "code":
             yield _drawn([shown.title, *[shown.printed] * bool(shown.printed)], kind="code")
         elif shown.kind == "picture":
