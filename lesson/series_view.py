@@ -58,7 +58,9 @@ def series_map(current: str) -> Picture:
     for part in file.parts.values() if file else ():
         yours[part.id[:2]] += len(part.text.splitlines())
     leads = MILESTONES if here == 0 else {}
-    leads = leads | {number: f"yours: {n} lines" for number, n in yours.items()}
+    # Only so much fits beside the boxes.
+    code = {number: f"your {n} lines" if n < 100 else "your code" for number, n in yours.items()}
+    leads = leads | code
     boxes = [replace(box, note=leads.get(box.name, "")) for box in boxes]
     boxes[here] = replace(boxes[here], look="accent", note="you are here")
     due = reviews.due_by_notebook()

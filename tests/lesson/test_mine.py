@@ -103,8 +103,8 @@ def test_what_passes_is_kept_with_its_id_once_and_with_what_it_imports(shell, fi
     told = str(lesson.progress())
     assert "00.write ✓ done 5 lines" in " ".join(told.split()) and "write with any model" in told
     assert (
-        "yours: 5 lines" in lesson.series_map("00").alt
-        or "yours: 10 lines" in lesson.series_map("03").alt
+        "your 5 lines" in lesson.series_map("00").alt
+        or "your 10 lines" in lesson.series_map("03").alt
     )
 
 
@@ -169,7 +169,7 @@ def test_functions_of_the_same_cell_come_along_and_others_are_asked_for(shell, f
     assert f"\n\n\n# 00.write\n{size}# 00.write\ndef write" in file.read_text()
     assert "draw" not in file.read_text()  # which nobody uses any more
     told = " ".join(str(lesson.progress()).split())
-    assert "00.write ✓ done 6 lines" in told and "yours: 6 lines" in lesson.series_map("01").alt
+    assert "00.write ✓ done 6 lines" in told and "your 6 lines" in lesson.series_map("01").alt
     clash = size.replace("2 ", "1 ") + COUNT.replace(" + 1", " + SIZE")
     assert "has another SIZE, of 00.write. Give yours another name." in check(shell, "count", clash)
 

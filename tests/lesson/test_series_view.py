@@ -1,6 +1,7 @@
 """The map of the series is made of the pages that are there, and marks where you are."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,6 +30,20 @@ def test_the_map_marks_where_you_are(current):
     )
     width, height = size_of(picture.figure())
     assert width <= 900 and height <= 260
+
+
+@pytest.mark.parametrize("lines", [1, 99, 100])
+@pytest.mark.parametrize("due", [0, 12])
+def test_whatever_the_file_holds_fits_on_the_map(lines, due, monkeypatch):
+    parts = {n: SimpleNamespace(id=f"{n}.part", text="x\n" * lines) for n in SERIES}
+    file = SimpleNamespace(parts=parts)
+    monkeypatch.setattr(series_view.own_file, "look", lambda: (file, ""))
+    monkeypatch.setattr(
+        series_view.reviews, "due_by_notebook", lambda: {n: due for n in parts if due}
+    )
+    for current in SERIES:
+        width, height = size_of(series_map(current).figure())
+        assert width <= 900 and height <= 280, current
 
 
 def test_the_parts_follow_each_other():
