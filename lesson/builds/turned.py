@@ -38,15 +38,12 @@ def turned_notes(made: Made) -> list[str]:
 
 
 def _check_angles(made: Made, attention: nn.Module, base: float) -> None:
-    """Raise what is wrong with the angles; of them only a missing order where no heads are found."""
-    few = 10 * torch.randn(2, 6, C)  # large, so that scores of small parameters count
-    with torch.no_grad():
-        last, of_swapped = (attention(z)[:, -1] for z in (few, few[:, [1, 0, 2, 3, 4, 5]]))
-    if same(last, of_swapped, TOLERANCE):
-        raise made.known("not turned")
+    """Raise what is wrong with the angles; without heads, only that there is no order."""
     x = torch.randn(2, 3 * C, C)
     heads, _ = head_steps(attention, x, C // N_HEAD)
     if len(heads) != N_HEAD:
+        if all(_has_no_order(attention, size * torch.randn(2, 6, C)) for size in (1, 10)):
+            raise made.known("not turned")
         return
     q, k, v = (torch.stack(steps, dim=1) for steps in list(zip(*heads, strict=True))[:3])
     right = _angles(base)
@@ -56,6 +53,8 @@ def _check_angles(made: Made, attention: nn.Module, base: float) -> None:
         if not plain["v"]:
             raise made.known("values turned, too")
         return
+    if plain["q"] and plain["k"]:
+        raise made.known("not turned")
     for name, other in (("q", "k"), ("k", "q")):
         if turned[name] and plain[other]:
             raise made.known(f"only {name} turned")
@@ -70,6 +69,12 @@ def _check_angles(made: Made, attention: nn.Module, base: float) -> None:
     which = "queries" if not turned["q"] else "keys"
     told = "At position t, arrow i of a head turns by t * base ** (-2 * i / head_size)."
     raise Wrong("", f"The {which} are turned by other angles than those of the task. {told}")
+
+
+def _has_no_order(attention: nn.Module, x: Tensor) -> bool:
+    with torch.no_grad():
+        last, of_swapped = (attention(z)[:, -1] for z in (x, x[:, [1, 0, 2, 3, 4, 5]]))
+    return same(last, of_swapped, TOLERANCE)
 
 
 def _mistakes(base: float) -> dict[str, Callable[[Tensor], Tensor]]:

@@ -293,6 +293,11 @@ WRONG = {
         "n : n + ids.shape[1]",
         ": ids.shape[1]",
     ),
+    "not turned": (
+        "08.MultiHeadAttention own heads, positions from 1",
+        "torch.arange(1, T + 1).view(T, 1) / self.base",
+        "1 / self.base",
+    ),
     "no mask": ("Head one layer for all three, bias, SDPA", ", is_causal=True", ""),
     "no scale": ("Head loops over texts and tokens", " / len(k) ** 0.5", ""),
     "layers in a Python list": (

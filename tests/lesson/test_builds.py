@@ -88,6 +88,14 @@ def test_mistakes_in_other_designs_are_named(mistake):
     assert judged(name.split()[0], RIGHT[name].replace(old, new)).mistake == mistake
 
 
+def test_a_sum_that_forgets_x_is_no_cut_gradient():
+    old = 'x = x + self.p["a"](self.p["1"](x))\n        return x + self.p["f"](self.p["2"](x))'
+    new = 'a = self.p["a"](self.p["1"](x))\n        return a + self.p["f"](self.p["2"](x + a))'
+    block = RIGHT["Block parts in a dict"].replace(old, new)
+    text = RIGHT["MultiHeadAttention one layer for all three, bias, SDPA"] + block
+    assert judged("Block", text).mistake == "not the sum of x and its branches"
+
+
 def attention_of(design, C, n_head):
     names = dict(vars(right))
     execute(RIGHT[design] if design else "", f"answer {design}", names, names)
