@@ -19,7 +19,6 @@ ROW_FACTORS: tuple[tuple[str, Callable], ...] = (
     ("T/(t + 1)", lambda t, T: T / (t + 1)),
     ("(t + 1)/t", lambda t, T: (t + 1) / t if t else math.inf),
     ("(t + 1)/t, from t = 1 on,", lambda t, T: (t + 1) / t if t else 1),
-    ("t/(t + 1)", lambda t, T: t / (t + 1)),
     ("(t + 1)/(t + 2)", lambda t, T: (t + 1) / (t + 2)),
     ("2/(t + 2)", lambda t, T: 2 / (t + 2)),
 )

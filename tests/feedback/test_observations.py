@@ -1,6 +1,8 @@
 """What experiments find out about a wrong answer: one small answer for each kind of fact."""
 
+import inspect
 import math
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -12,9 +14,15 @@ from feedback import observations
 from feedback.grading import Exercise
 from feedback.judge import Judge
 from feedback.observations import KINDS
+from feedback.observations.changed_inputs import right_for_other_inputs
+from feedback.observations.factors import every_number
+from feedback.observations.forms import what_form_it_has
+from feedback.observations.rearranged import other_places
+from feedback.observations.rows import each_row, row_factors, scores_multiplied
 from feedback.observations.trial import place_word, written
 from helpers.attention import causal_mask
 from tests.lesson.examples import LISTS, MODULE, PIECES, failure, side_by_side
+from tests.told import Told
 
 
 @pytest.mark.parametrize(
@@ -137,20 +145,8 @@ def sees_last(x):
     return running_mean(x) + 0.1 * x[:, -1:]
 
 
-def no_query(x, W_query, W_key, W_value):
-    return head(x, W_key, W_key, W_value)
-
-
 def as_dict(fused):
     return dict(zip("qkv", fused.chunk(3), strict=True))
-
-
-def row_wise(a):
-    return 2 * a * torch.arange(1, len(a) + 1)[:, None] ** 1.3
-
-
-def row_offset(a):
-    return 2 * a + a.mean(1, keepdim=True)
 
 
 def divided_by_the_example(x):
@@ -207,56 +203,28 @@ FACTS = [
     (MATRIX, lambda a: a.mT, "Your result is `a` with its last two axes swapped."),
     (HEAD, lambda *z: 3 * weights_of(*z), "Your result is 3 times the weights, before"),
     # how every number relates to the right one
-    (SOFT, lambda s, t: soften(s, t) * s.shape[1], "Every number is T times what it should be."),
     (SOFT, lambda s, t: soften(s, t) / t, "Every number is 1/temperature times what it"),
     (HEAD, lambda *z: head(*z) / z[1].shape[1] ** 0.5, "Every number is 1/√d times what it should"),
     (HEAD, lambda *z: -head(*z), "Every number is -1 times what it should be."),
     (MEAN, divided_by_the_example, "5/T times what it should be."),
-    (MATRIX, lambda a: 2 * a + 3, "Every number is 3 too large."),
-    (MATRIX, lambda a: 3 * a, "Every number is 1.5 times what it should be"),
     (MATRIX, lambda a: 2 * a - a.exp(), "When `a` is doubled, the right result doubles as well"),
     (SOFT, lambda s, t: soften(s, t).log(), "Your numbers are the logarithms of the right ones."),
-    (MATRIX, lambda a: (2 * a).round(decimals=1), "the right ones rounded to 1 decimal."),
-    (MATRIX, lambda a: (2 * a).floor(), "rounded down to whole numbers."),
     (MEAN, lambda x: running_mean(x) + x, "Your result is the right one plus `x`."),
     (MATRIX, lambda a: (2 * a).double(), "right, but they are torch.float64, not torch.float32."),
     # the right numbers elsewhere
     (MEAN, lambda x: running_mean(x).mT, "The numbers are right, but axes T and C have changed"),
     (MAKE, lambda T, w: MAKE.reference(T, w).T, "right, but rows and columns are swapped."),
     (MATRIX, lambda a: (2 * a).flip(0), "The order of the rows is reversed: row 0 is what row 3"),
-    (MATRIX, lambda a: torch.rot90(2 * a), "the matrix is turned by 90°."),
     (MEAN, lambda x: running_mean(x).roll(1, 1), "Your result is shifted by one: output 4 of your"),
     (MEAN, lambda x: running_mean(x)[:1].expand_as(x), "Every sequence of your result is what seq"),
     (MEAN, lambda x: running_mean(x).flatten(0, 1), "reading order are right; only the shape is"),
-    (MEAN, lambda x: running_mean(x)[:, -1], "Your result is the last output of the right one."),
-    (MEAN, lambda x: running_mean(x).mean(0), "the mean of the right one over its sequences."),
     (MEAN, lambda x: running_mean(x)[None], "stands at the only place along your axis 0."),
-    (
-        MEAN,
-        lambda x: torch.cat([running_mean(x), x[:, :1]], 1),
-        "begins with the right one and has 1 more output.",
-    ),
-    (MEAN, lambda x: running_mean(x)[torch.tensor([1, 0, 2])[: len(x)]], "in other places: seque"),
     # rows
-    (MEAN, lambda x: x.cumsum(1) / x.shape[1], "Output t is (t + 1)/T times what it should be."),
-    (MATRIX, row_wise, "Within one row, all numbers are off by the same factor: 2.462 in row 1"),
-    (MATRIX, row_offset, "all numbers are off by the same amount, another one for each row"),
     (SOFT, lambda s, t: (s / t).exp(), "the proportions are right, but the sums are not: row 0"),
     (SOFT, lambda s, t: soften(3.7 * s, t), "those of the right scores multiplied by 3.7."),
     # right for other inputs
-    (
-        HEAD,
-        no_query,
-        "Your result is the right one if `W_key` also stood in the place of `W_query`.",
-    ),
-    (HEAD, lambda x, q, k, v: head(x, k, q, v), "one if `W_query` and `W_key` changed places."),
     (HEAD, lambda x, q, k, v: head(x.flip(1), q, k, v), "tokens in the reverse order."),
-    (SOFT, lambda s, t: soften(s, t**2), "for temperature² in the place of `temperature`."),
-    (SOFT, lambda s, t: soften(s.round(), t), "for `scores` rounded to whole numbers."),
     (HEAD, lambda x, *W: head(x * 6, *W), None),
-    (FLAG, lambda a, twice: 2 * a, "the right one for `twice=True`, whatever it is."),
-    (FLAG, lambda a, twice: a if twice else 2 * a, "right one for the other value of `twice`."),
-    (PARTS, lambda f, g, x: x + f(x) * x, "the right one if `g` changed nothing."),
     (PARTS, lambda f, g, x: x + f(x) * g(x)[0], "got what `g` makes of sequence 0."),
     # what it depends on
     (SOFT, lambda s, t: soften(s, 3.0), "Your result does not change when `temperature` changes."),
@@ -267,23 +235,14 @@ FACTS = [
     (MEAN, own_token_only, "Output 4 of your result does not change when token 3 does, and should"),
     (MEAN, lambda x: running_mean(x.roll(1, 1) * torch.rand(())), "it depends on random numbers."),
     (MEAN, lambda x: running_mean(x[..., :1]) * x.new_tensor([1.0, 1.5, 2.0])[: x.shape[2]], None),
-    (
-        MEAN,
-        own_token_only,
-        "Output 2 adds up 1/3 of token 2; it should be 1/3 of tokens 0 to 2 each",
-    ),
+    (MEAN, own_token_only, "Output 2 adds up 1/3 of token 2; it should be 1/3 of tokens 0 to 2"),
     (HEAD, weights_not_used, "You compute `weights`, and nothing uses it."),
     (MEAN, lambda x: running_mean(TOKENS), "Your function uses `TOKENS` of the notebook"),
     (LISTS, last_part_stays_zero, "does not change when item 2 of `parts` changes."),
-    (LISTS, lambda parts, x: side_by_side(parts[:-1], x), "right one for all but the last of `par"),
     (LISTS, lambda parts, x: side_by_side(parts[:4], x), "Right for the first inputs, but not for"),
     (LISTS, padded_to_x, "Your result is right where C = d·n, and is wrong where they differ."),
     (FLIP, lambda a: a, "Your result is right where R = 1, and is wrong where it is more."),
-    (
-        MODULE,
-        lambda layer: layer.weight.T[:60],
-        "Right for the first inputs, but not for layer = nn.Linear(70, 71)",
-    ),
+    (MODULE, lambda layer: layer.weight.T[:60], "Right for the first inputs, but not for layer ="),
     (MODULE, lambda layer: layer, "Your result is `layer` itself, unchanged."),
     (MODULE, square_part_only, "Your result is right where C = d, and is wrong where they differ."),
     (MODULE, lambda layer: [layer.weight], "Item 0 of your list is the right result transposed."),
@@ -295,12 +254,7 @@ FACTS = [
     (MEAN, nan_in_row_2, "Output 2 of your result is nan, and nothing else is."),
     (MEAN, lambda x: running_mean(x) * math.nan, "Every number is nan."),
     (MAKE, diagonal_lost, "Row 2 is 1/3 1/3 0 0 0; it should be 1/3 1/3 1/3 0 0."),
-    (
-        MAKE,
-        weights_at(lambda s, T, w: s <= w),
-        "With T = 5 and width = 2, row t has its weights on all tokens up to t + 2; it should have"
-        " them on all tokens up to t.",
-    ),
+    (MAKE, weights_at(lambda s, T, w: s <= w), "on all tokens up to t + 2; it"),
     (MAKE, weights_at(lambda s, T, w: s >= w), "on all tokens from t + 2 on; it"),
     (MAKE, weights_at(lambda s, T, w: s == -1), "on token t - 1; it"),
     (MAKE, weights_at(lambda s, T, w: s > -T), "its weights on all tokens; it"),
@@ -311,23 +265,14 @@ FACTS = [
     (MEAN, lambda x: (x * x).flatten(1), "your result is (B, T·C); it"),
     (MEAN, lambda x: running_mean(x)[0], "Axis 0 is missing in your result."),
     (PIECES, lambda f: (f, f[:0], f[:0]), "(1) no rows and (2) no rows; they should be"),
-    (MEAN, lambda x: (x, running_mean(x)), "Item 1 of the 2 in your tuple is the right result"),
     (MEAN, lambda x: running_mean(x).tolist(), "right, but your result is a list of numbers"),
     (MEAN, lambda x: running_mean(x).numpy(), "they stand in a NumPy array, not in a tensor."),
     (PIECES, as_dict, "The values of your dict are the right tensors"),
     (PIECES, lambda f: f.split(2), "Your pieces are (0) rows 0 and 1, (1) rows 2 and 3,"),
     (PIECES, lambda f: [f[i::3] for i in range(3)], "(0) rows 0, 3 and 6, (1) rows 1, 4 and 7"),
-    (
-        MATRIX,
-        lambda a: 3 * a + torch.zeros(8, 1),
-        "For R = 8 your function runs. There, your result is the right one plus",
-    ),
+    (MATRIX, lambda a: 3 * a + torch.zeros(8, 1), "For R = 8 your function runs. There, your r"),
     (HEAD, wrong_mask, "For B = T your function runs, and it is right there: is one taken for"),
-    (
-        MEAN,
-        for_four_tokens_only,
-        "For T = 8 your function runs, and it is right there: is this si",
-    ),
+    (MEAN, for_four_tokens_only, "For T = 8 your function runs, and it is right there: is thi"),
 ]
 
 
@@ -336,10 +281,11 @@ FACTS = [
     [facts for facts in FACTS if facts[2]],
     ids=[words[:40] for _, _, words in FACTS if words],
 )
-def test_a_fact_is_found(of, answer, fact):
+def test_a_fact_is_found(of, answer, fact, snapshot):
     message = failure(answer, of).replace("For T = B", "For B = T")
     found = [o.text for o in everything(of, answer)]
     assert any(fact in text for text in found) or fact in message, [*found, message]
+    assert "\n".join(found) == snapshot.use_extension(Told)
 
 
 def everything(of, answer):
@@ -412,3 +358,153 @@ def test_an_experiment_that_breaks_is_raised_under_test_and_told_to_a_learner(mo
         "(One of our experiments with your answer broke: an_experiment_that_trips, KeyError: 'x'. "
         "That is a fault of these notebooks; please report it.)",
     )
+
+
+NUMBERS = exercise(lambda n, m, t: torch.tensor([n, 3 * m, t]), [(7, 2, 3.3), (4, 9, 0.3)])
+LIST = exercise(
+    lambda a: sum((i + 2) * z for i, z in enumerate(a)), [([*normal((n, 6))[0]],) for n in (4, 3)]
+)
+ROWS = exercise(lambda a: a.exp(), [normal((4, 3)), normal((3, 5))], axes={"a": "R S"})
+TOTAL = exercise(
+    lambda a: a.exp().sum(0), [normal((4, 3)), normal((3, 5))], axes={"a": "R S", "return": "S"}
+)
+SQUARE = exercise(
+    lambda a, b: a @ b.exp(),
+    [normal((4, 4), (4, 4)), normal((3, 3), (3, 3))],
+    axes={"a": "C d", "b": "C d"},
+)
+ALONG = [
+    lambda a: a[:1].expand_as(a),
+    lambda a: a[-1:].expand_as(a),
+    lambda a: a.mean(0).expand_as(a),
+    lambda a: a.flip(0),
+    lambda a: torch.cat([a[-1:], a[:-1]]),
+    lambda a: torch.cat([a[1:], a[:1]]),
+    lambda a: torch.cat([0 * a[:1], a[1:]]),
+    lambda a: torch.cat([a[:-1], 0 * a[:1]]),
+]
+OF_T = [lambda t: 1 / t, math.sqrt, lambda t: t * t, lambda t: math.exp(-t), lambda t: min(t, 1)]
+OF_T += [lambda t: max(t, 1), lambda t: 3.0 if t > 1 else 0.0]
+OF_T += [lambda t, k=k: k for k in (1.0, 0.0, 0.5, 2.0, 8.0, 0.125)]
+# Other inputs, for which an answer is the right one: its snapshot says which.
+OTHER_INPUTS = [
+    *((ROWS, lambda a, f=f: [f(a)]) for f in ALONG),
+    *((ROWS, lambda a, f=f: [f(a.T).T]) for f in ALONG),
+    (TOTAL, lambda a: [a[:1]]),
+    (ROWS, lambda a: [-a]),
+    (ROWS, lambda a: [a.abs()]),
+    (ROWS, lambda a: [a.round()]),
+    (ROWS, lambda a: [a.softmax(1)]),
+    (ROWS, lambda a: [a.T]),
+    (ROWS, lambda a: [2 * a]),
+    (ROWS, lambda a: [a / 2]),
+    (SQUARE, lambda a, b: [a.T, b.T]),
+    (SQUARE, lambda a, b: [b, a]),
+    (SQUARE, lambda a, b: [a, a]),
+    (SQUARE, lambda a, b: [b, b]),
+    (SQUARE, lambda a, b: [a, b * len(b) ** 0.5]),
+    *((NUMBERS, lambda n, m, t, k=k: [n + k, m, t]) for k in (1, -1, 2, -2)),
+    *((NUMBERS, lambda n, m, t, k=k: [k, m, t]) for k in (0, 1, 2)),
+    (NUMBERS, lambda n, m, t: [m, n, t]),
+    *((NUMBERS, lambda n, m, t, f=f: [n, m, f(t)]) for f in OF_T),
+    (FLAG, lambda a, twice: [a, not twice]),
+    (FLAG, lambda a, twice: [a, True]),
+    (FLAG, lambda a, twice: [a, False]),
+    *((LIST, lambda a, s=s: [a[s]]) for s in (slice(None, None, -1), slice(1), slice(-1, None))),
+    *((LIST, lambda a, s=s: [a[s]]) for s in (slice(-1), slice(1, None))),
+    (PARTS, lambda f, g, x: [lambda z: z, g, x]),
+    (PARTS, lambda f, g, x: [torch.zeros_like, g, x]),
+    (PARTS, lambda f, g, x: [lambda z: f(z)[:1], g, x]),
+    (PARTS, lambda f, g, x: [f, f, x]),
+]
+
+
+def told_by(kind, of, answer):
+    return [one.text for one in kind(Judge(of, answer).trial())]
+
+
+def on_other_inputs(of, change):
+    answer = lambda *arguments: of.reference(*change(*arguments))  # noqa: E731
+    answer.__signature__ = inspect.signature(of.reference)
+    return answer
+
+
+FACTORS = "T 1/T √T 1/√T T² 1/T² (T−1)/T √((T−1)/T) T/(T−1) 1/(T+1) 2/T 2/√T T/2 4/T T/4 3/T "
+FACTORS += "T/3 √(3/T) √(T/3) B·T 1/(B·T) B/T T/B √(B/T) √(T/B) 3 1/7 √5 1/√7 100 1/100 -T -1/2 "
+FACTORS += "t+1 1/(t+1) (t+1)/T T/(t+1) (t+1)/t (t+1)/(t+2) 2/(t+2)"
+
+
+def test_a_factor_has_the_value_of_its_name():
+    for name in FACTORS.split():
+        code = re.sub(r"√(\w+)", r"(\1)**.5", re.sub(r"√(\(.*)", r"\1**.5", name))
+        code = code.replace("−", "-").replace("²", "**2").replace("·", "*")
+
+        def answer(x, code=code):
+            B, T, _ = x.shape
+            return running_mean(x) * eval(code, {"B": B, "T": T, "t": torch.arange(T)[:, None]})
+
+        told = [*told_by(every_number, MEAN, answer), *told_by(row_factors, MEAN, answer)]
+        spaced = re.sub(r"([−+])", r" \1 ", name)
+        which = "Output t" if "t" in name else "Every number"
+        assert told == [f"{which} is {spaced} times what it should be."]
+
+
+TWICE = MATRIX.reference
+UNNAMED = exercise(TWICE, [normal((2, 3, 4)), normal((3, 2, 5))])
+FACTOR = torch.tensor([[2.0], [3], [1], [0.5]])
+REDUCTIONS = [
+    lambda e, axis: e.mean(axis),
+    lambda e, axis: e.sum(axis),
+    lambda e, axis: e.unbind(axis)[0],
+    lambda e, axis: e.unbind(axis)[-1],
+    lambda e, axis: e.split(1, axis)[0],
+    lambda e, axis: e.split(e.shape[axis] - 1, axis)[0],
+    lambda e, axis: e.tensor_split([1], axis)[1],
+]
+# A kind of fact, and answers: what is told of them stands in the snapshot.
+ANSWERS = [
+    *((right_for_other_inputs, of, on_other_inputs(of, f)) for of, f in OTHER_INPUTS),
+    *(
+        (other_places, MATRIX, lambda a, f=f, axis=axis: f(TWICE(a), axis))
+        for axis in (0, 1)
+        for f in REDUCTIONS
+    ),
+    (other_places, MEAN, lambda x: running_mean(x).permute(1, 0, 2)),
+    (other_places, MEAN, lambda x: running_mean(x).permute(2, 0, 1)),
+    (other_places, UNNAMED, lambda a: 2 * a.transpose(0, 1)),
+    (other_places, UNNAMED, lambda a: 2 * a.mT),
+    (other_places, MATRIX, lambda a: torch.rot90(TWICE(a), -1)),
+    (other_places, MATRIX, lambda a: TWICE(a).roll(-1, 0)),
+    (other_places, MATRIX, lambda a: TWICE(a)[[1, 0, 2, 3][: len(a)]]),
+    (other_places, MATRIX, lambda a: TWICE(a)[[0, 0, 0, 3][: len(a)]]),
+    (other_places, MATRIX, lambda a: torch.stack([TWICE(a), a], 1)),
+    (other_places, MATRIX, lambda a: torch.cat([TWICE(a), a[:2]])),
+    (other_places, MATRIX, lambda a: torch.cat([a[:1], TWICE(a)])),
+    (other_places, MATRIX, lambda a: torch.cat([TWICE(a), a.new_ones(8 - len(a), a.shape[1])])),
+    (other_places, MATRIX, lambda a: torch.cat([TWICE(a), a])),
+    (every_number, MATRIX, lambda a: TWICE(a) + len(a)),
+    (every_number, MATRIX, lambda a: TWICE(a) - 1.5),
+    (every_number, MATRIX, lambda a: TWICE(a) * (1 if len(a) == 3 else 1.7)),
+    (every_number, MEAN, lambda x: running_mean(x) - x),
+    (every_number, MATRIX, lambda a: 1 / TWICE(a)),
+    (every_number, MATRIX, lambda a: TWICE(a).round()),
+    (every_number, MATRIX, lambda a: TWICE(a).floor()),
+    (every_number, MATRIX, lambda a: TWICE(a).trunc()),
+    (every_number, MATRIX, lambda a: TWICE(a).round(decimals=3)),
+    (row_factors, MATRIX, lambda a: TWICE(a) * FACTOR[: len(a)]),
+    (each_row, MATRIX, lambda a: TWICE(a) + FACTOR[: len(a)] - 1),
+    (scores_multiplied, SOFT, lambda s, t: soften(s * t, t)),
+    (scores_multiplied, SOFT, lambda s, t: soften(s * FACTOR[: len(s)], t)),
+    (what_form_it_has, MATRIX, lambda a: [*TWICE(a)]),
+    (what_form_it_has, MATRIX, lambda a: TWICE(a).split(1, 1)),
+    (what_form_it_has, MATRIX, lambda a: [*TWICE(a).numpy()]),
+    (what_form_it_has, MATRIX, lambda a: (a, TWICE(a))),
+    (what_form_it_has, MATRIX, lambda a: torch.cat([a, a])),
+    (what_form_it_has, TOTAL, lambda a: a),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_one_kind_of_fact_tells_of_an_answer(snapshot):
+    told = [" ".join(told_by(kind, of, answer)) for kind, of, answer in ANSWERS]
+    assert "\n".join(told) == snapshot

@@ -9,15 +9,20 @@ import torch
 from torch import nn
 
 from attention_base.known import execute, source
+from feedback.judge import Judge
+from feedback.observations.steps import what_it_is
 from lesson.builds import right_08
 from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.lesson.answers import nb12
 from tests.lesson.examples import CALLED
+from tests.told import Told
 
 exercise = pytest.mark.parametrize("exercise", CALLED.values(), ids=CALLED.keys())
 prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PREDICTIONS.keys())
 RAISE = "max without .values", "no weights", "weights on both paths", "the two paths exchanged"
 RAISE += ("a list in the place of a letter", "the dict in the place of its counts")
+RAISE += "one step too far", "the last answer but one", "added, not appended"
+RAISE += "one token too few", "one letter too few"
 
 # Compiles every mistake: one whose change does not fit its reference stops the tests right here.
 CODES = {
@@ -94,12 +99,27 @@ def test_each_mistake_is_named_with_its_own_message_whatever_its_variables_are_c
         assert verdict.status == "failed", f"{mistake.name} passes"
         assert (verdict.mistake, verdict.message) == (mistake.name, mistake.message)
         assert "Input: " in verdict.details
-        kinds = {type(one.error) for one in mistake.outcomes} & {
-            AttributeError,
-            NameError,
-            TypeError,
-        }
+        slips = AttributeError, IndexError, NameError, TypeError
+        kinds = {type(one.error) for one in mistake.outcomes} & {*slips}
         assert not kinds or mistake.name in RAISE, f"{mistake.name} stops by a slip of ours"
+
+
+STEPS = [
+    pytest.param(one, *step, id=f"{id}, {step[0]}")
+    for id, one in CALLED.items()
+    for step in one.intermediates
+]
+
+
+@pytest.mark.parametrize(("exercise", "name", "compute"), STEPS)
+def test_a_step_on_the_way_is_told_by_its_name(exercise, name, compute, snapshot):
+    answer = lambda *arguments: compute(*arguments)  # noqa: E731
+    answer.__signature__ = inspect.signature(exercise.reference)
+    trial = Judge(exercise, answer).trial()
+    assert f"Your result is {name}." in [one.text for one in what_it_is(trial)]
+    values = [torch.as_tensor(outcome.value).double() for outcome in trial.got]
+    told = [f"{tuple(z.shape)}, mean {z[z.isfinite()].mean():.3f}" for z in values]
+    assert "; ".join(told) == snapshot.use_extension(Told)
 
 
 @exercise
