@@ -18,6 +18,7 @@ from attention_clinic import assert_healthy, child, command
 from helpers.attention import Block, MultiHeadAttention
 from tests.attention_clinic.designs import others_broken, others_right
 from tests.installed import RIGHT_ATTENTION
+from tests.told import Told
 
 ROOT = Path(__file__).parents[2]
 RIGHT, BROKEN = Path(others_right.__file__), Path(others_broken.__file__)
@@ -58,10 +59,12 @@ def run(tmp_path, monkeypatch, capsys):
         ("helpers.attention:Block", ["--n-head=4"], 32, 0, "Block(C=32, n_head=4)"),
         (f"{RIGHT}:LoRAAttention", ["--no-causal"], 32, 1, "unwanted causal mask"),
     ],
+    ids=lambda value: Path(value).name if isinstance(value, str) else None,
 )
-def test_the_verdict_is_the_exit_code(run, target, more, C, code, told):
+def test_the_verdict_is_the_exit_code(run, target, more, C, code, told, snapshot):
     got, out, err = run(target, *more, C=C)
     assert (got, err) == (code, "") and told in out
+    assert out == snapshot.use_extension(Told)
 
 
 HALF = """
@@ -153,6 +156,10 @@ def test_a_class_is_made_with_the_config_of_its_annotation(run):
     assert code == 0, err
     made = "made as Attention(cfg=SizesConfig(d_in=32, d_out=32, num_heads=4, bias=True)), run on x"
     assert out.startswith(made)
+    assert (
+        "bias='as it likes'"
+        in run("script.py:Attention", "--n-head=4", "--arg=bias=as it likes")[1]
+    )
     told = "SizesConfig wants num_heads as well. Add, for example, --n-head 4."
     assert told in run("script.py:Attention")[2]
 
@@ -206,14 +213,17 @@ class HandsOn(Layers):
 class Fixed(Layers):
     def __init__(self, *rest, **more): super().__init__(dim=32, heads=4, **more)
 class Text(Layers):
-    def __init__(self, attention_type, how: str): pass
+    def __init__(self, attention_type, how: str, flat: bool, rate: float, depths): pass
 """
 
 
 @pytest.mark.parametrize("name", re.findall(r"class (\w+)\((?:Mult|nn|U|L)", LIKE_PACKAGES))
 def test_classes_as_in_packages_are_made(run, name):
     code, out, err = run(f"like.py:{name}", "--n-head=4", files={"like.py": LIKE_PACKAGES})
-    assert code == 0 or (name == "Text" and "attention_type=TEXT --arg how=TEXT" in err), err + out
+    added = (
+        "attention_type=TEXT --arg how=TEXT --arg flat=True --arg rate=0.1 --arg depths=16, where"
+    )
+    assert code == 0 or (name == "Text" and added in err), err + out
 
 
 def test_of_a_function_not_all_is_checked_which_is_no_green_light(run):
@@ -346,6 +356,8 @@ def nothing(): pass
 def counts(x): return 3
 import torch
 number = 3
+class Reads(MultiHeadAttention):
+    def __init__(self, config): super().__init__(config.d_model, config.novel)
 small = MultiHeadAttention(16, 4)
 mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
 """
@@ -362,17 +374,9 @@ LACKING = (
         ("nowhere.py:Attention", [], "There is no file nowhere.py."),
         ("nowhere_at_all:Attention", [], "No module named 'nowhere_at_all'"),
         ("not a module:Attention", [], "neither a file nor a module"),
-        (
-            "bad.py",
-            [],
-            "Words, Lacking, Leaves, Stop, Stopping, Property, nothing, counts, small and mlp.",
-        ),
+        ("bad.py", [], "Leaves, Stop, Stopping, Property, nothing, counts, Reads, small and mlp."),
         ("bad.py:Attending", [], "bad.py has no Attending: did you mean Attention?"),
-        (
-            "bad.py:Attention",
-            [],
-            "wants num_heads as well. Add, for example, --n-head 4. You can make it in",
-        ),
+        ("bad.py:Attention", [], "wants num_heads as well. Add, for example, --n-head 4. You can"),
         ("bad.py:FromDict", [], "call super().__init__() first in its __init__"),
         ("bad.py:Attention", ["--arg=drpout=1"], "takes no argument drpout: did you mean dropout?"),
         ("bad.py:Attention", ["--arg=dropout"], "--arg takes NAME=VALUE"),
@@ -392,6 +396,7 @@ LACKING = (
         ("bad.py:torch", [], "torch is the module <module 'torch' from …, which cannot be called"),
         ("bad.py:counts", [], "Expected out or (out, weights), got int."),
         ("bad.py:nothing", [], "nothing takes no input"),
+        ("bad.py:Reads", [], "it reads novel of its configuration: add --arg novel=16"),
         ("bad.py:number", [], "number is the int 3, which cannot be called"),
         ("bad.py:small", [], "reads C = 16 channels, but it was given C = 32"),
         ("bad.py:small", ["--n-head=2"], "The module has 4 heads"),
