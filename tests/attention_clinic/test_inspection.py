@@ -90,6 +90,23 @@ def test_a_fused_layer_may_be_read_head_by_head_where_that_is_the_custom(name, b
     assert diagnose(ByHead(), C=C, n_head=N_HEAD).bugs == bugs
 
 
+def test_a_fused_layer_may_be_read_group_by_group():
+    class InGroups(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(C, 2 * C)
+
+        def forward(self, x):
+            fused = self.qkv(x).unflatten(-1, (2, 4, -1))  # in each of 2 groups q, q, k and v
+            q, k, v = (z.flatten(2, 3).transpose(1, 2) for z in fused.split([2, 1, 1], dim=3))
+            k, v = (z.repeat_interleave(2, dim=1) for z in (k, v))
+            out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return out.transpose(1, 2).flatten(2)
+
+    report = diagnose(InGroups(), C=C, n_head=4)
+    assert report.bugs == ("grouped-query attention (Ainslie et al. 2023)",)
+
+
 @pytest.mark.parametrize("more", ["add_bias_kv", "add_zero_attn"])
 def test_additional_keys_are_no_bug(more):
     report = diagnose(Calling(pytorchs(**{more: True}), self_attention), C=C)

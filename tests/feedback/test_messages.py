@@ -19,6 +19,7 @@ from tests.lesson.examples import (
     in_place,
     running_sum,
 )
+from tests.told import Told
 
 
 def whole_numbers(x):
@@ -59,20 +60,13 @@ def test_a_difference_in_a_later_digit_is_shown():
 
 
 GUESSES = [
-    (lambda x: 3 * x.cumsum(dim=1), "Every number is 3 times what it should be."),
     (lambda x: x.cumsum(dim=1)[..., :1], "Wrong shape: expected (2, 5, 3), got (2, 5, 1)."),
     (lambda x: x.cumsum(dim=1).mT, "got (2, 3, 5). The sizes are right; their order is not."),
     (lambda x: x.cumsum(dim=1)[None], "got (1, 2, 5, 3). An axis of size 1 is left over."),
     (lambda x: x.sum(), "expected (2, 5, 3), got (), a single number."),
     (lambda x: None, "returned None: its `return` is missing"),
-    (lambda x: x.cumsum(dim=1) / 4, "Every number is 1/4 times what it should be."),
-    (lambda x: x.cumsum(dim=1) * 2**0.5, "Every number is √2 times what it should be."),
-    (lambda x: x.cumsum(dim=1) / 3**0.5, "Every number is 1/√3 times what it should be."),
-    (lambda x: -x.cumsum(dim=1), "Every number is -1 times what it should be."),
     (lambda x: x.numpy(), "got a numpy array. Return a tensor: torch.from_numpy"),
     (lambda x: x.numpy().sum(), "got a number of numpy (float32). Return a tensor: torch.tensor"),
-    (lambda x: list(x.cumsum(dim=1)), "holds the right numbers in parts: torch.stack(…, dim=0)"),
-    (lambda x: x.cumsum(dim=1).split(1, dim=2), "in parts: torch.cat(…, dim=-1) joins them."),
     (lambda x: x.split(1, dim=2), "got a tuple of 3 tensors of shape (2, 5, 1). Return one"),
     (lambda x: (x, x), "got a tuple of 2 tensors of shape (2, 5, 3). Return one tensor."),
     (lambda x: (x, x.mT), "got 2 tensors of the shapes (2, 5, 3) and (2, 3, 5). Return one"),
@@ -94,8 +88,11 @@ GUESSES = [
 
 
 @pytest.mark.parametrize(("candidate", "words"), GUESSES)
-def test_what_came_back_is_told_in_words(candidate, words):
-    assert words in failure(candidate)
+def test_what_came_back_is_told_in_words(candidate, words, snapshot):
+    message = failure(candidate)
+    assert words in message
+    if "raised" not in words:  # PyTorch's own words are others in each version
+        assert message == snapshot.use_extension(Told)
 
 
 def test_nan_is_told_with_its_place_and_number():
@@ -103,15 +100,6 @@ def test_nan_is_told_with_its_place_and_number():
     assert "out[0, 0, 1] is nan, not" in message
     assert "10 of 30 numbers are nan or inf. nan comes of 0 / 0" in message
     assert "all numbers finite" not in message
-
-
-def test_swapped_rows_and_columns_are_told():
-    square = Exercise("99.2", lambda a: a, lambda: [(torch.randn(4, 4),)])
-    assert "`a` with its last two axes swapped" in failure(lambda a: a.mT, square)
-    doubled = replace(square, reference=lambda a: 2 * a)
-    assert "The numbers are right, but rows and columns are swapped" in failure(
-        lambda a: 2 * a.mT, doubled
-    )
 
 
 def test_one_number_may_come_as_a_float_or_a_tensor():
