@@ -204,8 +204,6 @@ FACTS = [
     (HEAD, lambda *z: 3 * weights_of(*z), "Your result is 3 times the weights, before"),
     # how every number relates to the right one
     (SOFT, lambda s, t: soften(s, t) / t, "Every number is 1/temperature times what it"),
-    (HEAD, lambda *z: head(*z) / z[1].shape[1] ** 0.5, "Every number is 1/√d times what it should"),
-    (HEAD, lambda *z: -head(*z), "Every number is -1 times what it should be."),
     (MEAN, divided_by_the_example, "5/T times what it should be."),
     (MATRIX, lambda a: 2 * a - a.exp(), "When `a` is doubled, the right result doubles as well"),
     (SOFT, lambda s, t: soften(s, t).log(), "Your numbers are the logarithms of the right ones."),
@@ -224,7 +222,6 @@ FACTS = [
     (SOFT, lambda s, t: soften(3.7 * s, t), "those of the right scores multiplied by 3.7."),
     # right for other inputs
     (HEAD, lambda x, q, k, v: head(x.flip(1), q, k, v), "tokens in the reverse order."),
-    (HEAD, lambda x, *W: head(x * 6, *W), None),
     # what it depends on
     (SOFT, lambda s, t: soften(s, 3.0), "Your result does not change when `temperature` changes."),
     (HEAD, lambda x, q, k, v: head(x, q, k * 0 + 1, v).sin(), "not change when `W_key` changes."),

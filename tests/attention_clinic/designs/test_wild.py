@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from attention_clinic import assert_healthy, diagnose
 from tests.attention_clinic.designs.designs import rope
 from tests.attention_clinic.designs.named import alibi
+from tests.told import Told
 
 C, N_HEAD = 32, 4
 ROPE, ALIBI = "rotary positions (RoPE, Su et al. 2021)", "ALiBi (Press et al. 2022)"
@@ -950,10 +951,11 @@ WRONG = {  # what -> a class, whether it should be causal, and the name
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_reported_bugs_have_names(name):
+def test_reported_bugs_have_names(name, snapshot):
     make, causal, bug = WRONG[name]
     report = diagnose(make(C, N_HEAD), C=C, n_head=N_HEAD, causal=causal)
     assert report.status == "broken" and any(one.startswith(bug) for one in report.bugs), report
+    assert str(report) == snapshot.use_extension(Told)
 
 
 class OwnScale(Attention):
@@ -992,13 +994,14 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
-def test_what_may_be_meant_is_different(name):
+def test_what_may_be_meant_is_different(name, snapshot):
     make, what = DIFFERENT[name]
     module = make(C, N_HEAD)
     if name == "no projections":
         del module.query, module.key, module.value
     report = diagnose(module, C=C, n_head=N_HEAD, causal=False)
     assert report.status == "different" and any(one.startswith(what) for one in report.bugs), report
+    assert str(report) == snapshot.use_extension(Told)
 
 
 class Plain(nn.Module):
@@ -1122,9 +1125,10 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_what_learners_write_is_named(name):
-    bug = name.partition(", ")[0]
-    assert bug in diagnose(LEARNERS[name](C, N_HEAD), C=C, causal=False).bugs
+def test_what_learners_write_is_named(name, snapshot):
+    report = diagnose(LEARNERS[name](C, N_HEAD), C=C, causal=False)
+    assert name.partition(", ")[0] in report.bugs
+    assert str(report) == snapshot.use_extension(Told)
 
 
 def test_rounded_scores_are_no_bias_of_positions():
