@@ -44,6 +44,13 @@ def test_notes_to_karpathys_lecture_means_and_weights_of_seed_42():
     close(masked.softmax(dim=-1)[0, 1, :2], [0.1905, 0.8095])
 
 
+def test_notes_to_karpathys_lecture_means_by_a_triangle():
+    torch.manual_seed(42)
+    triangle = torch.ones(3, 3).tril() / torch.tensor([[1.0], [2.0], [3.0]])
+    means = triangle @ torch.randint(0, 10, (3, 2)).float()
+    close(means, [[2.0, 7.0], [4.0, 5.5], [4.6667, 5.3333]])
+
+
 def test_notes_to_karpathys_lecture_softmax_along_the_queries():
     masked = toy.lecture_scores().masked_fill(~causal_mask(8), float("-inf"))
     wrong = torch.softmax(masked, dim=1)[0]
