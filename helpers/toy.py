@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from attention_base.arguments import typed
 from attention_base.numbers import as_whole
 
 LARGEST = 1000  # sequences, tokens, channels: toys are small
@@ -70,6 +71,7 @@ def readable(B: int = 3, T: int = 5, C: int = 2) -> torch.Tensor:
     return (10.0 * b + t).repeat(1, 1, C)
 
 
+@typed
 def embed(text: str | Sequence[str], channels: Mapping[str, Sequence[float]]) -> torch.Tensor:
     """Look up the embedding of each word; a word that is not in `channels` gets zeros.
 
