@@ -12,10 +12,6 @@ from attention_base.arguments import typed
 from attention_base.numbers import as_whole
 
 LARGEST = 1000  # sequences, tokens, channels: toys are small
-SENTENCE = "Life is short, eat dessert first"
-WORDS = SENTENCE.replace(",", "").split()
-# A word's id is its place in sorted order; "Life" comes first because capitals sort first.
-IDS = [sorted(WORDS).index(word) for word in WORDS]
 # Two texts that differ in one word, and their embeddings by hand: channels animal, food.
 TEXTS = ["the cat was warm so it", "the soup was warm so it"]
 CAT_AND_SOUP = {"cat": [1.0, 0.0], "soup": [0.0, 1.0], "warm": [1.0, 1.0]}
@@ -73,21 +69,6 @@ def readable(B: int = 3, T: int = 5, C: int = 2) -> torch.Tensor:
     b = torch.arange(B)[:, None, None]
     t = torch.arange(T)[None, :, None]
     return (10.0 * b + t).repeat(1, 1, C)
-
-
-def sentence() -> torch.Tensor:
-    """Embeddings of the six words of ``SENTENCE``.
-
-    The rows ``IDS`` of ``torch.nn.Embedding(50_000, 3)`` made under seed 123. The size of the
-    table matters: a smaller one draws its numbers in another order and gives other embeddings.
-
-    Returns
-    -------
-    torch.Tensor
-        (6, 3), without gradient.
-    """
-    table = torch.randn(50_000, 3, generator=torch.Generator().manual_seed(123))
-    return table[IDS]
 
 
 @typed

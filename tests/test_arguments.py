@@ -107,7 +107,6 @@ CALLS = [
     ),
     (pictures.ribbon, {"T": 2, "n_head": 2, "head_size": 2, "title": ""}),
     (pictures.staircase, {"T": 4, "title": ""}),
-    (pictures.score_arrows, {"query": [1.0, 2.0], "keys": {"a": [1.0, 0.0]}, "title": ""}),
     (pictures.turned_arrows, {"pairs": [(4, 1), (5, 2)], "degrees": 30, "title": ""}),
     (
         pictures.softmax_steps,

@@ -15,7 +15,6 @@ from helpers.pictures.figures.nb03 import softmax_steps
 from helpers.pictures.figures.nb04 import (
     head_diagram,
     lookup_diagram,
-    score_arrows,
     why_this_weight,
 )
 from helpers.pictures.figures.nb06 import multi_head_diagram, ribbon
@@ -43,7 +42,6 @@ __all__ = [
     "ribbon",
     "row_times_column",
     "scatter",
-    "score_arrows",
     "sheets",
     "softmax_steps",
     "staircase",

@@ -30,6 +30,7 @@ messages.NOT_THEIRS += [str(path.parent) for path in PROJECT.glob("*/__init__.py
 RETIRED = {
     "00.1": "The mean token",
     "00.3": "Swap the last two axes",
+    "00.p4": "A column of a view",
     "01.2": "One loop for the whole batch",
     "03.p5": "Read published weights",
     "04.1": "One score",
@@ -41,6 +42,7 @@ RETIRED = {
     "06.1": "A list of heads",
     "06.2": "All heads in one tensor",
     "06.3": "Split a fused weight",
+    "06.p1": "Heads in another order",
     "07.1": "Feed-forward network",
     "07.3": "The block",
     "08.1": "Shuffled tokens, shuffled outputs",

@@ -127,7 +127,7 @@ WINDOW_WEIGHTS = Exercise(
 
 
 def decay_weights(T, decay):
-    """(T, T) causal weights, rows sum to 1: before, a token k steps back has decay**k."""
+    """(T, T) causal weights, rows sum to 1: a token k steps back has decay**k / sum of its row."""
     t = torch.arange(T)
     age = t[:, None] - t  # (T, T)
     raw = torch.tril(decay ** age.clamp(min=0).float())

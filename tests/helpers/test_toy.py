@@ -26,15 +26,6 @@ def test_readable_says_where_it_stands():
     assert torch.equal(x[..., 0], x[..., 1])
 
 
-def test_sentence_is_the_embedding_of_its_ids():
-    assert toy.IDS == [0, 4, 5, 2, 1, 3] and len(toy.WORDS) == 6
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(123)
-        table = torch.nn.Embedding(50_000, 3)
-    assert torch.equal(toy.sentence(), table(torch.tensor(toy.IDS)).detach())
-    assert not toy.sentence().requires_grad
-
-
 def test_embed_looks_up_each_word_and_gives_zeros_to_others():
     one = toy.embed("the warm cat", toy.CAT_AND_SOUP)
     assert one.tolist() == [[0, 0], [1, 1], [1, 0]] and one.dtype == torch.float32
@@ -61,7 +52,7 @@ def test_embed_says_what_does_not_fit(text, channels, told):
 
 def test_the_global_random_state_stays():
     before = torch.get_rng_state()
-    toy.numbers(), toy.readable(), toy.sentence()
+    toy.numbers(), toy.readable()
     assert torch.equal(torch.get_rng_state(), before)
 
 

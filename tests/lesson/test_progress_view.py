@@ -186,7 +186,7 @@ def test_broken_lines_and_unknown_exercises_are_left_out_and_told(kept):
         assert "a name that no" not in face
         assert "Done, and no longer in these notebooks: 00.1 (The mean token)." in face
     first = reading.read_html(picture.html())[0]
-    assert first.cells[0][0] == "2 of 8"
+    assert first.cells[0][0] == "2 of 7"
 
 
 def texts(picture):

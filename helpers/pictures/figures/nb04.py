@@ -1,19 +1,19 @@
-"""Pictures that only notebook 04 shows: of scores and weights, of a lookup, and of a head."""
+"""Pictures that only notebook 04 shows: of weights, of a lookup, and of a head."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention_base.numbers import as_array, as_whole, described, texts
+from attention_base.numbers import as_array, as_whole, texts
 from helpers.pictures import base
 from helpers.pictures.base import Picture, titled
 from helpers.pictures.checks import as_matrix, as_names
-from helpers.pictures.colours import BLUE, INK, LINE, ORANGE, QUIET
+from helpers.pictures.colours import BLUE, ORANGE, QUIET
 from helpers.pictures.diagrams import (
     Arrow,
     Box,
@@ -23,86 +23,11 @@ from helpers.pictures.diagrams import (
     refuse_bad_shape_sizes,
     shape_text,
 )
-from helpers.pictures.figures.vectors import draw_vector
 from helpers.pictures.table import Cell, Table, grid, in_columns, side_by_side, text_html, widest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-def score_arrows(query: Any, keys: Mapping[str, Any], *, title: str = "") -> Picture:
-    """Draw a query and several keys as arrows, each key with its score, the dot product.
-
-    Parameters
-    ----------
-    query : (2,)
-        The same in every panel.
-    keys : dict of name -> (2,), one to six
-        One panel per key; the name says how it lies to the query.
-
-    Raises
-    ------
-    ValueError
-        If a vector does not have two channels or is not finite, or there are no keys or too many.
-    """
-    if not isinstance(keys, Mapping):
-        raise TypeError(f"keys must be a dict of name -> (2,), got {described(keys)}")
-    if not 1 <= len(keys) <= 6:
-        raise ValueError(f"score_arrows draws 1 to 6 keys, got {len(keys)}")
-    q = _as_arrow(query, "query")
-    ks = np.stack([_as_arrow(key, f"the key {name!r}") for name, key in keys.items()])  # (n, 2)
-    columns = {"channel 0": ks[:, 0], "channel 1": ks[:, 1], "score": ks @ q}
-    table = in_columns("key", keys, columns, marked=[(i, 2) for i in range(len(ks))])
-    scores = texts(ks @ q)
-    at = f"({', '.join(texts(q))})"
-    named = [f"{score} {name}" for name, score in zip(keys, scores, strict=True)]
-    return Picture(
-        alt=f"{titled('Arrows', title)}: the query {at} and one key in each of "
-        f"{len(keys)} panels. "
-        f"Scores: {', '.join(named)}.",
-        text=f"{titled('Arrows', title)}\nquery: {at}\n{table.text()}",
-        draw=lambda: _draw_arrows(q, ks, list(keys), scores, title),
-        html=lambda: side_by_side([f"<p>query: {at}</p>{table.html()}"], title),
-    )
-
-
-def _as_arrow(vector: Any, what: str) -> np.ndarray:
-    values = as_array(vector, what).astype(float)
-    if values.shape != (2,) or not np.isfinite(values).all():
-        raise ValueError(f"{what} must be two finite numbers, got {values.tolist()}")
-    return values
-
-
-def _draw_arrows(
-    query: np.ndarray, keys: np.ndarray, names: list[str], scores: list[str], title: str
-) -> Figure:
-    """Draw one panel per key, all in one scale: the query pale and wide, the key on top of it."""
-    gap = 14
-    side = min(180, (base.WIDEST - 2 * base.PAD + gap) / len(keys) - gap)
-    width = max(2 * base.PAD + len(keys) * (side + gap) - gap, 370)
-    heads = [base.break_lines(name, side) for name in names]
-    lines, y = base.heading(title, width - 2 * base.PAD)
-    top = base.PAD + y + 16 * max(map(len, heads)) + 8
-    vectors = np.stack([query, *keys])
-    low, high = np.minimum(vectors.min(0), 0), np.maximum(vectors.max(0), 0)
-    unit = (side - 28) / max(float((high - low).max()), 1e-9)  # pixels
-    tall = max(40, (high - low)[1] * unit + 28)
-    figure, ax = base.empty_page(width, top + tall + 70)
-    base.write_heading(ax, lines)
-    for i, (head, key, score) in enumerate(zip(heads, keys, scores, strict=True)):
-        left = base.PAD + i * (side + gap)
-        middle = np.array([left + side / 2, top + tall / 2])
-        start = middle - [1, -1] * (low + high) / 2 * unit  # y points down on the page
-        base.write(ax, middle[0], top - 8, "\n".join(head), va="bottom", linespacing=1.25)
-        draw_vector(ax, start, start + [1, -1] * query * unit, LINE, 8)
-        draw_vector(ax, start, start + [1, -1] * key * unit, BLUE, 2.2)
-        ax.plot(*start, "o", color=INK, markersize=6, zorder=3)
-        text = f"score {score}"
-        base.write(ax, middle[0], top + tall + 16, text, size=12, weight="bold", color=ORANGE)
-    note = "wide, grey: the query · thin, blue: the key"
-    base.write(ax, base.PAD, top + tall + 50, note, ha="left", color=QUIET)
-    return figure
 
 
 MOST = 12  # tokens, and channels of a head, in `why_this_weight`

@@ -11,7 +11,6 @@ from helpers.pictures import (
     ribbon,
     row_times_column,
     scatter,
-    score_arrows,
     sheets,
     softmax_steps,
     staircase,
@@ -73,8 +72,6 @@ OTHERS = {
     "many heads": lambda: ribbon(4, 8, 2),
     "staircase": lambda: staircase(8, title="Who"),
     "one step": lambda: staircase(1),
-    "arrows": lambda: score_arrows([2, 0], dict(zip(LONG, SCORES[:, :2], strict=True)), title="T"),
-    "one arrow": lambda: score_arrows([0, 0.5], {"along": [0, 1]}, title=LONG_TITLE),
     "turned arrows": lambda: turned_arrows([(1, 0), (7, 4), (31, 1), (0, 9)], degrees=36.5),
     "a turned pair": lambda: turned_arrows([(2.5, 2.5)], degrees=90, title=LONG_TITLE),
     "weighted sum": lambda: weighted_sum(

@@ -205,7 +205,7 @@ REFERENCES = {
     "lookup": lookup_diagram,
     "block": block_diagram,
 } | {name: EXAMPLES[name] for name in (
-    "row times column", "staircase", "arrows", "weighted sum", "softmax", "why", "levels", "points",
+    "row times column", "staircase", "weighted sum", "softmax", "why", "levels", "points",
     "bars with spans",
 )}  # fmt: skip
 

@@ -65,22 +65,6 @@ def normalise_rows(texts):
     return written("a", "a / " + code.replace("keepdim=…", "keepdim=True").replace("…", "-1"))
 
 
-@proves("00.p4")
-def column_of_a_view(texts):
-    tokens = torch.tensor([[1, 2], [3, 4], [5, 6]])
-    *rows, column, code = texts["question"].gives()
-    assert rows == tokens.flatten().tolist() and column == 0
-    viewed = run(code, tokens=tokens)
-    assert torch.equal(viewed, tokens.view(2, 3))
-    order = [*range(1, 7), 3, *viewed[0].tolist(), *viewed[1].tolist()]
-    texts["why a"].says(tokens.mT, *order, tokens=tokens)
-    texts["why b"].says(2, 0, tokens.mT, *order, tokens=tokens)
-    texts["why c"].says(*order, 0, 0, 1)
-    texts["why d"].says(6, 6)
-    right = viewed[:, 0].tolist()
-    return {one: texts[one].gives() == right for one in "abc"} | {"no column": False}
-
-
 @proves("00.p5")
 def always_the_most_frequent(texts):
     pairs = count(" ".join(python_help().split()))

@@ -8,32 +8,6 @@ from helpers.attention import Head, MultiHeadAttention, attention, causal_mask
 from tests.lesson.proofs import proves, same
 
 
-@proves("06.p1")
-def heads_change_places(texts):
-    i, j, name = texts["question"].gives()
-    n_head, size = 4, 8  # of the notebook's layer
-    heads, W_O = torch.randn(n_head, 5, size), torch.randn(n_head * size, n_head * size)
-    swapped = heads.clone()
-    swapped[[i, j]] = heads[[j, i]]
-
-    def still_right(changed):
-        return same(torch.cat([*swapped], dim=-1) @ changed, torch.cat([*heads], dim=-1) @ W_O)
-
-    def exchanged(W_O, length):
-        first, second, *rest = W_O.split(length)
-        return torch.cat([second, first, *rest])
-
-    texts["why a"].says(name, j, i)
-    texts["b"].says(2, size)
-    texts["why b"].says(name)
-    texts["c"].says(2, size)
-    texts["d"].says(i, j)
-    texts["why d"].says(size, size)
-    rows, single = (still_right(exchanged(W_O, length)) for length in (size, 1))
-    columns = still_right(exchanged(W_O.T, size).T)
-    return {"nothing": still_right(W_O), "eight rows": rows, "columns": columns, "d": single}
-
-
 @proves("06.p2")
 def parameters_by_heads(texts):
     _, C, _, _, few, many = texts["question"].gives()

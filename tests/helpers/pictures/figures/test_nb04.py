@@ -1,4 +1,3 @@
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -7,8 +6,8 @@ import torch
 from matplotlib.colors import to_hex
 
 from attention_base.numbers import number
-from helpers.pictures import score_arrows, why_this_weight
-from helpers.pictures.colours import BLUE, LINE, ORANGE
+from helpers.pictures import why_this_weight
+from helpers.pictures.colours import BLUE, ORANGE
 from tests.helpers.pictures import reading
 
 WORDS = ["Life", "is", "short"]
@@ -21,69 +20,6 @@ KEYS = torch.tensor([[0.5, -1.0], [3.0, 0.25], [-1.0, 0.75]])  # (3, 2)
 
 
 VALUES = torch.tensor([[1.0, 0.0, 0.0, 2.0], [0.0, 4.0, 0.0, 2.0], [0.0, 0.0, 8.0, 2.0]])  # (3, 4)
-
-
-def test_arrows_point_as_their_vectors_and_tell_the_dot_product():
-    keys = {"a": [1.0, 0.5], "b": [-2.0, 0.25]}
-    shown = score_arrows(QUERY, keys, title="Fit")
-    ax = shown.figure().axes[0]
-    drawn = [note for note in ax.texts if getattr(note, "arrow_patch", None)]
-    vectors = np.array([np.subtract(note.xy, note.xyann) * [1, -1] for note in drawn])
-    unit = vectors[0, 0] / QUERY[0].item()
-    assert np.allclose(vectors / unit, [QUERY, keys["a"], QUERY, keys["b"]], atol=1e-6)
-    colours = [to_hex(note.arrow_patch.get_facecolor()) for note in drawn]
-    assert colours == [LINE, BLUE, LINE, BLUE]
-    assert [t.get_text() for t in ax.texts if "score " in t.get_text()] == [
-        "score 2.00",
-        "score -1.50",
-    ]
-    assert str(shown).splitlines() == [
-        "Arrows: Fit",
-        "query: (1, 2)",
-        "key  channel 0  channel 1  score",
-        "  a          1       0.50   2.00",
-        "  b         -2       0.25  -1.50",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("query", "keys"),
-    [
-        ([1.0, 2.0], {"up": [0.5, 3.0], "left": [-2.0, 0.25], "down": [-1.0, -1.5]}),
-        ([-3.0, 0.5], {"far": [4.0, 1.0], "near": [0.2, -0.1]}),
-    ],
-)
-def test_each_panel_holds_the_arrow_the_name_and_the_score_of_one_key(query, keys):
-    shown = score_arrows(query, keys)
-    (page,) = shown.figure().axes
-    places = dict(reading.texts_on(page))
-    notes = [note for note in page.texts if getattr(note, "arrow_patch", None)]
-    dots = [line.get_xydata()[0] for line in page.lines]
-    scores = {}
-    for i, (name, key) in enumerate(keys.items()):
-        panel = notes[2 * i : 2 * i + 2]
-        vectors = [np.subtract(note.xy, note.xyann) * [1, -1] for note in panel]  # y up
-        assert all(np.allclose(note.xyann, dots[i]) for note in panel)
-        pixels = np.linalg.norm(vectors[0]) / np.linalg.norm(query)
-        assert np.allclose(vectors, np.multiply([query, key], pixels), atol=1e-4)
-        x, y = places[name]
-        assert all(y < end[1] for note in panel for end in (note.xy, note.xyann))
-        (score,) = [t for t, at in places.items() if at[0] == x and at[1] > y and t != name]
-        scores[name] = float(score.removeprefix("score "))
-    assert scores == pytest.approx(
-        {name: np.dot(query, key) for name, key in keys.items()}, abs=0.01
-    )
-    (table,) = reading.read_html(shown.html())
-    (told,) = reading.in_words([table], str(shown))
-    assert table.said() == told.said()
-    assert table.columns == ["channel 0", "channel 1", "score"]
-    assert np.allclose(table.numbers[:, :2], [*keys.values()], atol=0.01)
-    assert dict(zip(table.names, table.numbers[:, 2], strict=True)) == scores
-    for row in table.styles:
-        assert ["outline" in style for style in row] == [False, False, True]
-    asked = str(shown).splitlines()[1]
-    assert np.allclose([float(q) for q in re.findall(r"-?[\d.]+", asked)], query, atol=0.01)
-    assert asked.startswith("query: (") and asked in shown.html()
 
 
 def test_why_this_weight_follows_the_formula():
@@ -159,9 +95,6 @@ def test_whole_scores_are_written_alike_everywhere():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: score_arrows(QUERY, {}), "1 to 6 keys, got 0"),
-        (lambda: score_arrows([1.0], {"a": QUERY}), r"query must be two .*got \[1.0\]"),
-        (lambda: score_arrows(QUERY, {"a": [1.0, torch.nan]}), "the key 'a' must be two finite"),
         (lambda: why_this_weight(KEYS, KEYS, VALUES, 0), r"shape \(2,\), got \(3, 2\)"),
         (lambda: why_this_weight(QUERY, KEYS, VALUES[:2], 0), "3 keys and 2 values"),
         (lambda: why_this_weight(QUERY, KEYS, VALUES, 3), "from 0 to 2, got 3"),
