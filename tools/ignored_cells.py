@@ -80,8 +80,17 @@ IGNORED_CELLS = (
         None,
         words=False,
     ),
+    IgnoredCell("08", "torch.manual_seed(0)  # words backwards, with positions", TRAINED, 0.1),
+    IgnoredCell("08", "torch.manual_seed(0)  # three back", TRAINED, 0.1),
+    IgnoredCell("08", "def with_rotary(n_block, n_head):", TRAINED, 0.3),
+    IgnoredCell(
+        "08", "i, j = torch.arange(40)[:, None], torch.arange(40)  # query, key", TRAINED, None
+    ),
     IgnoredCell(
         "08", "torch.manual_seed(0)  # words once more, now with rotary positions", TRAINED, 0.3
+    ),
+    IgnoredCell(
+        "08", "from_start = partial(backwards, start=True)  # “^” before each word", TRAINED, 0.1
     ),
     IgnoredCell(
         "09",
