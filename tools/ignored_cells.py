@@ -86,9 +86,12 @@ IGNORED_CELLS = (
         None,
         words=False,
     ),
-    IgnoredCell(
-        "08", "torch.manual_seed(0)  # words once more, now with rotary positions", TRAINED, 0.3
-    ),
+    IgnoredCell("08", "torch.manual_seed(0)  # words backwards, with positions", TRAINED, 0.1),
+    IgnoredCell("08", "torch.manual_seed(0)  # three back", TRAINED, None),
+    IgnoredCell("08", "def with_rotary(n_block, n_head):", TRAINED, 0.3),
+    IgnoredCell("08", "i, j = torch.arange(40)[:, None], torch.arange(40)", TRAINED, None),
+    IgnoredCell("08", "torch.manual_seed(0)  # words backwards, rotary", TRAINED, 0.3),
+    IgnoredCell("08", "from_start = partial(backwards, start=True)", TRAINED, 0.1),
     IgnoredCell(
         "09",
         "_, weights = sort(model, ids, return_weights=True)  # (B, letters written, letters read)",
@@ -163,13 +166,7 @@ IGNORED_CELLS = (
         0.1,
     ),
     IgnoredCell("12", "def right(model, **texts):", TRAINED, 0.1),
-    IgnoredCell(
-        "12",
-        "before = tokens_back({1: 1.0})  # all weight on the letter before",
-        WRITTEN,
-        None,
-        words=False,
-    ),
+    IgnoredCell("12", "before = tokens_back({1: 1.0})", WRITTEN, None, words=False),
     IgnoredCell("12", "def by_distance(maps):", TRAINED, 0.2),
     IgnoredCell(
         "12",

@@ -332,7 +332,8 @@ class Certificate:
         return wrap_text(
             f"In “{a}” and “{b}”, {_at(a, [self.t])} is the same query, and "
             f"{_at(a, sorted((self.i, self.j)))} are the same keys: the same two scores. In "
-            f"“{a}” the rule gives {self.i} more weight than {self.j}, in “{b}” it does not."
+            f"“{a}” the rule gives position {self.i} more weight than {self.j}, in “{b}” it does "
+            "not."
         )
 
     __repr__ = __str__
@@ -351,8 +352,8 @@ def certificate(rule: Rule | str, first: str, second: str) -> Certificate | None
     --------
     >>> certificate("my word", "a-a", "aaa")
     In “a-a” and “aaa”, position 2 (“a”) is the same query, and positions 0 (“a”)
-    and 2 (“a”) are the same keys: the same two scores. In “a-a” the rule gives 2
-    more weight than 0, in “aaa” it does not.
+    and 2 (“a”) are the same keys: the same two scores. In “a-a” the rule gives
+    position 2 more weight than 0, in “aaa” it does not.
     """
     if isinstance(rule, str):
         if rule not in RULES:

@@ -202,8 +202,8 @@ def test_a_certificate_proves_equal_scores_and_opposite_answers(name, first, sec
 def test_a_certificate_in_words():
     assert " ".join(str(certificate("matching bracket", "(())", "((x)")).split()) == (
         "In “(())” and “((x)”, position 3 (“)”) is the same query, and positions 0 (“(”) and 1 "
-        "(“(”) are the same keys: the same two scores. In “(())” the rule gives 0 more weight than "
-        "1, in “((x)” it does not."
+        "(“(”) are the same keys: the same two scores. In “(())” the rule gives position 0 more "
+        "weight than 1, in “((x)” it does not."
     )
 
 

@@ -115,8 +115,8 @@ def the_model_that_writes(texts):
 def the_exact_pattern_in_a_head_of_the_own_model(texts):
     layer, left, zero = texts["question"].gives()
     assert layer == zero == 0 and abs(right(free(), 0, BEFORE) - left) < 0.02
-    maps = free().attention_weights(held_out()[0][:, :-1])[0, :, 0, 24:]
-    found = maps.diagonal(23, 1, 2).mean()  # one back, as the notebook shows
+    maps = free().attention_weights(held_out()[0][:, :-1])
+    found = previous_token_score(maps[0]).mean()
     torch.manual_seed(0)
     model, generator = EXERCISES["14.TinyGPT"].reference(26, 48), torch.Generator().manual_seed(0)
     EXERCISES["05.train"].reference(model, lambda: repeated(32, generator)[0], 400)
@@ -126,7 +126,7 @@ def the_exact_pattern_in_a_head_of_the_own_model(texts):
     logits, _ = opened(model, ids[:, :-1], {(0, scores.argmax().item()): BEFORE(48)})
     hit = logits.argmax(dim=-1) == ids[:, 1:]
     share = hit[torch.arange(48) >= period].double().mean()
-    texts["why a"].says(round(1 / found.item()))
+    texts["why a"].says(int(1 / found.item()))
     (half,) = texts["why b"].gives()
     assert half < 0.7 < scores.max() < 1
     (less,), (about,), (more,) = (texts[name].gives() for name in "abc")
