@@ -1117,56 +1117,6 @@ def online_by_the_logarithm_of_the_sum(scores, values):
     return out
 
 
-@right("14.3")
-def linear_by_a_matrix_of_weights(q, k, v):
-    weights = (q @ k.T).tril()
-    return weights @ v / weights.sum(dim=-1, keepdim=True)
-
-
-@right("14.3")
-def linear_by_running_sums(q, k, v):
-    matrices, totals = (k[:, :, None] * v[:, None, :]).cumsum(0), k.cumsum(0)
-    return torch.einsum("ti,tij->tj", q, matrices) / (q * totals).sum(-1, keepdim=True)
-
-
-@right("14.3")
-def linear_with_a_column_of_ones(q, k, v):
-    v, state, out = F.pad(v, (0, 1), value=1.0), 0, []
-    for t in range(len(q)):
-        state = state + k[t][:, None] * v[t]
-        out.append(q[t] @ state)
-    out = torch.stack(out)
-    return out[:, :-1] / out[:, -1:]
-
-
-@right("14.3")
-def linear_with_the_matrix_transposed(q, k, v):
-    S, z, out = torch.zeros(v.shape[1], k.shape[1]), torch.zeros(k.shape[1]), torch.zeros_like(v)
-    for t in range(q.shape[0]):
-        S += torch.outer(v[t], k[t])
-        z += k[t]
-        out[t] = S @ q[t] / (z @ q[t])
-    return out
-
-
-@right("14.3")
-def linear_by_two_loops(q, k, v):
-    rows = []
-    for t in range(len(q)):
-        weights = torch.stack([q[t] @ k[s] for s in range(t + 1)])
-        rows.append(weights @ v[: t + 1] / weights.sum())
-    return torch.stack(rows)
-
-
-@right("14.3")
-def linear_with_a_small_number_against_0(q, k, v):
-    state, total, rows = 0.0, 0.0, []
-    for one, key, value in zip(q, k, v, strict=True):
-        state, total = state + torch.outer(key, value), total + key
-        rows.append(one @ state / (one @ total).clamp(min=1e-6))
-    return torch.stack(rows)
-
-
 # ---------------------------------------------------------------- 15, a real model
 
 
