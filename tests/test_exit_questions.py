@@ -475,14 +475,13 @@ def bytes_of_a_token(n_layer, n_head, group, head_size, bytes_):
 
 
 @computes("14.e2")
-def one_more_key(top, total, weighted, score, value):
-    new_top = max(top, score)
-    old, new = math.exp(top - new_top), math.exp(score - new_top)
-    assert old == 1  # nothing is rescaled
-    carried = [new_top, total * old + new, weighted * old + new * value]
-    before = weighted / total
-    key = [*carried, carried[2] / carried[1]]
-    return key, [(before + value) / 2, before, value, before, total]
+def a_window_saves(window, few, many):
+    def bytes_of(T):
+        return cache_bytes(2, 4, 16, T)
+
+    short, long = (bytes_of(T) / bytes_of(min(T, window)) for T in (few, many))
+    always = bytes_of(many) / bytes_of(window)
+    return [short, long, window], [always, always, bytes_of(few) / bytes_of(window), long, window]
 
 
 @computes("15.e1")

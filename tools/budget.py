@@ -24,8 +24,8 @@ LIMITS = {
     # A published model: its file, its pieces, its blocks, its questions and answers (750). Sizes,
     # rates and ids that no function can use, refused where notebooks call (230). Pictures on slides
     # are laid out again in less room, so that letters are large (95). A pause in a training, labels
-    # of a row, chances of words without what “it” reads (50).
-    "helpers": 10_995,
+    # of a row, chances of words without what “it” reads (50). A published order of rows (10).
+    "helpers": 11_005,
     # The learner's own file (590) and judges of the classes that they write (1,900): a head, many,
     # a block and a model, then with rotary positions and with a cache, and their right programs.
     # What draws letters at random is judged by many draws (400); what finds a bug, by bugs (300).

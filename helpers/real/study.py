@@ -357,8 +357,18 @@ def written(model: RealGPT, pieces: Pieces, text: str, n: int, cached: bool = Tr
 # ---------------------------------------------------------------- in a class of the learner's own
 
 
+def published(weight: Tensor, head_size: int) -> Tensor:
+    """Put the rows of queries or keys back into the order in which the model is published.
+
+    Its file here has the two channels of a pair beside each other in a head, 2i and 2i + 1; Hugging
+    Face's has them half a head apart, i and i + head_size / 2.
+    """
+    pairs = weight.unflatten(0, (-1, head_size // 2, 2))  # (heads, pairs, 2, C)
+    return pairs.transpose(1, 2).flatten(0, 2)
+
+
 def three_heads() -> tuple[Tensor, ...]:
-    """Heads 6, 7 and 8 of a block, as they stand in the file, and what they read of the cat.
+    """Heads 6, 7 and 8 of a block, as they are published, and what they read of the cat.
 
     They share one head of keys and values, so its rows are the last 64 of 192. In the place of the
     six other heads stand weaker copies, whose outputs have the weight 0 in the projection: heads
@@ -383,6 +393,7 @@ def three_heads() -> tuple[Tensor, ...]:
     q, k, v = (found[name].reshape(-1, C) for name in ("q", "k", "v"))
     proj = torch.zeros(C, C)
     proj[:, -len(q) :] = found["o"].reshape(C, -1)
+    q, k = published(q, len(v)), published(k, len(v))  # v is one head
     weaker = [torch.cat([z / 4, z / 2, z]) for z in (q, k, v)]
     return x, maps_of(TEXT)[BLOCK, HEADS[-1]], *weaker, proj
 
@@ -399,9 +410,10 @@ class InTurn(nn.Module):
 
     def forward(self, x: Tensor, **options: Any) -> Tensor:
         """(B, T, C) -> (B, T, C); the options are those of the attention."""
-        layers = (self.layer.query, self.layer.key, self.layer.value, self.layer.proj)
+        layer, head_size = self.layer, x.shape[-1] // self.layer.n_head
+        turned = (published(z.weight, head_size) for z in (layer.query, layer.key))
         try:
-            self.fill(self.attention, *(layer.weight for layer in layers))
+            self.fill(self.attention, *turned, layer.value.weight, layer.proj.weight)
             out = self.attention(x, **options)
             told = "" if getattr(out, "shape", None) == x.shape else f"it returned {described(out)}"
         except Exception as error:

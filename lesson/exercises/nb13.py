@@ -417,7 +417,13 @@ def _lengths():
 
 MASK = {"return": "T_new T_all"}
 WINDOW = Exercise(
-    "13.7", near_mask, _lengths, accepted=(last_rows_of_all,), given=forgotten_window, axes=MASK
+    "13.7",
+    near_mask,
+    _lengths,
+    accepted=(last_rows_of_all,),
+    given=forgotten_window,
+    axes=MASK,
+    optional=True,
 )
 
 
@@ -456,6 +462,7 @@ SINKS = Exercise(
     accepted=(columns_opened,),
     given=sinks_in_the_window,
     axes=MASK,
+    optional=True,
 )
 
 

@@ -1,12 +1,10 @@
-"""The exercises of notebook 14: attention as a loop that keeps keys, three sums, or one matrix."""
+"""The exercises of notebook 14: attention as a loop that keeps keys, or three sums."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from attention_base.numbers import described
 from feedback.grading import Exercise
-from helpers.attention import attention, causal_mask
 from lesson.builds import build
 from lesson.builds.right_14 import generate
 
@@ -201,96 +199,10 @@ ONLINE_SOFTMAX = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 14.3
-
-
-def linear_attention(q, k, v):
-    """q, k (T, D), v (T, D_v) -> (T, D_v), in one loop over t and without a T x T matrix."""
-    matrix, total = torch.zeros(k.shape[1], v.shape[1]), torch.zeros(k.shape[1])
-    outputs = []
-    for t in range(len(q)):
-        matrix = matrix + torch.outer(k[t], v[t])
-        total = total + k[t]
-        outputs.append(q[t] @ matrix / (q[t] @ total))
-    return torch.stack(outputs)
-
-
-def with_a_tiny_number_in_the_divisor(q, k, v):  # as published code has it, against 0 / 0
-    weights = (q @ k.mT).tril()
-    return weights @ v / (weights.sum(dim=-1, keepdim=True) + 1e-6)
-
-
-def over_all_tokens(q, k, v):
-    return q @ (k.mT @ v) / (q @ k.sum(dim=0))[:, None]
-
-
-def exponentials_of_scores(q, k, v):
-    scores = (q @ k.mT).masked_fill(~causal_mask(len(q)), -torch.inf)
-    return scores.softmax(dim=-1) @ v
-
-
-def scaled_exponentials_of_scores(q, k, v):
-    return attention(q, k, v, causal_mask(len(q)))[0]
-
-
-def features_made_again(q, k, v):
-    return linear_attention(F.elu(q) + 1, F.elu(k) + 1, v)
-
-
-def query_and_key_exchanged(q, k, v):
-    return linear_attention(k, q, v)
-
-
-def read_before_written(q, k, v):
-    matrix, total = torch.zeros(k.shape[1], v.shape[1]), torch.zeros(k.shape[1])
-    outputs = []
-    for t in range(len(q)):
-        outputs.append(q[t] @ matrix / (q[t] @ total))
-        matrix, total = matrix + torch.outer(k[t], v[t]), total + k[t]
-    return torch.stack(outputs)
-
-
-def divisor_one_token_behind(q, k, v):
-    matrix, total = torch.zeros(k.shape[1], v.shape[1]), torch.zeros(k.shape[1])
-    outputs = []
-    for t in range(len(q)):
-        matrix = matrix + torch.outer(k[t], v[t])
-        outputs.append(q[t] @ matrix / (q[t] @ total))
-        total = total + k[t]
-    return torch.stack(outputs)
-
-
-def _features_and_values():
-    generator = torch.Generator().manual_seed(0)
-    cases = []
-    for T, D, D_v in ((6, 3, 4), (8, 5, 2)):
-        q, k = torch.rand(2, T, D, generator=generator)
-        cases.append((q, k, torch.randn(T, D_v, generator=generator)))
-    return cases
-
-
-LINEAR_ATTENTION = Exercise(
-    "14.3",
-    linear_attention,
-    _features_and_values,
-    accepted=(with_a_tiny_number_in_the_divisor,),
-    axes={"q": "T D", "k": "T D", "v": "T D_v", "return": "T D_v"},
-    optional=True,
-    intermediates=(
-        (
-            "the divisors",
-            lambda q, k, v: (q * k.cumsum(dim=0)).sum(dim=-1),
-        ),
-        ("the matrix after the last token", lambda q, k, v: k.mT @ v),
-    ),
-)
-
-
 EXERCISES = (
     build("14.MultiHeadAttention"),
     build("14.Block"),
     build("14.TinyGPT"),
     GENERATE,
     ONLINE_SOFTMAX,
-    LINEAR_ATTENTION,
 )

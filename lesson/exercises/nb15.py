@@ -18,12 +18,16 @@ def fill(attention, query, key, value, proj):
     """Put weights (out, in) into an attention; key and value may have fewer heads than query."""
     n_shared = query.shape[0] // key.shape[0]  # query heads that share one head of keys
 
+    def in_pairs(weight):  # rows i and i + head_size / 2 of a head become 2i and 2i + 1
+        halves = weight.unflatten(0, (-1, 2, attention.head_size // 2))
+        return halves.transpose(1, 2).flatten(0, 2)
+
     def for_each_head(weight):
         heads = weight.unflatten(0, (-1, attention.head_size))  # (n_kv_head, head_size, C)
         return heads.repeat_interleave(n_shared, dim=0).flatten(0, 1)  # (C, C)
 
-    attention.query.weight.copy_(query)
-    attention.key.weight.copy_(for_each_head(key))
+    attention.query.weight.copy_(in_pairs(query))
+    attention.key.weight.copy_(for_each_head(in_pairs(key)))
     attention.value.weight.copy_(for_each_head(value))
     attention.proj.weight.copy_(proj)
     for layer in (attention.query, attention.key, attention.value, attention.proj):
@@ -77,7 +81,7 @@ def _filled(answer, attention, query, key, value, proj):
 def _weights():
     generator = torch.Generator().manual_seed(0)
     cases = []
-    for C, n_head, n_kv_head in ((24, 6, 2), (24, 3, 3), (16, 4, 1)):
+    for C, n_head, n_kv_head in ((36, 6, 2), (24, 3, 3), (16, 4, 1)):
         sizes = (C, *[n_kv_head * C // n_head] * 2, C)
         weights = [torch.randn(size, C, generator=generator) / C**0.5 for size in sizes]
         cases.append((MultiHeadAttention(C, n_head), *weights))
@@ -179,7 +183,9 @@ def _windows():
     return [(9, 4, 2), (6, 1, 1), (8, 2, 0), (5, 9, 1), (7, 3, 7)]
 
 
-WINDOW_WITH_SINK = Exercise("15.3", window_with_sink, _windows, axes={"return": "T T"})
+WINDOW_WITH_SINK = Exercise(
+    "15.3", window_with_sink, _windows, axes={"return": "T T"}, optional=True
+)
 
 
 EXERCISES = (FILL, PATCH_HEAD, MOVE, WINDOW_WITH_SINK)

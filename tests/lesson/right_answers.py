@@ -1117,56 +1117,6 @@ def online_by_the_logarithm_of_the_sum(scores, values):
     return out
 
 
-@right("14.3")
-def linear_by_a_matrix_of_weights(q, k, v):
-    weights = (q @ k.T).tril()
-    return weights @ v / weights.sum(dim=-1, keepdim=True)
-
-
-@right("14.3")
-def linear_by_running_sums(q, k, v):
-    matrices, totals = (k[:, :, None] * v[:, None, :]).cumsum(0), k.cumsum(0)
-    return torch.einsum("ti,tij->tj", q, matrices) / (q * totals).sum(-1, keepdim=True)
-
-
-@right("14.3")
-def linear_with_a_column_of_ones(q, k, v):
-    v, state, out = F.pad(v, (0, 1), value=1.0), 0, []
-    for t in range(len(q)):
-        state = state + k[t][:, None] * v[t]
-        out.append(q[t] @ state)
-    out = torch.stack(out)
-    return out[:, :-1] / out[:, -1:]
-
-
-@right("14.3")
-def linear_with_the_matrix_transposed(q, k, v):
-    S, z, out = torch.zeros(v.shape[1], k.shape[1]), torch.zeros(k.shape[1]), torch.zeros_like(v)
-    for t in range(q.shape[0]):
-        S += torch.outer(v[t], k[t])
-        z += k[t]
-        out[t] = S @ q[t] / (z @ q[t])
-    return out
-
-
-@right("14.3")
-def linear_by_two_loops(q, k, v):
-    rows = []
-    for t in range(len(q)):
-        weights = torch.stack([q[t] @ k[s] for s in range(t + 1)])
-        rows.append(weights @ v[: t + 1] / weights.sum())
-    return torch.stack(rows)
-
-
-@right("14.3")
-def linear_with_a_small_number_against_0(q, k, v):
-    state, total, rows = 0.0, 0.0, []
-    for one, key, value in zip(q, k, v, strict=True):
-        state, total = state + torch.outer(key, value), total + key
-        rows.append(one @ state / (one @ total).clamp(min=1e-6))
-    return torch.stack(rows)
-
-
 # ---------------------------------------------------------------- 15, a real model
 
 
@@ -1175,9 +1125,12 @@ def filled_by_a_loop_over_heads(attention, query, key, value, proj):
     d = attention.head_size
     for h in range(attention.n_head):
         g = h * len(key) // (attention.n_head * d)
-        attention.key.weight.data[h * d : (h + 1) * d] = key[g * d : (g + 1) * d]
+        for i in range(d):
+            row = g * d + i // 2 + (d // 2 if i % 2 else 0)
+            attention.key.weight.data[h * d + i] = key[row]
+            attention.query.weight.data[h * d + i] = query[row + (h - g) * d]
         attention.value.weight.data[h * d : (h + 1) * d] = value[g * d : (g + 1) * d]
-    attention.query.weight.data, attention.proj.weight.data = query.clone(), proj.clone()
+    attention.proj.weight.data = proj.clone()
     torch.nn.init.zeros_(attention.proj.bias)
 
 
@@ -1185,7 +1138,12 @@ def filled_by_a_loop_over_heads(attention, query, key, value, proj):
 def filled_by_a_state_dict(attention, query, key, value, proj):
     d, n = attention.head_size, len(query) // len(key)
     rows = torch.cat([torch.arange(g, g + d) for g in range(0, len(key), d) for _ in range(n)])
-    state = {"query.weight": query, "key.weight": key[rows], "value.weight": value[rows]}
+    mine = torch.arange(len(query)).view(-1, 2, d // 2).mT.flatten()  # 0 3 1 4 2 5, 6 9 7 10 8 11
+    state = {
+        "query.weight": query[mine],
+        "key.weight": key[rows][mine],
+        "value.weight": value[rows],
+    }
     state |= {"proj.weight": proj, "proj.bias": torch.zeros(len(proj))}
     attention.load_state_dict(state)
 
@@ -1196,7 +1154,11 @@ def filled_by_new_parameters(attention, query, key, value, proj):
         groups = weight.view(-1, 1, attention.head_size, weight.shape[1])
         return groups.expand(-1, len(query) // len(weight), -1, -1).reshape(query.shape)
 
+    def turned(weight):  # (heads, 2, half, C) -> (heads, half, 2, C)
+        return torch.stack(weight.view(-1, 2, attention.head_size // 2, len(proj)).unbind(1), 2)
+
     layers = attention.query, attention.key, attention.value, attention.proj
+    query, key = (turned(z).reshape(z.shape) for z in (query, key))
     for layer, weight in zip(layers, (query, spread(key), spread(value), proj), strict=True):
         layer.weight = torch.nn.Parameter(weight.clone())
     attention.proj.register_parameter("bias", None)
@@ -1207,10 +1169,16 @@ def filled_by_einsum(attention, query, key, value, proj):
     n_kv_head = len(key) // attention.head_size
     shares = torch.arange(attention.n_head) * n_kv_head // attention.n_head
     choose = torch.eye(n_kv_head)[shares]  # (n_head, n_kv_head)
+    swap = torch.zeros(attention.head_size, attention.head_size)  # (mine, theirs)
+    half = attention.head_size // 2
+    swap[range(0, 2 * half, 2), range(half)] = 1
+    swap[range(1, 2 * half, 2), range(half, 2 * half)] = 1
     for layer, weight in ((attention.key, key), (attention.value, value)):
         heads = weight.reshape(n_kv_head, attention.head_size, -1)
+        heads = swap @ heads if weight is key else heads
         layer.weight.copy_(torch.einsum("hg,gdc->hdc", choose, heads).flatten(0, 1))
-    attention.query.weight.copy_(query)
+    queries = query.reshape(attention.n_head, attention.head_size, -1)
+    attention.query.weight.copy_((swap @ queries).flatten(0, 1))
     attention.proj.weight.copy_(proj)
     attention.proj.bias *= 0
 

@@ -64,8 +64,10 @@ FILLED = {
 @torch.no_grad()
 def fill(attention, query, key, value, proj):
     d, n = len(query) // attention.n_head, len(query) // len(key)
-    k, v = (z.unflatten(0, (-1, d)).repeat_interleave(n, dim=0).flatten(0, 1) for z in (key, value))
-    attention.c_attn.weight.copy_(torch.cat([query, k, v]))
+    halves = [z.unflatten(0, (-1, 2, d // 2)) for z in (query, key)]
+    q, k = (z.transpose(1, 2).flatten(0, 2) for z in halves)
+    k, v = (z.unflatten(0, (-1, d)).repeat_interleave(n, dim=0).flatten(0, 1) for z in (k, value))
+    attention.c_attn.weight.copy_(torch.cat([q, k, v]))
     attention.c_proj.weight.copy_(proj)
     attention.c_attn.bias.zero_(), attention.c_proj.bias.zero_()
 """,
@@ -73,9 +75,10 @@ def fill(attention, query, key, value, proj):
 @torch.no_grad()
 def fill(attention, query, key, value, proj):
     d, n = len(query) // len(attention.heads), len(query) // len(key)
+    turned = [i + j for i in range(d // 2) for j in (0, d // 2)]
     for h, head in enumerate(attention.heads):
-        head.q.weight.copy_(query[h * d : (h + 1) * d])
-        head.k.weight.copy_(key[h // n * d : (h // n + 1) * d])
+        head.q.weight.copy_(query[h * d : (h + 1) * d][turned])
+        head.k.weight.copy_(key[h // n * d : (h // n + 1) * d][turned])
         head.v.weight.copy_(value[h // n * d : (h // n + 1) * d])
     attention.last.weight.copy_(proj), attention.last.bias.zero_()
 """,

@@ -15,7 +15,7 @@ TITLE = "One loop, and what it carries"
 
 
 EQUAL = (
-    "The numbers are those of one head with 16 channels. The formula and the online softmax read "
+    "The numbers are those of one head with 16 channels. The formula and the blocks read "
     "all keys and values besides. With equal scores, each way gives the running mean of notebook "
     "01."
 )
@@ -36,13 +36,12 @@ class Rung(NamedTuple):
 def _rungs() -> list[Rung]:
     """From the last one, which stands on top, to the first."""
     d, lengths = HEAD_SIZE, LENGTHS
-    fixed = [(n, n) for n in (d * d + d, d + 2, d + 1)]
+    fixed = [(n, n) for n in (d + 2, d + 1)]
     return [
-        Rung("14\nlinear attention", "token", "a matrix and a sum", fixed[0]),
-        Rung("14\nonline softmax", "block", "maximum and two\nsums, for a query", fixed[1]),
+        Rung("14\nin blocks", "block", "maximum and two\nsums, for a query", fixed[0]),
         Rung("14\nKV cache", "token", "all keys\nand values", tuple(2 * d * T for T in lengths)),
         Rung("03 to 13\nthe formula", "", "T × T scores", tuple(T * T for T in lengths)),
-        Rung("01\nrunning mean", "token", "a sum and a count", fixed[2]),
+        Rung("01\nrunning mean", "token", "a sum and a count", fixed[1]),
     ]
 
 
@@ -72,7 +71,7 @@ def ladder() -> Picture:
     drawn = diagram(
         TITLE,
         [Panel(boxes, arrows, heads=heads, row_height=52)],
-        alt=f"Five ways to compute attention, one above the other, with what each carries from a "
+        alt=f"Four ways to compute attention, one above the other, with what each carries from a "
         f"step to the next. From below: {told}. {EQUAL}",
     )
     table = _table(rungs)

@@ -180,7 +180,7 @@ def one_list_for_ever(attention, x, kept=[]):  # noqa: B006
 wrong("13.6")(one_list_for_ever)
 
 
-# ---------------------------------------------------------------- 13.7 bug 8
+# ---------------------------------------------------------------- 13.7 the window
 
 
 @wrong("13.7", named="a slice that begins below 0")
@@ -203,7 +203,7 @@ def too_many_new_ones(T_new, T_all, window):
     return (key <= query + T_all - T_new) & (key > query + T_new - window)
 
 
-# ---------------------------------------------------------------- 13.8 bug 9
+# ---------------------------------------------------------------- 13.8 the sink
 
 
 @wrong("13.8", named="sinks before they come")

@@ -50,26 +50,6 @@ def hardmax(scores, values):
     return values[scores.argmax()]
 
 
-# ---------------------------------------------------------------- 14.3 linear attention
-
-
-@wrong("14.3", named="matrix not accumulated")
-def last_outer_product(q, k, v):
-    weights = q @ k.T
-    return torch.diagonal(weights)[:, None] * v / weights.tril().sum(dim=1, keepdim=True)
-
-
-@wrong("14.3", "the plain running mean")
-def running_mean(q, k, v):
-    return v.cumsum(dim=0) / torch.arange(1, len(v) + 1)[:, None]
-
-
-@wrong("14.3", "all outputs from the last query")
-def one_query(q, k, v):
-    weights = q[-1] @ k.T
-    return (weights[:, None] * v).cumsum(0) / weights.cumsum(0)[:, None]
-
-
 # ---------------------------------------------------------------- of a blind trial
 
 

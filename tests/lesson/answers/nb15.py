@@ -7,9 +7,16 @@ from tests.lesson.answers import wrong
 # ---------------------------------------------------------------- 15.fill
 
 
+def turned(weight, d):
+    """The rows of each head in pairs, which the answers below get right."""
+    order = [i + j for i in range(d // 2) for j in (0, d // 2)]
+    return torch.cat([head[order] for head in weight.split(d)])
+
+
 @wrong("15.fill", named="groups tiled")
 def heads_in_turn(attention, query, key, value, proj):
     n_kv_head = len(key) // attention.head_size
+    query, key = (turned(z, attention.head_size) for z in (query, key))
     keys, values = (one.chunk(n_kv_head) for one in (key, value))
     in_turn = [h % n_kv_head for h in range(attention.n_head)]
     attention.query.weight.data = query
@@ -22,6 +29,7 @@ def heads_in_turn(attention, query, key, value, proj):
 @wrong("15.fill", "all heads read the keys of head 0")
 def the_first_head_for_all(attention, query, key, value, proj):
     d = attention.head_size
+    query, key = turned(query, d), turned(key, d)
     attention.query.weight.copy_(query)
     attention.key.weight.copy_(key[:d].repeat(attention.n_head, 1))
     attention.value.weight.copy_(value[:d].repeat(attention.n_head, 1))
@@ -32,6 +40,7 @@ def the_first_head_for_all(attention, query, key, value, proj):
 @wrong("15.fill", "one query head of each group is filled")
 def once_in_each_group(attention, query, key, value, proj):
     d = attention.head_size
+    query, key = turned(query, d), turned(key, d)
     n = attention.n_head * d // len(key)
     attention.query.weight.copy_(query)
     attention.proj.weight.copy_(proj)
@@ -46,12 +55,30 @@ def once_in_each_group(attention, query, key, value, proj):
 def scaled_twice(attention, query, key, value, proj):
     n = query.shape[0] // key.shape[0]
     d = attention.head_size
+    query, key = turned(query, d), turned(key, d)
     for layer, weight in ((attention.key, key), (attention.value, value)):
         heads = [weight[g * d : (g + 1) * d] for g in range(len(weight) // d) for _ in range(n)]
         layer.weight.copy_(torch.cat(heads))
     attention.query.weight.copy_(query / d**0.5)
     attention.proj.weight.copy_(proj)
     attention.proj.bias.zero_()
+
+
+@wrong("15.fill", named="halves left as they are")
+def groups_alone(attention, query, key, value, proj):
+    d, n = attention.head_size, len(query) // len(key)
+    attention.query.weight.data, attention.proj.weight.data = query, proj
+    for layer, weight in ((attention.key, key), (attention.value, value)):
+        layer.weight.data = torch.cat([head for head in weight.split(d) for _ in range(n)])
+    attention.proj.bias.data = torch.zeros(len(proj))
+
+
+@wrong("15.fill", "the channels of each pair exchanged")
+def turned_backwards(attention, query, key, value, proj):
+    d = attention.head_size
+    order = [i + j for i in range(d // 2) for j in (d // 2, 0)]
+    query, key = (torch.cat([head[order] for head in z.split(d)]) for z in (query, key))
+    groups_alone(attention, query, key, value, proj)
 
 
 # ---------------------------------------------------------------- 15.1 patch one head

@@ -93,7 +93,7 @@ def losses_that_stand_out(texts):
 
 @proves("13.p5")
 def what_shows_lost_sinks(texts):
-    window, zero, _ = texts["question"].gives()
+    window, zero = texts["question"].gives()
 
     def attend(q, k, v):
         mask = given("13.8")(q.shape[2], k.shape[2], window, 1)

@@ -149,17 +149,6 @@ def blocks_against_the_formula(texts):
     }
 
 
-@proves("14.p5")
-def latent_attention(texts):
-    _, heads, _, _, groups, d = texts["question"].gives()
-    kept, llama = 512 + 64, 2 * groups * d  # DeepSeek-AI (2024), "DeepSeek-V2", section 3.1.2
-    texts["why d"].says(kept, (2, groups, d), llama)
-    shared, sixteen, eight, quarter = (texts[n].says(...) for n in ("why c", "a", "b", "d"))
-    assert heads == shared * groups and 2 * heads * d == sixteen * llama == 2 * eight * llama
-    times = {"16 times": sixteen, "8 times": eight, "just what": 1, "about a quarter": quarter}
-    return {choice: abs(kept / llama - n) < 0.05 for choice, n in times.items()}
-
-
 # ---------------------------------------------------------------- hints
 
 
@@ -191,13 +180,3 @@ def one_score_at_a_time(texts):
     step = f"new = {new}; factor, weight = {factor}, {weight}; total = {total}"
     step = f"for score, value in zip(scores, values): {step}; weighted = {weighted}; largest = new"
     return written("scores, values", *start, step, "weighted / total")
-
-
-@proves("14.3")
-def one_matrix(texts):
-    outer, sizes, key, size = texts["2"].gives()
-    matrix, total, output, stack = texts["3"].gives()
-    assert outer in matrix and key in total and (sizes, size) == (("D", "D_v"), ("D",))
-    start = "matrix, total, outputs = 0, 0, []"
-    step = f"matrix = {matrix}; total = {total}; outputs.append({output})"
-    return written("q, k, v", start, f"for t in range(len(q)): {step}", f"{stack}(outputs)")

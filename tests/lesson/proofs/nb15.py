@@ -153,8 +153,9 @@ def the_first_token_hidden(texts):
 
 @proves("15.fill")
 def shared_heads(texts):
-    cut, repeat = texts["2"].says(...), texts["3"].says(..., 0, 1, ..., 0)
-    repeated, copied = repeat
+    cut, *order = texts["2"].gives()
+    pairs, repeated, copied = texts["3"].says(..., ..., 0, 1, ..., 0)
+    assert order == [6, *run(pairs, weight=torch.arange(6), head_size=6).tolist()]
     heads = run(repeated, heads=torch.arange(3), n=3).tolist()
     texts["1"].says(0, 9, 3, *[h for h in range(9) if heads[h] == 0], 0)
     assert heads == 3 * [0] + 3 * [1] + 3 * [2] and copied.count("query") == 2
@@ -163,9 +164,14 @@ def shared_heads(texts):
         heads = repeated.replace("heads", cut.replace("weight", name))
         return copied.replace("query", name).replace(f"({name})", f"({heads}.flatten(0, 1))")
 
+    def paired(name):
+        return f"{name} = {pairs.replace('weight', name)}"
+
     return written(
         "attention, query, key, value, proj",
         "head_size, n = attention.head_size, len(query) // len(key)",
+        paired("query"),
+        paired("key"),
         copied,
         lines("key"),
         lines("value"),
