@@ -39,7 +39,7 @@ TOLERANCE = 1e-4
 @judges("Head")
 def judge_head(made: Made) -> list[str]:
     """Judge the learner's Head (C, head_size)."""
-    for C, head_size in ((12, 5), (24, 5)):
+    for C, head_size in ((12, 5), (24, 7)):
         head = made.make(C, head_size)
         problem = made.problem(head, _floats(C), head_size)
         if problem:

@@ -373,7 +373,7 @@ def _texts():
     ids = torch.tensor([[0, 3, 1, 5], [2, 2, 4, 0], [5, 1, 0, 3]])
     pairs = torch.tensor([[2, 0], [1, 3]])
     return [
-        (_Model(6, 5, sure=True), ids, 4, 1.0),
+        (_Model(6, 5, sure=True), ids, 5, 1.0),  # not as many as it has letters
         (_Model(6, 5), pairs.repeat(4000, 1), 1, 2.0),
         (_Model(6, 5), pairs[:, :1].repeat(4000, 1), 1),
         (_Model(6, 5, sure=True), ids.repeat(1, 2), 2, 0.5),

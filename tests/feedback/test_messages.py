@@ -191,7 +191,7 @@ REMEDIES_MET = [
     "A mask is True and False",
     "take .values",
     "write range(n)",
-    "one number for each axis",
+    "B, T, C = x.shape needs three axes",
     "Is it the right axis?",
     "So is the bias of a layer with bias=False",
     "called with more arguments than it takes",

@@ -1,5 +1,6 @@
 """review(): what it asks on which day, by a clock that is set, and what it keeps of the answers."""
 
+import inspect
 import json
 import re
 import textwrap
@@ -203,7 +204,7 @@ def test_every_question_about_a_mistake_has_it_among_others_and_fits_in_a_review
 def test_the_program_that_is_shown_makes_the_mistake(id, name):
     shown = str(reviews._asked(Item(id, name, False, None))).split("Which one is it?\n")[1]
     reference = EXERCISES[id].reference
-    names = dict(reference.__globals__)
+    names = dict(inspect.unwrap(reference).__globals__)
     exec(textwrap.dedent(shown.split("\n\n")[0]), names)
     assert EXERCISES[id].check(names[reference.__name__]).mistake == name
 
