@@ -40,7 +40,7 @@ def test_what_is_there_is_counted(capsys):
     told = capsys.readouterr().out
     assert (
         told
-        == f"00.md: 3 exercises, {count} mistakes, 5 predictions, 15 terms\n  nothing to mend\n"
+        == f"00.md: 3 exercises, {count} mistakes, 4 predictions, 15 terms\n  nothing to mend\n"
     )
 
 
