@@ -98,7 +98,8 @@ def is_refused(error: Exception, candidate: Callable) -> bool:
 
 def remedy(error: Exception) -> str:
     """Say what to do about an exception that beginners meet; "" for another."""
-    return next((remedy for part, remedy in REMEDIES.items() if part in _text(error)), "")
+    text = f"{type(error).__name__}: {_text(error)}"
+    return next((remedy for part, remedy in REMEDIES.items() if part in text), "")
 
 
 def text_of(error: BaseException) -> str:
@@ -416,7 +417,7 @@ def inputs(names: Sequence[str], arguments: tuple) -> str:
     texts = [
         f"{name} of shape {_shape(argument)}"
         if isinstance(argument, Tensor)
-        else f"{name} = {_write(argument)}"
+        else f"{name} = {_shorten(_write(argument), 400)}"
         for name, argument in zip(names, arguments, strict=False)
         if not isinstance(argument, nn.Module) or len(arguments) == 1
     ]

@@ -177,6 +177,10 @@ RAISING = [
     lambda x: [x for _ in x.shape[1]],
     lambda x: [T for B, T in [x.shape]],
     lambda x: x[:, 7],
+    lambda x: x[:, :0][:, -1],
+    lambda x: {}[1],
+    lambda x: x.chunk(2)[0] + torch.cat([x, x.amax(-1)]),
+    lambda x: setattr(torch.nn.Linear(3, 3), "weight", x),
     lambda x: x + torch.nn.Linear(3, 3, bias=False).bias,
     lambda x: torch.nn.ReLU()(x, x),
 ]
@@ -193,6 +197,10 @@ REMEDIES_MET = [
     "write range(n)",
     "B, T, C = x.shape needs three axes",
     "Is it the right axis?",
+    "holds no tokens",
+    "table.get(key, …)",
+    "has lost an axis",
+    "layer.weight.copy_(…)",
     "So is the bias of a layer with bias=False",
     "called with more arguments than it takes",
 ]
