@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from helpers.toy import readable
+from lesson.builds.right_08 import MultiHeadAttention
 from lesson.exercises import EXERCISES
 from tests.lesson.proofs.reading import agrees, items, together
 from tools.notebooks import SOURCE
@@ -20,6 +21,12 @@ PAIR = torch.stack([torch.zeros(4), torch.ones(4)])[None]  # a key of zeros, and
 
 def _mean_of_all(x):
     return x.mean(dim=1, keepdim=True).expand(x.shape)
+
+
+def _rows_of_a_head(fill):
+    attention, weight = MultiHeadAttention(4, 1), torch.arange(4.0)[:, None].expand(4, 4)
+    fill(attention, weight, weight, weight, weight)
+    return attention.query.weight[:, 0].detach()
 
 
 # What the text gives the solution and what comes back, in the order of the text.
@@ -38,6 +45,7 @@ INSTANCES = {
     "09.4": lambda f: (4, 2, *(mask[-1] for mask in f(4, 2)), *(mask[0] for mask in f(4, 2)), 1),
     "10.5": lambda f: (0, 2, 6, 5, 0.2, 6, 2, 0.675, f(*SIX_TIMES)),
     "05.2": lambda f: (1, f(torch.ones(1, 2, 4), PAIR.flip(1))[0, 1]),
+    "15.fill": lambda f: (4, _rows_of_a_head(f)),
     "08.turn": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
 }
 # Their numbers are printed by cells beside them, or are shapes and sizes.
