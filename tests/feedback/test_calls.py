@@ -106,3 +106,10 @@ def test_what_counts_as_a_change_of_a_module(change, told):
     layer = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.1), nn.Sigmoid())
     assert calls.call(change, (layer,), ["layer"]).changed_input == told
     assert calls.call(lambda layers: change(layers[0]), ([layer],), ["layer"]).changed_input == told
+
+
+mean, offset = torch.zeros(1), torch.zeros(1)
+
+
+def test_a_method_is_no_use_of_a_tensor_of_its_name():
+    assert calls.notebook_tensors(lambda x: x.mean() + offset) == ["offset"]

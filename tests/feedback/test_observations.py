@@ -267,7 +267,7 @@ FACTS = [
     (PIECES, lambda f: [f[i::3] for i in range(3)], "(0) rows 0, 3 and 6, (1) rows 1, 4 and 7"),
     (MATRIX, lambda a: 3 * a + torch.zeros(8, 1), "For R = 8 your function runs. There, your r"),
     (HEAD, wrong_mask, "For B = T your function runs, and it is right there: is one taken for"),
-    (MEAN, for_four_tokens_only, "For T = 8 your function runs, and it is right there: is thi"),
+    (MEAN, for_four_tokens_only, "For T = 8 your function runs, and it is right there: is "),
 ]
 
 
