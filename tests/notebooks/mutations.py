@@ -38,11 +38,7 @@ SORTER = "helpers/sorter.py"
 GPT, TEXT = "helpers/gpt.py", "helpers/training/text.py"
 BY_HAND, RULES = "helpers/circuits/by_hand.py", "helpers/circuits/rules.py"
 PROBES, WARD, COST = "attention_clinic/probes.py", "helpers/ward.py", "helpers/cost.py"
-PICTURE_CHECKS, LESSON, TOY = (
-    "helpers/pictures/checks.py",
-    "lesson/cells.py",
-    "helpers/toy.py",
-)
+PICTURE_CHECKS, LESSON = "helpers/pictures/checks.py", "lesson/cells.py"
 
 MUTATIONS = (
     Mutation(
@@ -198,7 +194,6 @@ MUTATIONS = (
         "finite probe overlooks nan", PROBES, "bad = ~values.isfinite()", "bad = values.isinf()"
     ),
     Mutation("no stand-in for a stub", LESSON, "return exercise.reference", "return candidate"),
-    Mutation("other random numbers", TOY, "manual_seed(123)", "manual_seed(124)"),
     Mutation(
         "padding on the rows", MASKS, "return real[:, None, :]", "return real[:, :, None]", "09"
     ),
