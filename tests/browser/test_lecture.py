@@ -96,7 +96,7 @@ def test_each_slide_fits_has_large_letters_and_asks_for_nothing(page, folder, na
 
 
 def test_an_explorer_lives_and_the_keys_turn_pages_after_a_click(page, folder):
-    page.goto((folder / "one_lecture.html").as_uri())
+    page.goto((folder / "one_day.html").as_uri())
     number = page.evaluate(
         "Reveal.getSlides().findIndex(slide => slide.querySelector('[data-live=context]'))"
     )
