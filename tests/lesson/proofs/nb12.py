@@ -13,7 +13,6 @@ from helpers.circuits import (
     copied_right,
     equal_weights,
     held_out,
-    induction_score,
     on_known_letters,
     patch,
     previous_token_score,
@@ -24,7 +23,6 @@ from helpers.circuits import (
 )
 from helpers.circuits.trained import VARIANTS
 from helpers.opened import opened
-from helpers.training import about_shipped_model, shipped_model
 from lesson.exercises import EXERCISES
 from tests.lesson.proofs import proves, run, written
 
@@ -85,29 +83,6 @@ def trained_with_the_exact_pattern(texts):
         "b": low / 100 <= end <= high,
         "c": least / 100 <= end <= up_to,
         "d": end > most,
-    }
-
-
-@proves("12.p4")
-def the_model_that_writes(texts):
-    n_layer, n_head, least = texts["question"].gives()
-    model, letters = shipped_model()
-    ids, period = repeated(100, torch.Generator().manual_seed(2), len(letters))
-    weights = model.attention_weights(ids[:, :-1]).transpose(0, 1)  # (B, layer, head, T, T)
-    assert weights.shape[1:3] == (n_layer, n_head)
-    above = (induction_score(weights, period).mean(dim=0) > least).sum().item()
-    (two,) = texts["b"].gives()
-    steps, times = texts["why b"].gives()
-    assert steps == 200 and about_shipped_model()["n_step"] > times * steps
-    texts["c"].says(3, n_head)
-    texts["why c"].says(1, 1)
-    (most,) = texts["d"].gives()
-    texts["why d"].says(0, 0)
-    return {
-        "none": above == 0,
-        "one or two": 1 <= above <= two,
-        "three": 3 <= above <= n_head,
-        "more": above > most,
     }
 
 
