@@ -47,6 +47,7 @@ from tools.notebooks import ROOMS, ROOT, stop
 WORKERS = 2
 PATIENCE = 30  # seconds, beside three times what the tests take without a mutant
 MEMORY = 8 * 2**30  # bytes; an endless loop that fills a list ends there
+UNUSED = "--snapshot-warn-unused"  # a stored text that no test reads hides no mutant
 NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", "work", "__pycache__", ".*_cache", "*.egg-info"
 )
@@ -267,7 +268,7 @@ class Trials:
         log = copy.parent / "log"
         with log.open("w") as out:
             running = subprocess.Popen(
-                [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
+                [sys.executable, "-m", "pytest", "-xq", "-p", "no:cacheprovider", UNUSED, *tests],
                 cwd=copy,
                 env=environment,
                 stdout=out,

@@ -15,9 +15,9 @@ TITLE = "One loop, and what it carries"
 
 
 EQUAL = (
-    "The numbers are those of one head with 16 channels. The formula and the blocks read "
-    "all keys and values besides. With equal scores, each way gives the running mean of notebook "
-    "01."
+    "The numbers are those of one query of a head with 16 channels. The formula holds the scores "
+    "of all T queries at once, T × T. It and the blocks read all keys and values besides. With "
+    "equal scores, each way gives the running mean of notebook 01."
 )
 
 
@@ -40,7 +40,7 @@ def _rungs() -> list[Rung]:
     return [
         Rung("14\nin blocks", "block", "maximum and two\nsums, for a query", fixed[0]),
         Rung("14\nKV cache", "token", "all keys\nand values", tuple(2 * d * T for T in lengths)),
-        Rung("03 to 13\nthe formula", "", "T × T scores", tuple(T * T for T in lengths)),
+        Rung("03 to 13\nthe formula", "", "T scores,\nfor a query", lengths),
         Rung("01\nrunning mean", "token", "a sum and a count", fixed[1]),
     ]
 
@@ -48,8 +48,8 @@ def _rungs() -> list[Rung]:
 def ladder() -> Picture:
     """Draw the ways to compute attention as a ladder, each with what it carries from step to step.
 
-    The numbers are those of one head with 16 channels, after 256 and after 100,000 tokens. With
-    equal scores, each way gives the running mean of notebook 01.
+    The numbers are those of one query of a head with 16 channels, after 256 and after 100,000
+    tokens. With equal scores, each way gives the running mean of notebook 01.
     """
     boxes, arrows = [], []
     for i, rung in enumerate(rungs := _rungs()):

@@ -11,7 +11,7 @@ WAYS = ["running mean", "the formula", "KV cache", "in blocks"]
 
 
 def carried(T):
-    """How many numbers each way holds for one head after T tokens."""
+    """How many numbers each way holds for one query of a head after T tokens."""
     k, v = torch.zeros(2, 1, 1, T, d)
     cache = KVCache(T)
     keys, values = cache.append(k, v)
@@ -19,7 +19,7 @@ def carried(T):
     maximum, total = torch.zeros(2, 1)
     return [
         sums.numel() + 1,  # and a count
-        T * T,
+        T,
         keys.numel() + values.numel(),
         maximum.numel() + total.numel() + sums.numel(),
     ]
@@ -27,7 +27,7 @@ def carried(T):
 
 def test_the_numbers_are_counted_and_stand_in_words_and_drawing():
     rows = str(ladder()).splitlines()[2:6]
-    small, large = carried(256), [17, 10**10, 2 * d * 100_000, 18]
+    small, large = carried(256), [17, 100_000, 2 * d * 100_000, 18]
     drawn = [text.get_text() for text in ladder().figure().axes[0].texts]
     for row, way, few, many in zip(rows, WAYS, small, large, strict=True):
         assert way in row and row.split()[-2:] == [f"{few:,}", f"{many:,}"]
