@@ -53,9 +53,9 @@ class Attention(nn.Module):
 
     Examples
     --------
-    >>> attention, kept = Attention(16, 4, 2), []
+    >>> attention, cache = Attention(16, 4, 2), []
     >>> x = torch.randn(3, 8, 16)
-    >>> first, second = attention(x[:, :5], kept=kept), attention(x[:, 5:], start=5, kept=kept)
+    >>> first, second = attention(x[:, :5], cache=cache), attention(x[:, 5:], start=5, cache=cache)
     >>> torch.allclose(torch.cat([first, second], dim=1), attention(x), atol=1e-5)
     True
     """
@@ -70,7 +70,7 @@ class Attention(nn.Module):
         self.value = nn.Linear(C, n_kv_head * self.head_size, bias=False)
         self.proj = nn.Linear(C, C)
 
-    def forward(self, x, start=0, kept=None, need_weights=False):
+    def forward(self, x, start=0, cache=None, need_weights=False):
         """(B, T, C) -> (B, T, C), and the weights (B, n_head, T, T_k) if need_weights.
 
         Parameters
@@ -79,7 +79,7 @@ class Attention(nn.Module):
             (B, T, C), tokens at the positions start, start + 1, …
         start
             The position of the first token of x: how many tokens were kept.
-        kept
+        cache
             A list of the keys and values of earlier calls, to which this call appends its own.
             Queries attend to all of them, T_k in all. None keeps nothing, so that T_k is T.
         need_weights
@@ -92,9 +92,9 @@ class Attention(nn.Module):
         k = self.key(x).view(B, T, self.n_kv_head, -1).transpose(1, 2)  # (B, n_kv_head, T, d)
         v = self.value(x).view(B, T, self.n_kv_head, -1).transpose(1, 2)
         q, k = rotate(q, start), rotate(k, start)
-        if kept is not None:
-            kept.append((k, v))
-            k, v = (torch.cat(z, dim=2) for z in zip(*kept, strict=True))  # (B, n_kv_head, T_k, d)
+        if cache is not None:
+            cache.append((k, v))
+            k, v = (torch.cat(z, dim=2) for z in zip(*cache, strict=True))  # (B, n_kv_head, T_k, d)
         group = self.n_head // self.n_kv_head  # so many heads of queries share a head of keys
         k, v = (z.repeat_interleave(group, dim=1) for z in (k, v))  # (B, n_head, T_k, d)
         scores = q @ k.mT / self.head_size**0.5  # (B, n_head, T, T_k)
@@ -295,9 +295,9 @@ def _in_training(module: nn.Module, x: Tensor) -> float:
 
 def _pieces(module: nn.Module, x: Tensor, sizes: list[int]) -> float:
     """How far the outputs for pieces, with kept keys and values, lie from those of one pass."""
-    kept, outputs, start = [], [], 0
+    cache, outputs, start = [], [], 0
     for piece in x.split(sizes, dim=1):
-        outputs.append(module(piece, start=start, kept=kept))
+        outputs.append(module(piece, start=start, cache=cache))
         start += piece.shape[1]
     return _largest(torch.cat(outputs, dim=1) - module(x))
 
@@ -435,7 +435,7 @@ class GPT(nn.Module):
         self,
         ids: Tensor,
         start: int = 0,
-        kept: Sequence[list] | None = None,
+        cache: Sequence[list] | None = None,
         need_weights: bool = False,
     ) -> Tensor:
         """(B, T) ids -> (B, T, V) logits.
@@ -445,7 +445,7 @@ class GPT(nn.Module):
         ids
         start, need_weights
             As for `Attention`. The logits alone are returned, also with need_weights.
-        kept
+        cache
             A list for each block, as for `Attention`.
 
         Raises
@@ -457,7 +457,7 @@ class GPT(nn.Module):
         self._refuse_long(start + ids.shape[1])
         x = self.embedding(ids)
         for i, attention in enumerate(self.attentions):
-            out = attention(x, start, None if kept is None else kept[i], need_weights)
+            out = attention(x, start, None if cache is None else cache[i], need_weights)
             x = x + (out[0] if need_weights else out)
             x = x + self.feed_forwards[i](x)
         return self.to_logits(self.norm(x))

@@ -257,33 +257,33 @@ GROUPED_HEADS = Exercise(
 
 def in_pieces(attention, x):
     """The largest difference between the outputs for x (B, T, C) in one pass and in pieces."""
-    kept, outputs, start = [], [], 0
+    cache, outputs, start = [], [], 0
     while start < x.shape[1]:
         piece = x[:, start : start + 1 + start % 3]  # 1, 2, 1, 2, … tokens
-        outputs.append(attention(piece, start=start, kept=kept))
+        outputs.append(attention(piece, start=start, cache=cache))
         start += piece.shape[1]
     return (torch.cat(outputs, dim=1) - attention(x)).abs().max().item()
 
 
-def _wrong_if_single(right, x, start, kept):
-    if x.shape[1] > 1 or not kept:
-        return right(x, start, kept)
+def _wrong_if_single(right, x, start, cache):
+    if x.shape[1] > 1 or not cache:
+        return right(x, start, cache)
     wrong = broken("mask at the top left")(8, 2, 1)
     wrong.load_state_dict(right.state_dict())
-    return wrong(x, start, kept)
+    return wrong(x, start, cache)
 
 
-def _only_the_last_piece(right, x, start, kept):
-    last = kept[-1:]
+def _only_the_last_piece(right, x, start, cache):
+    last = cache[-1:]
     out = right(x, start, last)
-    kept.append(last[-1])
+    cache.append(last[-1])
     return out
 
 
 def _in_channel_0(amount):
-    def changed(right, x, start, kept):
-        behind = torch.tensor([amount if kept else 0.0] + 7 * [0.0])
-        return right(x, start, kept) + behind
+    def changed(right, x, start, cache):
+        behind = torch.tensor([amount if cache else 0.0] + 7 * [0.0])
+        return right(x, start, cache) + behind
 
     return changed
 
@@ -319,14 +319,14 @@ def watched(in_pieces, attention, x):
     calls, attention = [], copy.deepcopy(attention)
     own = attention.forward
 
-    def forward(piece, start=0, kept=None, need_weights=False):
-        old = None if kept is None else sum(k.shape[2] for k, _ in kept)
+    def forward(piece, start=0, cache=None, need_weights=False):
+        old = None if cache is None else sum(k.shape[2] for k, _ in cache)
         calls.append((piece, start, old))
-        if attention.change is None or kept is None:
-            return own(piece, start, kept, need_weights)
+        if attention.change is None or cache is None:
+            return own(piece, start, cache, need_weights)
         attention.forward = own  # which the change calls
         try:
-            return attention.change(attention, piece, start, kept)
+            return attention.change(attention, piece, start, cache)
         finally:
             attention.forward = forward
 

@@ -136,8 +136,8 @@ def first_key_head_for_all(q, k, v):
 
 
 def read_in_pieces(attention, x, sizes):
-    kept, ends = [], [0, *torch.tensor(sizes).cumsum(0).tolist()]
-    parts = [attention(x[:, a:b], start=a, kept=kept) for a, b in pairwise(ends)]
+    cache, ends = [], [0, *torch.tensor(sizes).cumsum(0).tolist()]
+    parts = [attention(x[:, a:b], start=a, cache=cache) for a, b in pairwise(ends)]
     return torch.cat(parts, dim=1)
 
 
@@ -163,16 +163,16 @@ def all_differences(attention, x):
 
 @wrong("13.6")
 def read_from_the_beginning_again(attention, x):
-    kept, out = [], attention(x[:, :3])
+    cache, out = [], attention(x[:, :3])
     for end in range(4, x.shape[1] + 1):
-        out = torch.cat([out, attention(x[:, :end], kept=kept)[:, -1:]], dim=1)
+        out = torch.cat([out, attention(x[:, :end], cache=cache)[:, -1:]], dim=1)
     return (out - attention(x)).abs().max().item()
 
 
-def one_list_for_ever(attention, x, kept=[]):  # noqa: B006
+def one_list_for_ever(attention, x, cache=[]):  # noqa: B006
     out, start = [], 0
     for piece in x.split(chat(x), dim=1):
-        out.append(attention(piece, start=start, kept=kept))
+        out.append(attention(piece, start=start, cache=cache))
         start += piece.shape[1]
     return (torch.cat(out, dim=1) - attention(x)).abs().max().item()
 

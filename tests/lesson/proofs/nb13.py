@@ -213,7 +213,7 @@ def a_question_in_pieces(texts):
     assert whole in difference and zero == 0
     return written(
         "attention, x",
-        "kept, outputs, start = [], [], 0",
+        "cache, outputs, start = [], [], 0",
         f"for piece in {split}:",
         f"    {append}",
         f"    start += {grows}",
