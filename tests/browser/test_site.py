@@ -349,6 +349,13 @@ def test_a_phone_folds_long_code_and_has_no_button_over_it(opened):
     assert page.locator(".long > summary:visible").count() == 0
 
 
+def test_a_link_into_an_optional_part_finds_it_open_on_a_phone(opened):
+    place = "Where-no-letter-occurs-twice"
+    for query, shown in (("", False), (f"#{place}", True)):
+        page = opened("12_inside_a_trained_model", width=390, query=query)
+        assert page.locator(f"[id='{place}']").is_visible() == shown
+
+
 def test_on_a_phone_pictures_fit_or_say_that_they_scroll(opened):
     page = opened("04_one_head", width=390, has_touch=True, is_mobile=True)
     wide = page.evaluate("""() => [...document.querySelectorAll('figure')].map(figure => {

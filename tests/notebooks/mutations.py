@@ -46,15 +46,18 @@ MUTATIONS = (
         FORMULA,
         "torch.softmax(scores, dim=-1)",
         "torch.softmax(scores, dim=1)",
+        "04",
     ),
-    Mutation("mask dropped", FORMULA, "scores.masked_fill(~mask, -math.inf)", "scores"),
-    Mutation("mask filled with 0", FORMULA, "(~mask, -math.inf)", "(~mask, 0)"),
-    Mutation("scale dropped", FORMULA, " / math.sqrt(q.shape[-1])", ""),
-    Mutation("divided by √T", FORMULA, " / math.sqrt(q.shape[-1])", " / math.sqrt(q.shape[-2])"),
-    Mutation("divided by d, not √d", FORMULA, " / math.sqrt(q.shape[-1])", " / q.shape[-1]"),
-    Mutation("weights transposed", FORMULA, "return weights @ v,", "return weights.mT @ v,"),
-    Mutation("causal mask transposed", CAUSAL, ".tril(T_k - T_q)", ".triu(T_k - T_q)"),
-    Mutation("diagonal masked", CAUSAL, ".tril(T_k - T_q)", ".tril(T_k - T_q - 1)"),
+    Mutation("mask dropped", FORMULA, "scores.masked_fill(~mask, -math.inf)", "scores", "04"),
+    Mutation("mask filled with 0", FORMULA, "(~mask, -math.inf)", "(~mask, 0)", "04"),
+    Mutation("scale dropped", FORMULA, " / math.sqrt(q.shape[-1])", "", "04"),
+    Mutation(
+        "divided by √T", FORMULA, " / math.sqrt(q.shape[-1])", " / math.sqrt(q.shape[-2])", "04"
+    ),
+    Mutation("divided by d, not √d", FORMULA, " / math.sqrt(q.shape[-1])", " / q.shape[-1]", "04"),
+    Mutation("weights transposed", FORMULA, "return weights @ v,", "return weights.mT @ v,", "04"),
+    Mutation("causal mask transposed", CAUSAL, ".tril(T_k - T_q)", ".triu(T_k - T_q)", "03"),
+    Mutation("diagonal masked", CAUSAL, ".tril(T_k - T_q)", ".tril(T_k - T_q - 1)", "03"),
     Mutation(
         "head: keys for queries",
         MODULES,
@@ -177,21 +180,29 @@ MUTATIONS = (
         "    may = as_array(mask, what)\n",
         "    may = as_array(mask, what) | True\n",
     ),
-    Mutation("rows probe sums columns", PROBES, "sums = weights.sum(-1)", "sums = weights.sum(-2)"),
+    Mutation(
+        "rows probe sums columns", PROBES, "sums = weights.sum(-1)", "sums = weights.sum(-2)", "02"
+    ),
     Mutation(
         "future probe looks back",
         PROBES,
         "future = ~causal_mask(T_q, T_k)",
         "future = ~causal_mask(T_q, T_k).mT",
+        "02",
     ),
     Mutation(
         "leak probe changes nothing",
         PROBES,
         "changed[..., j, :] = noise.to(x)",
         "changed[..., j, :] = x[..., j, :]",
+        "01",
     ),
     Mutation(
-        "finite probe overlooks nan", PROBES, "bad = ~values.isfinite()", "bad = values.isinf()"
+        "finite probe overlooks nan",
+        PROBES,
+        "bad = ~values.isfinite()",
+        "bad = values.isinf()",
+        "01",
     ),
     Mutation("no stand-in for a stub", LESSON, "return exercise.reference", "return candidate"),
     Mutation(

@@ -56,6 +56,17 @@ def both(request, soups):
     return nbformat.read(path, as_version=4), soups[f"{request.param}.html"]
 
 
+def test_what_a_phone_folds_of_an_optional_part_ends_at_the_next_section(soups):
+    heading = soups["02_one_matrix.html"].find(id="Optional:-weights-that-decay")
+    box = heading.find_parent(class_="cell").find_next_sibling()
+    assert box.name == "details" and box["class"] == ["long"] and box.has_attr("open")
+    assert [part["aria-label"][:13] for part in box("section")] == [
+        "Exercise 02.3",
+        "Prediction 02",
+    ]
+    assert box.find_next_sibling(class_="cell").h2["id"] == "Break-it"
+
+
 def sources(nb, kind):
     return [cell.source for cell in nb.cells if cell.cell_type == kind]
 

@@ -171,6 +171,7 @@ class Maker:
         marked.note_definitions(body, page.number)
         self._read_first_cell(page, body)
         self._split_into_sections(page, body)
+        _fold_optional(body)
         page.terms = marked.mark(body, page.number)
         page.body = str(body)
         for shown in page.live.values():
@@ -244,6 +245,16 @@ class Maker:
                     page.contents.append((int(element.name[1]), element["id"], text))
             elif page.sections:
                 page.sections[-1].text += f" {self.formulas.put_in_words(text)}"
+
+
+def _fold_optional(body: BeautifulSoup) -> None:
+    """Put what follows a heading "Optional: …" into a box, which a phone folds."""
+    for heading in body.select('h2[id^="Optional:"]'):
+        box = body.new_tag("details", attrs={"class": "long", "open": ""})
+        box.append(body.new_tag("summary", string="The optional part"))
+        heading.find_parent(class_="cell").insert_after(box)
+        while (cell := box.find_next_sibling(class_="cell")) and not cell.h2:
+            box.append(cell)
 
 
 def python(source: str) -> Markup:

@@ -38,7 +38,7 @@ def _rungs() -> list[Rung]:
     d, lengths = HEAD_SIZE, LENGTHS
     fixed = [(n, n) for n in (d + 2, d + 1)]
     return [
-        Rung("14\nin blocks", "block", "maximum and two\nsums, for a query", fixed[0]),
+        Rung("14\nin blocks", "block", "maximum and two sums;\nreads keys and values", fixed[0]),
         Rung("14\nKV cache", "token", "all keys\nand values", tuple(2 * d * T for T in lengths)),
         Rung("03 to 13\nthe formula", "", "T scores,\nfor a query", lengths),
         Rung("01\nrunning mean", "token", "a sum and a count", fixed[1]),

@@ -54,13 +54,17 @@ const openContents = () => { if (contents) contents.open = wide.matches; };
 openContents();
 wide.addEventListener("change", openContents);
 
-// A phone folds the code of pictures, and of exercises, which cannot be done on it.
+// A phone folds the code of pictures, that of exercises, which cannot be done on it, and optional
+// parts, if the address does not lead into them.
 const narrow = matchMedia("(max-width: 600px)");
-const foldLongCode = () => {
-  for (const details of document.querySelectorAll("details.long")) details.open = !narrow.matches;
+const foldLong = () => {
+  const wanted = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (const details of document.querySelectorAll("details.long")) {
+    details.open = !narrow.matches || details.contains(wanted);
+  }
 };
-foldLongCode();
-narrow.addEventListener("change", foldLongCode);
+foldLong();
+narrow.addEventListener("change", foldLong);
 
 // Only a box that has something to scroll is a stop for the keyboard.
 const watch = new ResizeObserver(entries => {
