@@ -279,8 +279,6 @@ def may_take_context(module: nn.Module) -> bool:
 
 def context_name(module: nn.Module) -> str | None:
     """The name of a second argument that a module has to be given: the context, if any."""
-    if isinstance(module, nn.MultiheadAttention):
-        return None
     return next((name for name in required_names(module)[1:] if name in CONTEXT_NAMES), None)
 
 

@@ -306,12 +306,13 @@ def what_it_adds_up(trial: Trial) -> Iterator[Observation]:
     t = next((t for t in places if t > 1 and mine[c, t].isfinite().all()), places[0])
     if not mine[c, t].isfinite().all():
         return
-    output = f"Output {t}" if mine.shape[1] > 1 else "Your result"
     channel = f" of channel {c}" if not same(mine[0, t], mine[c, t], 1e-4, RTOL) else ""
     got, added = _weights_in_words(mine[c, t, :-1].tolist()), mine[c, t, -1].item()
     got += f", and {_approximate(added)}" if abs(added) > 1e-4 else ""
     wanted = _weights_in_words(right[c, t, :-1].tolist())
-    yield Observation(Rank.WEIGHTED_SUM, f"{output}{channel} adds up {got}; it should be {wanted}.")
+    yield Observation(
+        Rank.WEIGHTED_SUM, f"Output {t}{channel} adds up {got}; it should be {wanted}."
+    )
 
 
 def _weights(trial: Trial, function: Any, name: str) -> Tensor | None:
@@ -342,10 +343,8 @@ def _weights(trial: Trial, function: Any, name: str) -> Tensor | None:
 
 
 def _of_sequence_0(out: Tensor | None) -> Tensor | None:
-    """(T_out, C) of a result (B, T, C) or (B, C)."""
-    if out is None or out.dim() not in (2, 3) or not len(out):
-        return None
-    return out[0] if out.dim() == 3 else out[:1]
+    """(T_out, C) of a result (B, T_out, C)."""
+    return out[0] if out is not None and out.dim() == 3 and len(out) else None
 
 
 def _weights_in_words(weights: list[float]) -> str:
