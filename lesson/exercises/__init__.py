@@ -51,10 +51,13 @@ RETIRED = {
     "10.2": "Write",
     "10.p3": "A window of four letters",
     "12.p3": "One head of four less",
+    "12.p4": "Induction heads in the model that writes",
     "13.3": "Whatever the scores are",
     "13.p3": "One query and six kept keys",
     "14.1": "A cache",
+    "14.3": "Attention as a loop",
     "14.p4": "A mask in place of is_causal=True",
+    "14.p5": "What a block of DeepSeek-V3 keeps",
 }
 
 # Predictions that ask about what stands above them in their notebook, such as a program or a

@@ -1,4 +1,4 @@
-"""The question of notebook 15 on the start page: how “it” gets to know about the cat."""
+"""The question of notebook 15 on the start page: what comes next, with and without the noun."""
 
 from __future__ import annotations
 

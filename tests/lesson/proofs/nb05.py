@@ -78,7 +78,7 @@ def raw_heads_at_three_rates(texts):
     for letter, rate in zip("abc", rates, strict=True):
         texts[letter].says(rate)
     texts["why b"].says(rates[0], rates[2], high, len(rates))
-    texts["why c"].says(d, rates[2], 100)
+    texts["why c"].says(d, rates[2])
     texts["why d"].says(rates[1], middle, rates[0])
     assert low == 0 and one_step > 100
     best = {letter: n == max(found) for letter, n in zip("abc", found, strict=True)}
