@@ -155,7 +155,7 @@ format: $(READY_DEV) ## let ruff mend what it can in code and notebooks
 
 refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03 for one, REFRESH_ARGS=--all)
 	@$(RUN) -m tools.refresh $(REFRESH_ARGS) $(if $(NB),"$$NB")
-	$(if $(NB),,@$(RUN) -m pytest --quiet --snapshot-update --numprocesses=2 tests/helpers/pictures tests/lesson/answers tests/attention_clinic/designs)
+	$(if $(NB),,@$(RUN) -m pytest --quiet --snapshot-update --numprocesses=2 $$(find tests -name '*.ambr' | sed 's|__snapshots__/||; s|ambr$$|py|'))
 
 check-upgrade: $(READY) ## run the notebooks with newer packages, or the oldest, in an environment for this only (PKG=torch==2.15.0 or oldest)
 	@$(RUN) -m tools.check_upgrade $$PKG

@@ -309,7 +309,7 @@ class Made:
     def or_of_outside(self, wrong: Wrong) -> Wrong:
         """A mistake, or the numbers of the notebook that the class reads, if these may be why."""
         stores = ("STORE_FAST", "STORE_ATTR")
-        code = dis.get_instructions(getattr(vars(self.cls).get("__init__"), "__code__", ""))
+        code = dis.get_instructions(getattr(getattr(self.cls, "__init__", None), "__code__", ""))
         made = {one.argval for one in code if one.opname in stores}
         for method, name, value in self._read_outside():
             if wrong.name in FROM_OUTSIDE and type(value) in (int, Tensor):

@@ -69,7 +69,7 @@ def judge_attention(made: Made) -> list[str]:
 
 def attention_notes(made: Made, meant: tuple[str, ...] = ()) -> list[str]:
     """Notes about a right attention; the variants that are `meant` need none."""
-    for C, n_head in ((12, 2), (36, 3)):
+    for C, n_head in ((12, 3), (36, 2)):
         attention = made.make(C, n_head)
         problem = made.problem(attention, _floats(C), C)
         if problem:
@@ -147,7 +147,7 @@ def judge_block(made: Made) -> list[str]:
 
 def block_notes(made: Made, meant: tuple[str, ...] = ()) -> list[str]:
     """Notes about a right block; the variants that are `meant` need none."""
-    for C, n_head in ((12, 2), (24, 3)):
+    for C, n_head in ((12, 3), (24, 2)):
         block = made.make(C, n_head)
         problem = made.problem(block, _floats(C), C)
         if problem:

@@ -17,6 +17,7 @@ from explorers import Explorer, explore_prefix, explore_scaling
 from explorers.explorer import STYLES, slider
 from tests.explorers import reading
 from tests.explorers.reading import controls, drawing, move, now, shown
+from tests.told import Told
 
 NAMES = [name.removeprefix("explore_") for name in explorers.__all__ if name != "Explorer"]
 MODELS = {name: import_module(f"tests.explorers.test_{name}") for name in NAMES}
@@ -43,6 +44,12 @@ def test_in_every_setting_the_page_is_what_the_model_says(name):
             seen, wanted = reading.page(explorer), of.model(*inputs.values(), *setting)
             for part, wanted_part in itertools.zip_longest(seen, wanted):
                 assert part == wanted_part, (inputs, setting)
+
+
+@EVERY
+def test_the_first_setting_is_drawn_as_it_is_stored(name, snapshot):
+    drawn = explore(name).view.value.replace("><", ">\n<")
+    assert drawn == snapshot.use_extension(Told)
 
 
 @EVERY

@@ -13,6 +13,7 @@ from lesson.builds import JUDGES, TOLD, build, judge, right
 from lesson.builds.steps import as_pytorch
 from tests.lesson.build_answers import RIGHT, WRONG
 from tests.lesson.proofs.reading import items
+from tests.told import Told
 
 ENTRIES = [(name, one) for name, section in TOLD.items() for one in section.entries]
 
@@ -28,11 +29,11 @@ def changed(name, *changes):
 
 
 @pytest.mark.parametrize(("name", "known"), ENTRIES, ids=[f"{n} {k.name}" for n, k in ENTRIES])
-def test_each_mistake_of_the_page_is_named_and_told(name, known):
+def test_each_mistake_of_the_page_is_named_and_told(name, known, snapshot):
     exercise = build("Head" if name == "Any" else name)
     verdict = exercise.check(exercise.changed(known))
     assert (verdict.status, verdict.mistake) == ("failed", known.name)
-    assert verdict.message and "{" not in verdict.message
+    assert verdict.message == snapshot.use_extension(Told)
 
 
 @pytest.mark.parametrize("name", JUDGES)
@@ -76,16 +77,58 @@ def test_code_in_a_hint_is_that_of_right_programs(name):
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_other_designs_are_right(name):
+def test_other_designs_are_right(name, snapshot):
     verdict = judged(name.split()[0], RIGHT[name])
-    assert (verdict.status, verdict.message if verdict.mistake else "") == ("passed", "")
+    assert verdict.status == "passed", verdict.message
+    assert "\n".join(verdict.notes) == snapshot.use_extension(Told)
 
 
 @pytest.mark.parametrize("mistake", WRONG)
-def test_mistakes_in_other_designs_are_named(mistake):
+def test_mistakes_in_other_designs_are_named(mistake, snapshot):
     name, old, new = WRONG[mistake]
     assert RIGHT[name].count(old) == 1
-    assert judged(name.split()[0], RIGHT[name].replace(old, new)).mistake == mistake
+    verdict = judged(name.split()[0], RIGHT[name].replace(old, new))
+    assert verdict.mistake == mistake
+    assert verdict.message == snapshot.use_extension(Told)
+
+
+def test_an_axis_of_one_size_is_not_taken_for_another():
+    verdict = changed("MultiHeadAttention", (".head_size)).transpose(1, 2)", ".head_size)).mT"))
+    assert "(6) must match the size of tensor b (4)" in verdict.message
+
+
+WHILE = "\n        while True: "
+CLOSURE = """step(lambda: [optimizer.zero_grad(), F.cross_entropy(
+            model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten()).backward()] and loss)"""
+WITHOUT_A_NAME = [  # what the page has no entry for, or another program that is right
+    ("Head", "return weights @ v", "return [1.0]"),
+    ("Block", "self.attention(self.norm_1(x))", "sum([self.attention(self.norm_1(x))] * 2) / 2"),
+    ("TinyGPT", "self.to_logits(", 'float("nan") * self.to_logits('),
+    ("TinyGPT", "self.norm(x))", "self.norm(x)).detach()"),
+    ("TinyGPT", "in range(n_layer)", "in range(n_layer + 1 - (n_layer > 1))"),
+    ("train", "loss.backward()", f"loss.backward(){WHILE}model(windows[:, :-1])"),
+    ("train", "windows = draw_windows()", f"windows = draw_windows(){WHILE}draw_windows()"),
+    ("train", "lr=lr)", "lr=lr, maximize=True)"),
+    ("train", "step()", "step(lambda: loss)"),
+    ("train", "step()", CLOSURE),
+    ("08.MultiHeadAttention", "* self.speeds", "* self.speeds * 1.3"),
+    ("08.MultiHeadAttention", "return self.proj(", "return x + 0 * self.proj("),
+    ("14.MultiHeadAttention", "head_size**0.5", "head_size**0.5 * (1 if cache is None else 2)"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), WITHOUT_A_NAME)
+def test_what_no_page_names_is_told_too(name, old, new, snapshot):
+    verdict = changed(name, (old, new))
+    assert f"{verdict.status}: {verdict.message}" == snapshot.use_extension(Told)
+
+
+@pytest.mark.parametrize("name", ["Head", "train"])
+@pytest.mark.parametrize("value", ["3", "None", "torch.relu"])
+def test_another_thing_of_its_name_is_told(name, value):
+    begins = "def train(model" if name == "train" else "class Head(nn.Module):"
+    if (name, value) != ("train", "torch.relu"):
+        assert f"It begins with {begins}" in judged(name, f"{name} = {value}").message
 
 
 def test_a_sum_that_forgets_x_is_no_cut_gradient():

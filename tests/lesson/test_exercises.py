@@ -117,8 +117,34 @@ def test_a_step_on_the_way_is_told_by_its_name(exercise, name, compute, snapshot
     answer.__signature__ = inspect.signature(exercise.reference)
     trial = Judge(exercise, answer).trial()
     assert f"Your result is {name}." in [one.text for one in what_it_is(trial)]
-    told = [f"{tuple(z.shape)}, mean {z[z.isfinite()].mean():.3f}" for z in trial.values]
-    assert "; ".join(told) == snapshot.use_extension(Told)
+    assert "; ".join(map(summed, trial.values)) == snapshot.use_extension(Told)
+
+
+def summed(z):
+    """The shape of a tensor, and its sum, in which each number counts by its place."""
+    z = torch.as_tensor(z).double()
+    places = torch.arange(1, z.numel() + 1).view(z.shape)
+    return f"{tuple(z.shape)}, {(places * z)[z.isfinite()].sum():.4g}"
+
+
+@exercise
+def test_right_forms_and_what_is_to_be_mended_give_what_is_stored(exercise, snapshot):
+    forms = {"reference": exercise.reference, "given": exercise.given}
+    forms |= {form.__name__: form for form in exercise.accepted}
+    told = [
+        f"{name}: " + "; ".join(summed_up(one) for one in exercise.run(form))
+        for name, form in forms.items()
+        if form
+    ]
+    assert "\n".join(told) == snapshot.use_extension(Told)
+
+
+def summed_up(outcome):
+    value = outcome.effect if outcome.effect is not None else outcome.value
+    try:
+        return summed(value)
+    except (TypeError, ValueError, RuntimeError):
+        return str(value or type(outcome.error).__name__)
 
 
 @exercise

@@ -339,6 +339,11 @@ def test_own_files_in_another_form_are_told(text, handed_in, capsys):
     assert "mine.json is not as make collect MINE=1 writes it" in said and said.count("\n") == 1
 
 
+def test_the_body_of_a_page_is_as_it_is_stored(handed_in, snapshot):
+    report.main([str(handed_in)])
+    assert page_of(handed_in).split("</style>")[1] == snapshot
+
+
 def test_numbers_do_not_follow_the_alphabet(handed_in):
     students, _ = report.read_class(report.handed_in(handed_in))
     numbered = report.without_names(students)

@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+from feedback.calls import same_conditions
+from feedback.judge import Judge
+from feedback.observations import KINDS
 from lesson.exercises import EXERCISES
 from tests.lesson.answers import load
 from tests.lesson.examples import CALLED
@@ -28,9 +31,8 @@ ERRORS_THAT_SAY_IT = {
     "three_results": "attend must return (out, (keys, values)), three tensors with four axes each",
 }
 
-answers = pytest.mark.parametrize(
-    "answer", load(), ids=[f"{one.exercise}-{one.function.__name__}" for one in load()]
-)
+ANSWERS = {f"{one.exercise}-{one.function.__name__}": one for one in load()}
+answers = pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 
 
 @answers
@@ -48,6 +50,22 @@ def test_a_wrong_answer_is_refused_with_a_name_or_an_observation(answer, snapsho
     if not verdict.mistake:
         told = re.sub(r"in line \d+:", "in line …:", verdict.told())
         assert told == snapshot.use_extension(Told)
+
+
+@pytest.mark.parametrize(
+    "id", [id for id, one in ANSWERS.items() if not EXERCISES[one.exercise].effect]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_each_experiment_finds_what_is_stored_whoever_else_says_more(id, snapshot):
+    exercise, answer = EXERCISES[ANSWERS[id].exercise], ANSWERS[id]
+    trial = Judge(exercise, answer.function).trial()
+    with same_conditions():
+        told = [
+            f"{kind.__name__} ({one.rank.name}): {one.text}"
+            for kind in KINDS
+            for one in kind(trial)
+        ]
+    assert "\n".join(told) == snapshot.use_extension(Told)
 
 
 def test_every_exercise_has_a_mistake_that_is_made_in_another_program():
