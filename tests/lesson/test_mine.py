@@ -266,6 +266,12 @@ def test_a_file_that_cannot_be_used_stays_and_is_told(shell, file, name, make, t
     assert "✓ done" in str(lesson.progress())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a file that even root cannot read")
+def test_a_file_that_cannot_be_read_is_told(shell, file):
+    file.symlink_to("/proc/self/mem")
+    assert 'mine.py cannot be read ("Input/output error").' in check(shell, "count")
+
+
 def test_a_file_that_sleeps_is_stopped_and_one_that_prints_is_silent(shell, file, monkeypatch):
     check(shell, "count")
     noisy = f"from itertools import pairwise\nprint('here I am')\n{COUNT}"
@@ -433,6 +439,16 @@ def test_newer_versions_take_the_places_of_parts_and_older_ones_can_be_had(
     assert diagnose(attention(12, 2), C=12, n_head=2, expect=["rotary"]).status == "healthy"
     older = shell.run('lesson.kept("06.MultiHeadAttention")').value
     assert older.__module__ == "mine" and diagnose(older(12, 2), C=12, n_head=2).status == "healthy"
+
+
+def test_a_part_is_judged_by_the_build_that_it_has_passed(file):
+    known = right_14.MultiHeadAttention
+    parts = map(inspect.getsource, (right_14.turn, known))
+    text = "import torch\nfrom torch import nn\n" + "# 14.MultiHeadAttention\n".join(parts)
+    file.write_text(text.replace("x, cache=None", "x, cache={}"))
+    own = mine.read(file)
+    found = mine.failed_in(own, mine.Loaded(own).module)
+    assert found == {"MultiHeadAttention": "a shared default"}
 
 
 def test_check_tells_what_is_begun_wrong_and_worth_a_note(shell, file, asked, monkeypatch):

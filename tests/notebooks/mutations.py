@@ -9,17 +9,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mutation:
-    """One line of one file, what to put in its place, and the notebook that teaches the line.
-
-    ``trains`` says that it is seen only after cells have trained, or measured, for seconds.
-    """
+    """One line of one file, what to put in its place, and the notebook that teaches the line."""
 
     name: str
     file: str
     old: str
     new: str
     notebook: str = "00"
-    trains: bool = False
 
     def applied(self, source: str) -> str:
         """Return the source with the line changed; a line that is not there once is an error."""
@@ -165,7 +161,6 @@ MUTATIONS = (
         "self.norm_1(x), **options)",
         "self.norm_1(x))",
         "08",
-        trains=True,
     ),
     Mutation("window one too wide", MASKS, ".triu(1 - window)", ".triu(-window)", "09"),
     Mutation(
@@ -215,15 +210,12 @@ MUTATIONS = (
         "self.attention(self.norm_1(y))",
         "self.attention(self.norm_1(y), mask=None)",
         "09",
-        trains=True,
     ),
     Mutation(
         "cross-attention reads the decoder", SORTER, "context=memory, mask=mask", "context=y", "09"
     ),
-    Mutation(
-        "rotary positions forgotten", GPT, "n_head, rotary=rotary)", "n_head)", "10", trains=True
-    ),
-    Mutation("learns from the validation text", TEXT, "if i % 10 != 9", "", "10", trains=True),
+    Mutation("rotary positions forgotten", GPT, "n_head, rotary=rotary)", "n_head)", "10"),
+    Mutation("learns from the validation text", TEXT, "if i % 10 != 9", "", "10"),
     Mutation(
         "blocks of key and query exchanged",
         BY_HAND,
@@ -249,7 +241,6 @@ MUTATIONS = (
         "torch.exp(largest - new)",
         "torch.exp(new - new)",
         "14",
-        trains=True,
     ),
-    Mutation("values not counted", COST, "return 2 * n_layer", "return n_layer", "14", trains=True),
+    Mutation("values not counted", COST, "return 2 * n_layer", "return n_layer", "14"),
 )

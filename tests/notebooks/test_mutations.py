@@ -74,7 +74,7 @@ def names_of(source):
     return given | {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
 
 
-TRAIN_EARLY = ("06", "08", "09")  # most of what they teach is seen without waiting for that
+TRAIN_EARLY = ("06", "08", "09")
 
 
 def first_red_cell(taught="00"):
@@ -118,13 +118,8 @@ def broken(mutation):
             vars(user).update(sound[user])
 
 
-def marked(mutation):
-    slow = [pytest.mark.slow] if mutation.trains else []
-    return pytest.param(mutation, id=mutation.name, marks=slow)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("mutation", [*map(marked, MUTATIONS)])
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=[one.name for one in MUTATIONS])
 def test_a_broken_helper_is_seen(mutation):
     with broken(mutation):
         assert first_red_cell(mutation.notebook) is not None

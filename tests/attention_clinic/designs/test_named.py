@@ -148,6 +148,7 @@ def test_numbers_of_a_variant_are_told():
         "clamped to ±1": "cut off at -0.30 and 0.30",
         "learned temperature": "divided by 1.89, where √head_size is 2.83",
         "log T": "the logarithm of T = 7",
+        "log of each row": "the logarithm of the number of visible tokens",
         "window ahead": "that stand -2, -1 and 0 before it",
         "mean over time": "It is x minus its mean over the tokens.",
         "mean over batch": "It is x minus its mean over the batch.",
