@@ -8,8 +8,10 @@ does: that is tested here without the cells that train, and in test_stored_pictu
 import ast
 import contextlib
 import importlib
+import multiprocessing
 import re
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import nbformat
@@ -118,8 +120,19 @@ def broken(mutation):
             vars(user).update(sound[user])
 
 
+# Each in a process of its own, without what was computed and kept before: a mutation that leaves
+# something broken behind would turn the notebooks red for all that follow it.
+ALONE = multiprocessing.get_context("forkserver")
+ALONE.set_forkserver_preload([__name__])
+
+
+def is_seen(mutation):
+    with broken(mutation):
+        return first_red_cell(mutation.notebook) is not None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=[one.name for one in MUTATIONS])
 def test_a_broken_helper_is_seen(mutation):
-    with broken(mutation):
-        assert first_red_cell(mutation.notebook) is not None
+    with ProcessPoolExecutor(1, ALONE) as process:
+        assert process.submit(is_seen, mutation).result()
