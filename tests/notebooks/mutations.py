@@ -1,7 +1,7 @@
 """Lines of the helpers, each broken in a way that a learner must see: test_mutations.py runs them.
 
 Whether the tests see a broken line is asked at random places of all files by `make mutants`. This
-list says more: the notebook that teaches a line turns red when the line is wrong.
+list says more: a notebook turns red when such a line is wrong.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mutation:
-    """One line of one file, what to put in its place, and the notebook that teaches the line."""
+    """One line of one file, what to put in its place, and the notebook that turns red first."""
 
     name: str
     file: str
@@ -214,7 +214,7 @@ MUTATIONS = (
     Mutation(
         "cross-attention reads the decoder", SORTER, "context=memory, mask=mask", "context=y", "09"
     ),
-    Mutation("rotary positions forgotten", GPT, "n_head, rotary=rotary)", "n_head)", "10"),
+    Mutation("rotary positions forgotten", GPT, "n_head, rotary=rotary)", "n_head)", "14"),
     Mutation("learns from the validation text", TEXT, "if i % 10 != 9", "", "10"),
     Mutation(
         "blocks of key and query exchanged",
