@@ -23,16 +23,8 @@ def test_defaults_are_those_that_are_stored(snapshot):
     for path in sorted(path for path in files if "OLD_COPY" not in path.read_text()):
         home = path.relative_to(notebooks.ROOT).with_suffix("").as_posix().replace("/", ".")
         for one in functions(importlib.import_module(home), home):
-            if isinstance(one, types.FunctionType) and (given := defaults(one)):
-                lines[f"{home}.{one.__qualname__}: {given}"] = None
-    assert "\n".join(lines) == snapshot
-
-
-def defaults(function):
-    values = {
-        name: one.default
-        for name, one in inspect.signature(function).parameters.items()
-        if one.default is not one.empty
-    }
-    given = ", ".join(f"{name}={value!r}" for name, value in values.items())
-    return re.sub(" at 0x[0-9a-f]+", "", given)
+            given = inspect.signature(one).parameters.values() if not isinstance(one, type) else ()
+            given = [f"{p.name}={p.default!r}" for p in given if p.default is not p.empty]
+            if given:
+                lines[f"{home}.{one.__qualname__}: {', '.join(given)}"] = None
+    assert re.sub(" at 0x[0-9a-f]+", "", "\n".join(lines)) == snapshot

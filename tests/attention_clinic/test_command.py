@@ -377,7 +377,7 @@ LACKING = (
         ("bad.py", [], "Leaves, Stop, Stopping, Property, nothing, counts, Reads, small and mlp."),
         ("bad.py:Attending", [], "bad.py has no Attending: did you mean Attention?"),
         ("bad.py:Attention", [], "wants num_heads as well. Add, for example, --n-head 4. You can"),
-        ("bad.py:FromDict", [], "call super().__init__() first in its __init__"),
+        ("bad.py:FromDict", [], "FromDict is no module yet: call super().__init__() first in its"),
         ("bad.py:Attention", ["--arg=drpout=1"], "takes no argument drpout: did you mean dropout?"),
         ("bad.py:Attention", ["--arg=dropout"], "--arg takes NAME=VALUE"),
         ("bad.py:Attention", ["--arg=mask=true"], "Python writes True"),

@@ -47,9 +47,14 @@ def test_in_every_setting_the_page_is_what_the_model_says(name):
 
 
 @EVERY
-def test_the_first_setting_is_drawn_as_it_is_stored(name, snapshot):
-    drawn = explore(name).view.value.replace("><", ">\n<")
-    assert drawn == snapshot.use_extension(Told)
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_setting_is_drawn_as_it_is_stored(name, place, snapshot):
+    inputs, settings = MODELS[name].CASES[0]
+    explorer, last = explore(name, inputs), settings[place]
+    if place:
+        n = len(MODELS[name].CONTROLS)
+        move(explorer, dict(zip(MODELS[name].CONTROLS, last, strict=False)), *last[n:])
+    assert explorer.view.value.replace("><", ">\n<") == snapshot.use_extension(Told)
 
 
 @EVERY

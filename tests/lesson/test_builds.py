@@ -98,8 +98,6 @@ def test_an_axis_of_one_size_is_not_taken_for_another():
 
 
 WHILE = "\n        while True: "
-CLOSURE = """step(lambda: [optimizer.zero_grad(), F.cross_entropy(
-            model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten()).backward()] and loss)"""
 WITHOUT_A_NAME = [  # what the page has no entry for, or another program that is right
     ("Head", "return weights @ v", "return [1.0]"),
     ("Block", "self.attention(self.norm_1(x))", "sum([self.attention(self.norm_1(x))] * 2) / 2"),
@@ -110,7 +108,6 @@ WITHOUT_A_NAME = [  # what the page has no entry for, or another program that is
     ("train", "windows = draw_windows()", f"windows = draw_windows(){WHILE}draw_windows()"),
     ("train", "lr=lr)", "lr=lr, maximize=True)"),
     ("train", "step()", "step(lambda: loss)"),
-    ("train", "step()", CLOSURE),
     ("08.MultiHeadAttention", "* self.speeds", "* self.speeds * 1.3"),
     ("08.MultiHeadAttention", "return self.proj(", "return x + 0 * self.proj("),
     ("14.MultiHeadAttention", "head_size**0.5", "head_size**0.5 * (1 if cache is None else 2)"),

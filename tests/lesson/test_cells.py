@@ -28,6 +28,13 @@ def test_a_pass_returns_the_candidate_and_says_what_was_checked(capsys):
     assert capsys.readouterr().out == "✓ 99.1 Running sum: two shapes, every number\n"
 
 
+def test_right_numbers_in_another_form_are_told_as_such():
+    with pytest.raises(
+        CheckFailed, match=r"99\.1: the numbers are right, but they are torch\.float64"
+    ):
+        lesson.check("99.1", lambda x: x.double().cumsum(dim=1))
+
+
 def test_a_stub_is_not_attempted_and_the_reference_stands_in(capsys):
     def stub(x):
         """Docstring."""
