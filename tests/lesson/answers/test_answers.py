@@ -47,6 +47,10 @@ def test_a_wrong_answer_is_refused_with_a_name_or_an_observation(answer, snapsho
 def test_each_experiment_finds_what_is_stored_whoever_else_says_more(id, snapshot):
     exercise, answer = EXERCISES[ANSWERS[id].exercise], ANSWERS[id]
     trial = Judge(exercise, answer.function).trial()
+    if any(one.changed_input for one in trial.got):
+        pytest.skip(
+            "it changes its inputs, which is told first: what is found depends on the order"
+        )
     with same_conditions():
         told = [
             f"{kind.__name__} ({one.rank.name}): {one.text}"
