@@ -49,11 +49,9 @@ def test_in_every_setting_the_page_is_what_the_model_says(name):
 @EVERY
 @pytest.mark.parametrize("place", [0, -1])
 def test_a_setting_is_drawn_as_it_is_stored(name, place, snapshot):
-    inputs, settings = MODELS[name].CASES[0]
-    explorer, last = explore(name, inputs), settings[place]
-    if place:
-        n = len(MODELS[name].CONTROLS)
-        move(explorer, dict(zip(MODELS[name].CONTROLS, last, strict=False)), *last[n:])
+    (inputs, settings), names = MODELS[name].CASES[0], MODELS[name].CONTROLS
+    explorer, setting = explore(name, inputs), settings[place]
+    move(explorer, dict(zip(names, setting, strict=False)), *setting[len(names) :])
     assert explorer.view.value.replace("><", ">\n<") == snapshot.use_extension(Told)
 
 

@@ -33,7 +33,7 @@ def test_each_mistake_of_the_page_is_named_and_told(name, known, snapshot):
     exercise = build("Head" if name == "Any" else name)
     verdict = exercise.check(exercise.changed(known))
     assert (verdict.status, verdict.mistake) == ("failed", known.name)
-    assert verdict.message == snapshot.use_extension(Told)
+    assert "{" not in verdict.message and verdict.message == snapshot.use_extension(Told)
 
 
 @pytest.mark.parametrize("name", JUDGES)
