@@ -80,6 +80,7 @@ def test_dev_tools_are_exact():
         "gguf",
         "tokenizers",
         "mutmut",
+        "coverage",
         "libcst",
         "jupyterlab-slideshow",
     }

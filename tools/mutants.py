@@ -11,10 +11,13 @@ likely, and so is every change of that place. Left alone is what changes nothing
 annotations, names of types, docstrings, ``if TYPE_CHECKING``, ``__repr__``. So are strings with a
 blank in them: they are prose, and people judge prose.
 
-Each mutant is a copy of the project in a temporary folder. The tests of its package run first,
-then all others, then the cells of all notebooks, until something fails or takes far too long.
-Two mutants run at a time. What survives is printed: a reader decides whether a test is missing,
-or whether the change makes no difference. The exit code says only whether the tool could run.
+First every file of tests and every notebook runs without a mutant, and coverage.py notes which
+lines it runs. Then each mutant, a copy of the project in a temporary folder, is judged by those
+that run the changed lines: the tests of its package, then others, then notebooks. Last come all
+tests of its package, with the slow ones, and with those of which coverage.py sees nothing because
+their processes are killed. It ends where something fails or takes far too long. What survives is
+printed: a reader decides whether a test is missing, or whether the change makes no difference. The
+exit code says only whether the tool could run.
 """
 
 import ast
@@ -39,6 +42,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import coverage
 import libcst as cst
 from mutmut.mutation.mutators import mutation_operators
 
@@ -46,6 +50,7 @@ from tools.notebooks import ROOMS, ROOT, stop
 
 WORKERS = 2
 PATIENCE = 30  # seconds, beside three times what the tests take without a mutant
+NO_TESTS = 5  # pytest's exit code where all are deselected
 MEMORY = 8 * 2**30  # bytes; an endless loop that fills a list ends there
 UNUSED = "--snapshot-warn-unused"  # a stored text that no test reads hides no mutant
 NOT_COPIED = shutil.ignore_patterns(
@@ -63,11 +68,25 @@ OWN_TESTS = {
     "lesson/": ["tests/lesson"],
     "tools/": ["tests/tools"],
 }
-# Its own mutations of lines of helpers would stumble over a line that is changed already.
-BROKEN = "tests/notebooks/test_mutations.py"
+# Left out: what needs a browser or root; what breaks lines of its own, and would stumble over one
+# that is changed already; and the tests of this file, which know no limit inside another.
+LEFT_OUT = (
+    "tests/browser/",
+    "tests/classroom/",
+    "tests/notebooks/test_mutations.py",
+    "tests/tools/test_mutants.py",
+)
 SOUND = "tests/notebooks/test_stored_pictures.py"
-NOTEBOOKS = [f"{SOUND}::test_sound_helpers_leave_a_notebook_as_it_is"]
-REST = ["tests", "-m", "not slow", f"--ignore={BROKEN}"]
+READS_SOURCES = "tests/test_defaults.py"  # without running them
+# Starts coverage.py in every process, also in kernels and in those that tests start.
+SITE = "import coverage\ncoverage.process_startup()\n"
+SETTINGS = """[run]
+parallel = true
+concurrency = thread
+sigterm = true
+disable_warnings = no-data-collected, module-not-imported, module-not-measured, couldnt-parse
+data_file = ${COVERED}/data
+source = """
 
 
 @dataclass(frozen=True)
@@ -202,36 +221,51 @@ def package(file: str) -> str:
 
 
 class Trials:
-    """Runs tests on copies of the project, and gives up at once when it is told to stop."""
+    """Runs tests on copies of the project, and gives up at once when it is told to stop.
+
+    A part is a file of tests, or a notebook by its name, whose cells run as one test.
+    """
 
     def __init__(self, folder: Path, root: Path = ROOT):
         self.folder, self.root = folder, root
         self.stopped = threading.Event()
-        self.seconds: dict[str, float] = {}  # that each run of tests takes on the sound project
+        self.seconds: dict[str, float] = {}  # that each part takes on the sound project
+        self.ran: dict[str, dict[str, set[int]]] = {}  # by part and file: the lines that it runs
 
-    def sound(self, tests: list[str]) -> None:
-        """Run tests on the project as it is, and remember their time; red ones end the tool."""
+    def parts(self) -> list[str]:
+        """All parts; the notebooks, which take longest, come first."""
+        files = [f.relative_to(self.root).as_posix() for f in self.root.rglob("tests/**/test_*.py")]
+        notebooks = sorted(path.stem for path in (self.root / "notebooks").glob("[0-9]*.ipynb"))
+        return notebooks + sorted(file for file in files if not file.startswith(LEFT_OUT))
+
+    def sound(self, part: str) -> None:
+        """Run a part on the project as it is; remember its time and lines; red ends the tool."""
         with self._copy(None) as copy:
             began = time.monotonic()
-            code, log = self._run(tests, copy, limit=3600)
-            self.seconds[str(tests)] = time.monotonic() - began
-        if code != 0 and not self.stopped.is_set():
-            raise RuntimeError(f"Without any mutant {tests[0]} is red: mend that first.\n{log}")
+            code, log = self._run(_arguments([part]), copy, limit=3600, covered=True)
+            self.seconds[part] = time.monotonic() - began
+            self.ran[part] = _lines(copy)
+        if code not in (0, NO_TESTS) and not self.stopped.is_set():
+            raise RuntimeError(f"Without any mutant {part} is red: mend that first.\n{log}")
 
     def judge(self, mutant: Mutant) -> Verdict:
-        """Run the tests of a mutant's package, then all, then the notebooks, until one is red."""
+        """Run what runs the mutant's lines, those of its own package first, until one is red."""
         began = time.monotonic()
+        lines, own = _statement(self.root / mutant.file, mutant), tuple(own_tests(mutant.file))
+        parts = {part for part, ran in self.ran.items() if lines & ran.get(mutant.file, set())}
+        files = {part for part in parts if part.endswith(".py")}
+        rest = {file for file in files | {READS_SOURCES} if not file.startswith(own)}
+        batches = [("own tests", sorted(files - rest)), ("other tests", sorted(rest & {*self.ran}))]
+        batches += [("notebooks", [notebook]) for notebook in sorted(parts - files)]
+        runs = [(by, _arguments(batch), batch) for by, batch in batches if batch]
+        left_out = [f"--ignore={path}" for path in LEFT_OUT]
+        runs.append(("all own tests", [*own, *left_out], [*self.ran]))  # also slow ones
         by = ""
         with self._copy(mutant) as copy:
-            own = own_tests(mutant.file)
-            rest = REST + [f"--ignore={path}" for path in own]
-            for name, tests, known in (
-                ("own tests", [*own, *REST[1:]], own),
-                ("all tests", rest, REST),
-                ("notebooks", NOTEBOOKS, NOTEBOOKS),
-            ):
-                code, _ = self._run(tests, copy, limit=PATIENCE + 3 * int(self.seconds[str(known)]))
-                if code != 0:
+            for name, tests, known in runs:
+                limit = PATIENCE + 3 * int(sum(self.seconds[part] for part in known))
+                code, _ = self._run(tests, copy, limit)
+                if code not in (0, NO_TESTS):
                     late = code in (None, -signal.SIGXCPU, -signal.SIGKILL)
                     by = f"{name}: too long" if late else name
                     break
@@ -246,7 +280,9 @@ class Trials:
                 (copy / mutant.file).write_text(mutant.text, encoding="utf-8")
             yield copy
 
-    def _run(self, tests: list[str], copy: Path, limit: int) -> tuple[int | None, str]:
+    def _run(
+        self, tests: list[str], copy: Path, limit: int, covered: bool = False
+    ) -> tuple[int | None, str]:
         """Run pytest until the first failure: its exit code (None: too long) and its last lines.
 
         The limit is one of computing: a busy machine makes no test fail.
@@ -265,6 +301,8 @@ class Trials:
             "PYTHONDONTWRITEBYTECODE": "1",
             "TMPDIR": str(scratch),
         }
+        if covered:
+            environment |= _coverage(copy)
         log = copy.parent / "log"
         with log.open("w") as out:
             running = subprocess.Popen(
@@ -288,6 +326,53 @@ class Trials:
                 os.killpg(running.pid, signal.SIGKILL)
             running.wait()
         return code, "".join(log.read_text(errors="replace").splitlines(keepends=True)[-40:])
+
+
+def _arguments(parts: list[str]) -> list[str]:
+    """What pytest is told to run: one notebook, or files of tests."""
+    if parts[0].endswith(".py"):
+        return [*parts, "-m", "not slow"]
+    return [SOUND, "-k", f"sound_helpers and {parts[0]}"]
+
+
+def _coverage(copy: Path) -> dict[str, str]:
+    """Prepare that each process notes its lines: what stands in the environment for it."""
+    covered = copy.parent / "covered"
+    covered.mkdir()
+    (covered / "sitecustomize.py").write_text(SITE)
+    settings = covered / "settings"
+    settings.write_text(SETTINGS + "\n    ".join(str(copy / room) for room in (*ROOMS, "tools")))
+    return {
+        "COVERED": str(covered),
+        "COVERAGE_PROCESS_START": str(settings),
+        "COVERAGE_CORE": "ctrace",
+        "PYTHONPATH": os.pathsep.join([str(covered), str(copy), os.environ.get("PYTHONPATH", "")]),
+    }
+
+
+def _lines(copy: Path) -> dict[str, set[int]]:
+    """The lines of each file that ran in a copy."""
+    ran: dict[str, set[int]] = {}
+    for path in (copy.parent / "covered").glob("data.*"):
+        data = coverage.CoverageData(str(path))
+        data.read()
+        for file in data.measured_files():
+            name = Path(file).relative_to(copy).as_posix()
+            ran.setdefault(name, set()).update(data.lines(file) or ())
+    return ran
+
+
+def _statement(path: Path, mutant: Mutant) -> set[int]:
+    """The lines of the smallest statement around a mutant's first line, without its body."""
+    spans = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.stmt):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            body = getattr(node, "body", None)
+            last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno
+            if first <= mutant.line <= last:
+                spans.append(range(first, last + 1))
+    return {mutant.line, *min(spans, key=len, default=())}
 
 
 def report(judged: dict[Mutant, Verdict]) -> str:
@@ -333,13 +418,7 @@ def main() -> None:
         trials = Trials(Path(folder))
         pool = ThreadPoolExecutor(WORKERS)
         try:
-            known = [REST, NOTEBOOKS]
-            known += [
-                tests
-                for tests in OWN_TESTS.values()
-                if any(own_tests(m.file) == tests for m in mutants)
-            ]
-            list(pool.map(trials.sound, known))
+            list(pool.map(trials.sound, trials.parts()))
             print(f"Without a mutant all is green ({time.monotonic() - began:.0f} s).", flush=True)
             running = {pool.submit(trials.judge, mutant): mutant for mutant in mutants}
             for done in as_completed(running):

@@ -66,14 +66,17 @@ def project(tmp_path):
     for file, text in {
         "helpers/__init__.py": "",
         "attention_clinic/__init__.py": "",
-        "attention_clinic/a.py": "own = 1\nrest = 1\nnotebook = 1\nnobody = 1\n",
+        "attention_clinic/a.py": "own = 1\nrest = 1\nnotebook = 1\nslow = 1\n"
+        "def nobody():\n return 1\n",
         "tools/__init__.py": "",
-        "tests/attention_clinic/test_a.py": "from attention_clinic.a import own\n"
-        "def test(): assert own == 1",
+        "notebooks/01_a.ipynb": "",
+        "tests/attention_clinic/test_a.py": "import pytest\nfrom attention_clinic import a\n"
+        "def test_of_a(): assert a.own == 1\n@pytest.mark.slow\ndef test(): assert a.slow == 1",
         "tests/tools/test_b.py": "from attention_clinic.a import rest\n"
         "def test(): assert rest == 1",
         mutants.SOUND: "import pytest\nfrom attention_clinic.a import notebook\n@pytest.mark.slow\n"
-        "def test_sound_helpers_leave_a_notebook_as_it_is():\n assert notebook == 1",
+        "@pytest.mark.parametrize('name', ['01_a'])\n"
+        "def test_sound_helpers_leave_a_notebook_as_it_is(name): assert notebook == 1",
         "pyproject.toml": "[tool.pytest.ini_options]\n"
         "addopts = '--import-mode=importlib -p no:nbval'\nmarkers = ['slow']\n",
     }.items():
@@ -85,7 +88,7 @@ def project(tmp_path):
 
 def test_the_same_number_and_seed_give_the_same_mutants(project):
     first, places = mutants.choose(4, "7", project)
-    assert places == 8, "four assignments, and a number in each"
+    assert places == 9, "four assignments, and five numbers"
     assert mutants.choose(4, "7", project) == (first, places)
     assert mutants.choose(3, "7", project)[0] == first[:3]
     assert mutants.choose(4, "41aad03", project)[0] != first
@@ -159,53 +162,79 @@ def test_the_report_without_survivors_names_none():
 @pytest.mark.parametrize(
     ("old", "new", "by"),
     [
+        ("own = 1", "own = 2", "own tests"),
+        ("rest = 1", "rest = 2", "other tests"),
         ("notebook = 1", "notebook = 2", "notebooks"),
-        ("nobody = 1", "nobody = 2", ""),
-        ("nobody = 1", "while True: pass", "own tests: too long"),
+        ("slow = 1", "slow = 2", "all own tests"),
+        ("return 1", "return 2", ""),
+        ("return 1", "while True: pass", ""),
+        ("own = 1", "while True: pass", "own tests: too long"),
     ],
 )
-def test_a_mutant_is_judged_by_its_own_tests_then_all_then_the_notebooks(
-    project, tmp_path, monkeypatch, old, new, by
-):
+def test_a_mutant_is_judged_by_what_runs_its_lines(project, tmp_path, monkeypatch, old, new, by):
     monkeypatch.setattr(mutants, "PATIENCE", 3)
     trials = mutants.Trials(tmp_path, project)
-    for tests in (["tests/attention_clinic"], mutants.REST, mutants.NOTEBOOKS):
-        trials.sound(tests)
+    for part in trials.parts():
+        trials.sound(part)
     file = project / "attention_clinic/a.py"
     sound = file.read_text()
-    judged = trials.judge(Mutant("attention_clinic/a.py", sound.replace(old, new), 1, (), ()))
-    assert judged.by == by
+    line = sound[: sound.index(old)].count("\n") + 1
+    changed = Mutant("attention_clinic/a.py", sound.replace(old, new), line, (), ())
+    assert trials.judge(changed).by == by
     assert file.read_text() == sound and [path.name for path in tmp_path.iterdir()] == ["project"]
 
 
 def test_tests_run_from_the_narrowest_on_until_some_are_red(project, tmp_path, monkeypatch):
     trials, ran = mutants.Trials(tmp_path, project), []
-    own = "tests/attention_clinic"
-    trials.seconds = {f"['{own}']": 1.9, str(mutants.REST): 20.0, str(mutants.NOTEBOOKS): 9.0}
+    file, own = "attention_clinic/a.py", "tests/attention_clinic/test_a.py"
+    trials.seconds = {own: 1.9, "tests/tools/test_b.py": 20.0, "01_a": 9.0, "tests/test_c.py": 8.0}
+    trials.ran = {part: {file: {2}} for part in trials.seconds} | {"tests/test_c.py": {file: {3}}}
 
     def run(tests, copy, limit):
-        assert (copy / "attention_clinic/a.py").read_text() == "own = 2"
+        assert (copy / file).read_text() == "own = 2"
         ran.append((tests, limit))
         return codes.pop(0), ""
 
     monkeypatch.setattr(trials, "_run", run)
-    quick = ["-m", "not slow", "--ignore=tests/notebooks/test_mutations.py"]
-    three = [
-        ([own, *quick], 33),
-        (["tests", *quick, f"--ignore={own}"], 90),
-        (mutants.NOTEBOOKS, 57),
+    every = ["tests/attention_clinic", *(f"--ignore={p}" for p in mutants.LEFT_OUT)]
+    four = [
+        ([own, "-m", "not slow"], 33),
+        (["tests/tools/test_b.py", "-m", "not slow"], 90),
+        ([mutants.SOUND, "-k", "sound_helpers and 01_a"], 57),
+        (every, 144),
     ]
     for returned, by in (
         ([1], "own tests"),
-        ([0, 2], "all tests"),
-        ([0, 0, None], "notebooks: too long"),
+        ([5, 2], "other tests"),
+        ([0, 5, None], "notebooks: too long"),
         ([-signal.SIGXCPU], "own tests: too long"),
         ([-signal.SIGKILL], "own tests: too long"),
-        ([0, 0, 0], ""),
+        ([0, 0, 0, 1], "all own tests"),
+        ([0, 0, 0, 0], ""),
     ):
         codes, ran[:] = [*returned], []
-        assert trials.judge(Mutant("attention_clinic/a.py", "own = 2", 1, (), ())).by == by
-        assert ran == three[: len(returned)]
+        assert trials.judge(Mutant(file, "own = 2", 2, (), ())).by == by
+        assert ran == four[: len(returned)]
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        (1, {1, 2}),
+        (2, {1, 2}),
+        (4, {3, 4, 5}),
+        (5, {3, 4, 5}),
+        (7, {6, 7, 8}),
+        (9, {9}),
+        (10, {10}),
+    ],
+)
+def test_lines_of_one_statement_run_together(tmp_path, line, lines):
+    source = tmp_path / "a.py"
+    source.write_text(
+        "a = f(1,\n 2)\n@g(\n 1)\ndef h():\n  if (\n   a\n  ):\n    pass\n# a comment\n"
+    )
+    assert mutants._statement(source, Mutant("a.py", "", line, (), ())) == lines
 
 
 def test_each_verdict_is_told_and_then_the_report(monkeypatch, capsys):
@@ -214,12 +243,13 @@ def test_each_verdict_is_told_and_then_the_report(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["mutants", "2", "7"])
     monkeypatch.setattr(mutants, "as_completed", list)  # in order
     monkeypatch.setattr(mutants, "choose", lambda *asked: (made, 50) if asked == (2, "7") else 0)
-    monkeypatch.setattr(mutants.Trials, "sound", lambda self, tests: ran.append(tests))
+    monkeypatch.setattr(mutants.Trials, "parts", lambda self: ["01_a", "tests/helpers/test_a.py"])
+    monkeypatch.setattr(mutants.Trials, "sound", lambda self, part: ran.append(part))
     verdicts = {1: Verdict("own tests", 4.0), 2: Verdict("", 6.0)}
     monkeypatch.setattr(mutants.Trials, "judge", lambda self, mutant: verdicts[mutant.line])
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     mutants.main()
-    assert ran == [mutants.REST, mutants.NOTEBOOKS, ["tests/helpers"]]
+    assert ran == ["01_a", "tests/helpers/test_a.py"]
     assert capsys.readouterr().out.splitlines() == [
         "2 mutants of 50 places: make mutants N=2 SEED=7",
         "Without a mutant all is green (0 s).",
