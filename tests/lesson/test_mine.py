@@ -451,6 +451,13 @@ def test_a_part_is_judged_by_the_build_that_it_has_passed(file):
     assert found == {"MultiHeadAttention": "a shared default"}
 
 
+def test_a_file_that_stops_only_in_a_notebook_is_told(file):
+    file.write_text(COUNT + "import sys\nsys.modules['lesson'].nothing\n")
+    own = mine.Loaded(mine.read(file))
+    with pytest.raises(mine.NotKept, match=r"mine\.py stops: AttributeError: module 'lesson' has"):
+        _ = own.module
+
+
 def test_check_tells_what_is_begun_wrong_and_worth_a_note(shell, file, asked, monkeypatch):
     monkeypatch.setattr(mine, "_run", lambda file: "")
     half = OF["Head"][1].partition("        q, k, v")[0] + "        raise NotImplementedError\n"

@@ -56,6 +56,11 @@ def both(request, soups):
     return nbformat.read(path, as_version=4), soups[f"{request.param}.html"]
 
 
+def test_an_error_is_told_without_the_colours_of_a_terminal():
+    output = nbformat.v4.new_output("error", traceback=["\x1b[0;31mOops\x1b[0m: no", "  line 2"])
+    assert pages._traceback(output) == "Oops: no\n  line 2"
+
+
 def test_what_a_phone_folds_of_an_optional_part_ends_at_the_next_section(soups):
     heading = soups["02_one_matrix.html"].find(id="Optional:-weights-that-decay")
     box = heading.find_parent(class_="cell").find_next_sibling()

@@ -1,12 +1,14 @@
 """What holds for every picture, and the switch from pictures to tables."""
 
 import base64
+import hashlib
 import io
 import itertools
 import os
 import re
 import subprocess
 import sys
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from html.parser import HTMLParser
 
@@ -219,22 +221,40 @@ def test_reference(name, snapshot):
     assert "\n".join([shown.alt, "", str(shown), "", reading.listing(figure)]) == snapshot
 
 
+@contextmanager
+def under_a_long_title():
+    heading, more = base.heading, " and a title that is much too long for one line" * 3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "heading", lambda title, *size: heading(title and title + more, *size))
+        yield
+
+
 @pytest.mark.parametrize(
-    "more",
+    "where",
     [
-        "",
-        pytest.param(" and a title that is much too long for one line" * 3, marks=pytest.mark.slow),
+        nullcontext,
+        lambda: base.on_a_slide(560, 274),
+        lambda: base.on_a_slide(900, 274),
+        pytest.param(under_a_long_title, marks=pytest.mark.slow),
     ],
+    ids=["in a notebook", "on a slide", "across a slide", "under a long title"],
 )
-def test_reference_sizes(more, snapshot, monkeypatch):
-    """How large each example is: least widths, and what is broken into lines or made smaller."""
-    heading = base.heading
-    monkeypatch.setattr(
-        base, "heading", lambda title, *size: heading(title and title + more, *size)
-    )
-    draw = (lambda name: EXAMPLES[name]().figure()) if more else lambda name: drawn(name)[0]
-    sizes = {name: reading.size_of(draw(name)) for name in EXAMPLES}
-    told = [f"{name}: {wide:.1f} x {high:.1f}" for name, (wide, high) in sizes.items()]
+def test_each_example_is_laid_out_as_before(where, snapshot):
+    """How large each is, and a checksum of all places, colours and words: look where it differs."""
+    told = []
+    for name in ALL:
+        try:
+            with where():
+                figure = drawn(name)[0] if where is nullcontext else ALL[name]().figure()
+        except ValueError as problem:  # it would not fit
+            told.append(f"{name}: {problem}")
+            continue
+        png_of(figure)  # texts have no place before
+        wide, high = reading.size_of(figure)
+        shown = ALL[name]()
+        all_faces = "\n".join([reading.listing(figure), shown.html(), str(shown), shown.alt])
+        checksum = hashlib.md5(all_faces.encode()).hexdigest()[:8]
+        told.append(f"{name}: {wide:.1f} x {high:.1f}, {checksum}")
     assert "\n".join(told) == snapshot
 
 
