@@ -368,6 +368,7 @@ def unused_steps(function: Callable) -> list[str]:
         node.targets[0].id
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
+        and node not in tree.body  # f = lambda x: …
         and isinstance(node.targets[0], ast.Name)
         and not re.search(r"shape|size|len\(", ast.unparse(node.value))
         and any(isinstance(part, ast.Call | ast.BinOp) for part in ast.walk(node.value))

@@ -65,13 +65,13 @@ def _parts_elsewhere(trial: Trial) -> Iterator[Observation]:
             continue
         word = place_word(trial, axis, value.dim())
         text = _moved(places, word)
-        if text and _holds_in_all(trial, axis, places):
+        if text and _holds_in_all(trial, axis - value.dim(), places):
             yield Observation(Rank.ALL_ROWS if "shifted" in text else Rank.PARTS_MOVED, text)
 
 
 def _sources(trial: Trial, value: Tensor, expected: Tensor, axis: int) -> list[int | None]:
     """For each place along an axis, where in the right result its numbers stand; None: nowhere."""
-    if not value.isfinite().all():
+    if not value.isfinite().all() or -axis > value.dim():  # other inputs may have fewer axes
         return []
     mine, right = (z.movedim(axis, 0).reshape(z.shape[axis], -1) for z in (value, expected))
     if right.shape[1] < 2 or right.shape[0] > 12:

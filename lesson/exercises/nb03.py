@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from attention_base.numbers import described
+from feedback import messages
 from feedback.grading import Exercise
 from helpers.attention import attention, causal_mask
 from helpers.toy import numbers
@@ -319,6 +320,8 @@ def _of_ids(generated, model, ids, n, temperature=1.0):
     B, T = ids.shape
     if not isinstance(out, torch.Tensor):
         raise ValueError(f"Expected a tensor, got {described(out)}.")
+    if out.is_floating_point():
+        raise TypeError(messages.wrong_kind(out, ids))
     if out.shape != (B, T + n):
         told = f"{B:,} texts of {T} letters and n = {n} gave the shape {tuple(out.shape)}"
         raise ValueError(f"{told}; expected {(B, T + n)}.")

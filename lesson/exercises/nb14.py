@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from attention_base.numbers import described
+from feedback import messages
 from feedback.grading import Exercise
 from lesson.builds import build
 from lesson.builds.right_14 import generate
@@ -61,6 +62,8 @@ def _of_texts(generated, model, ids, n, cached, temperature=1.0):
     (B, T), read = ids.shape, model.read
     if not isinstance(out, torch.Tensor) or out.shape != (B, T + n):
         raise ValueError(f"Expected texts {(B, T + n)}, got {described(out)}.")
+    if out.is_floating_point():
+        raise TypeError(messages.wrong_kind(out, ids))
     effect = torch.zeros(8, 3)
     for i, (new, seen) in enumerate(read[:8]):
         effect[i] = torch.tensor([new, seen.shape[1], seen[0, 0]])

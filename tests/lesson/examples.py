@@ -13,6 +13,31 @@ from lesson.question import Choice, Prediction
 CALLED = {id: one for id, one in EXERCISES.items() if not isinstance(one, Build)}
 
 
+# What a right result may be made into on its way back.
+OTHER_FORMS = {
+    "nothing": lambda z: None,
+    "a word": lambda z: "word",
+    "a number": lambda z: 3.5,
+    "an empty list": lambda z: [],
+    "twice": lambda z: (z, z),
+}
+OF_TENSORS = {
+    "a list": lambda z: z.tolist(),
+    "in double precision": lambda z: z.double(),
+    "whole numbers": lambda z: z.long(),
+    "one axis more": lambda z: z[None],
+    "the first of it": lambda z: z[:1],
+    "all but the last": lambda z: z[..., :-1],
+    "other axes": lambda z: z.mT,
+    "zeros": lambda z: 0 * z,
+    "half of it": lambda z: z / 2,
+    "a little more": lambda z: z + 0.01,
+    "turned round": lambda z: z.flip(-1),
+    "a nan at first": lambda z: z.where(z != z.flatten()[0], torch.nan),
+    "with gradients": lambda z: z * torch.ones((), requires_grad=True),
+}
+
+
 def running_sum(x):
     """(B, T, C) -> (B, T, C)."""
     return x.cumsum(dim=1)

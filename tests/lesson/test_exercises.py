@@ -1,6 +1,7 @@
 """Every exercise and prediction of every notebook keeps what the grader promises."""
 
 import ast
+import functools
 import inspect
 import itertools
 
@@ -14,7 +15,7 @@ from feedback.observations.steps import what_it_is
 from lesson.builds import right_08
 from lesson.exercises import EXERCISES, PREDICTIONS
 from tests.lesson.answers import nb12
-from tests.lesson.examples import CALLED
+from tests.lesson.examples import CALLED, OF_TENSORS, OTHER_FORMS
 from tests.told import Told
 
 exercise = pytest.mark.parametrize("exercise", CALLED.values(), ids=CALLED.keys())
@@ -137,6 +138,28 @@ def test_right_forms_and_what_is_to_be_mended_give_what_is_stored(exercise, snap
         if form
     ]
     assert "\n".join(told) == snapshot.use_extension(Told)
+
+
+@exercise
+@pytest.mark.filterwarnings("ignore")
+def test_what_comes_back_in_another_form_is_told_as_it_is_stored(exercise, snapshot):
+    """Never an error of ours, whatever comes back, and always the same words."""
+    seen = []
+
+    def of_tensors(form, returned):
+        if isinstance(returned, tuple):
+            return tuple(of_tensors(form, z) for z in returned)
+        seen.append(isinstance(returned, torch.Tensor) and returned.dim() > 1)
+        return form(returned) if seen[-1] else returned
+
+    told = []
+    for name, form in (OTHER_FORMS | OF_TENSORS).items():
+        change = functools.partial(of_tensors, form) if name in OF_TENSORS else form
+        seen.clear()
+        verdict = exercise.check(lambda *a, change=change, **b: change(exercise.reference(*a, **b)))
+        if name in OTHER_FORMS or any(seen):
+            told.append(f"{name}: {verdict.status}, {verdict.mistake}: {verdict.told()}")
+    assert "\n\n".join(told) == snapshot.use_extension(Told)
 
 
 def summed_up(outcome):
