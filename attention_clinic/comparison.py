@@ -88,6 +88,7 @@ def compare_attention(
             return found
     of_few, again = few(), {"try_heads": try_heads, "try_pairs": try_pairs}
     in_vain = of_few is not None and compare_attention(of_few, causal, **again).unexplained
+    try_pairs &= bool(ways[0][1].out.any())  # some two bugs together give zeros
     if not in_vain and (found := _recognise_any(seen, ways, others, causal, try_pairs)):
         return found
     reading, ending = ways[0]

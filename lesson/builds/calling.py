@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.nn.parameter import is_lazy
 
 from attention_base.known import Known, Section, changed_text, execute, read
 from attention_base.numbers import described, joined
@@ -115,6 +116,9 @@ class Made:
             raise self.explained(error) from error
         if "_modules" not in vars(module):
             raise self.known("no super().__init__()")
+        for own in module.parameters():  # a layer that begins as zeros hides all before it
+            if not is_lazy(own) and own.dim() > 1 and not own.any():
+                own.data.normal_(std=0.1)
         return module.eval()
 
     def _refuse_class(self, sizes: tuple, more: Mapping[str, int]) -> None:

@@ -75,7 +75,7 @@ def attention_notes(made: Made, meant: tuple[str, ...] = ()) -> list[str]:
         if problem:
             break
     if problem and not problem.name:
-        with contextlib.suppress(RuntimeError):
+        with contextlib.suppress(RuntimeError, AttributeError):
             if attention(torch.randn(2, n_head, C)).shape == (2, n_head, C):
                 raise made.known("heads where the tokens belong")
     heads = [] if problem else made.calls(attention, "Head", torch.randn(2, 5, C))

@@ -1,10 +1,12 @@
 """The judges of builds: each mistake of the page by its name, right designs, and what is left."""
 
+import inspect
 import signal
 import sys
 
 import pytest
 import torch
+from torch import nn
 from torch.nn.modules import module
 from torch.optim import optimizer
 
@@ -12,6 +14,7 @@ from attention_base.known import Known, changed_text, execute
 from lesson.builds import JUDGES, TOLD, build, judge, right
 from lesson.builds.steps import as_pytorch
 from tests.lesson.build_answers import RIGHT, WRONG
+from tests.lesson.examples import OF_TENSORS, OTHER_FORMS
 from tests.lesson.proofs.reading import items
 from tests.told import Told
 
@@ -43,6 +46,40 @@ def test_a_build_is_told_in_full_and_its_program_is_right(name):
     assert verdict.status == "passed" and not verdict.notes
     assert exercise.id.endswith(name) and verdict.message == exercise.checked
     assert exercise.title and len(exercise.hints) == len(TOLD[name].items) == 3
+
+
+CLASSES = [name for name in JUDGES if inspect.isclass(build(name).reference)]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_layer_gives_in_another_form_is_told_as_it_is_stored(name, snapshot):
+    right, told = build(name).reference, []
+    for what, form in (OTHER_FORMS | OF_TENSORS).items():
+
+        def forward(*given, form=form, **more):
+            return form(right.forward(*given, **more))
+
+        verdict = build(name).check(type(right.__name__, (right,), {"forward": forward}))
+        told.append(f"{what}: {verdict.status}, {verdict.mistake}: {verdict.message}")
+    assert "\n\n".join(told) == snapshot.use_extension(Told)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_last_layer_that_begins_as_zeros_is_right_and_hides_nothing(name):
+    def with_zeros(made):
+        def init(self, *sizes, **more):
+            made.__init__(self, *sizes, **more)
+            for layer in [one for one in self.modules() if isinstance(one, nn.Linear)][-1:]:
+                for own in layer.parameters():
+                    nn.init.zeros_(own)
+
+        return build(name).check(type(made.__name__, (made,), {"__init__": init}))
+
+    assert with_zeros(build(name).reference).status == "passed"
+    if name == "MultiHeadAttention":
+        no_mask = Known(name, [('scores.masked_fill(~past, float("-inf"))', "scores")])
+        assert with_zeros(build(name).changed(no_mask)).mistake == "no mask"
 
 
 # Changes of right programs into words of their hints.
