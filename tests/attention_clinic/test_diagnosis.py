@@ -27,6 +27,7 @@ from tests.attention_clinic.written import (
     rewired,
     zero_projections,
 )
+from tests.told import Told
 
 
 def one_of_each_kind(names, *kept):
@@ -610,3 +611,114 @@ def test_both_ways_to_call_a_module_are_compared(given, bug, leaks):
 
 def test_two_paths_that_agree_are_healthy():
     assert diagnose(TwoPaths(), C=C, n_head=N_HEAD).status == "healthy"
+
+
+class Odd(nn.Module):
+    """A module of these parts, whose forward is a function of it and of x."""
+
+    def __init__(self, forward, **parts):
+        super().__init__()
+        self.own = forward
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x):
+        return self.own(self, x)
+
+
+def linear(*outputs):
+    return nn.ModuleList(nn.Linear(C, n, bias=False) for n in outputs)
+
+
+def two(*outputs):
+    return dict(zip("ab", linear(*outputs), strict=True))
+
+
+def matrices(*shapes):
+    return nn.ParameterList(nn.Parameter(torch.randn(shape) / 5) for shape in shapes)
+
+
+def attend(q, k, v, change=lambda scores: scores, mixed=None):
+    q, k, v = (z.unflatten(-1, (N_HEAD, -1)).transpose(1, 2) for z in (q, k, v))
+    scores = change(q @ k.mT / q.shape[-1] ** 0.5)
+    scores = scores if mixed is None else torch.einsum("gh,bhij->bgij", mixed, scores)
+    return (masked(scores).softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+
+def by_visible(scores):
+    return scores * torch.arange(1.0, scores.shape[-1] + 1).log()[:, None]
+
+
+def own_matrices(forward, *shapes, names="abcd"):
+    made = zip(names, matrices(*shapes), strict=False)
+    return lambda: Odd(forward, **dict(made))
+
+
+# What few people write: nothing of it may be told wrong, and nothing may end in an error.
+ODD = {
+    "no layer": lambda: Odd(lambda m, x: attend(x, x, x)),
+    "one layer for two": lambda: Odd(lambda m, x: attend(m.a(x), m.b(x), m.b(x)), **two(C, C)),
+    "five layers": lambda: Odd(
+        lambda m, x: attend(*(one(x) for one in m.a[:3])) + 0 * (m.a[3](x) + m.a[4](x)),
+        a=linear(C, C, C, C, C),
+    ),
+    "a projection without a name": lambda: Odd(
+        lambda m, x: m.a[3](attend(*(one(x) for one in m.a[:3]))), a=linear(C, C, C, C)
+    ),
+    "text after text": lambda: Odd(
+        lambda m, x: torch.cat([attend(*(one(t[None]) for one in m.a)) for t in x]),
+        a=linear(C, C, C),
+    ),
+    "token after token": lambda: Odd(
+        lambda m, x: attend(
+            *(torch.stack([torch.stack([*map(one, t)]) for t in x]) for one in m.a)
+        ),
+        a=linear(C, C, C),
+    ),
+    "narrow matrices": own_matrices(
+        lambda m, x: attend(x @ m.W_Q, x @ m.W_K, x @ m.W_V) @ m.W_O,
+        *[(C, C // 2)] * 3, (C // 2, C),
+        names=["W_Q", "W_K", "W_V", "W_O"],
+    ),
+    "matrices without names": own_matrices(
+        lambda m, x: attend(x @ m.a.T, x @ m.b.T, x @ m.c.T), *[(C, C)] * 3
+    ),
+    "five matrices": own_matrices(
+        lambda m, x: attend(x @ m.a, x @ m.b, x @ m.c) + 0 * x @ m.d @ m.e,
+        *[(C, C)] * 5, names="abcde",
+    ),
+    "one after the other": own_matrices(
+        lambda m, x: attend(*(x @ w for w in m.a)), (3, C, C)
+    ),
+    "a width that no heads share": lambda: Odd(
+        lambda m, x: attend(*m.qkv(x)[..., :-1].chunk(3, dim=-1)), qkv=nn.Linear(C, 3 * C + 1)
+    ),
+    "scores by the logarithm of what is visible": lambda: Odd(
+        lambda m, x: attend(*(one(x) for one in m.a), by_visible), a=linear(C, C, C)
+    ),
+    "scores mixed over heads": lambda: Odd(
+        lambda m, x: attend(*(one(x) for one in m.a), mixed=m.b),
+        a=linear(C, C, C), b=nn.Parameter(torch.randn(N_HEAD, N_HEAD)),
+    ),
+    "one head several times": lambda: Odd(
+        lambda m, x: torch.cat([head(x) for head in m.a], -1), a=nn.ModuleList([Head(C, C // N_HEAD)] * N_HEAD)
+    ),
+    "an empty tuple": lambda: Odd(lambda m, x: (), a=linear(C)),
+    "a block with one scalar": lambda: Odd(
+        lambda m, x: (
+            (h := x + m.f * m.block.attention(m.block.norm_1(x)))
+            + m.f * m.block.feed_forward(m.block.norm_2(h))
+        ),
+        block=Block(C, N_HEAD), f=nn.Parameter(torch.tensor(0.5)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_few_people_write_is_told_as_it_is_stored(name, snapshot):
+    torch.manual_seed(0)
+    try:
+        told = str(diagnose(ODD[name]().eval(), C=C, n_head=N_HEAD))
+    except (TypeError, ValueError) as problem:
+        told = str(problem)
+    assert told == snapshot.use_extension(Told)

@@ -47,10 +47,12 @@ def test_in_every_setting_the_page_is_what_the_model_says(name):
 
 
 @EVERY
-@pytest.mark.parametrize("place", [0, -1])
-def test_a_setting_is_drawn_as_it_is_stored(name, place, snapshot):
-    (inputs, settings), names = MODELS[name].CASES[0], MODELS[name].CONTROLS
-    explorer, setting = explore(name, inputs), settings[place]
+@pytest.mark.parametrize("third", range(4))
+def test_a_setting_is_drawn_as_it_is_stored(name, third, snapshot):
+    """The first and the last of all settings, and two in between."""
+    every = [(inputs, setting) for inputs, settings in MODELS[name].CASES for setting in settings]
+    inputs, setting = every[third * (len(every) - 1) // 3]
+    explorer, names = explore(name, inputs), MODELS[name].CONTROLS
     move(explorer, dict(zip(names, setting, strict=False)), *setting[len(names) :])
     assert explorer.view.value.replace("><", ">\n<") == snapshot.use_extension(Told)
 
