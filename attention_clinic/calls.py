@@ -116,7 +116,7 @@ def out_and_weights(result: Any) -> tuple[Tensor, Tensor | None]:
     if not isinstance(result, tuple | list):
         return result, None
     if not result:
-        return None, None
+        return result, None
     out, *others = result
     weights = next((z for z in others if isinstance(z, Tensor)), None)
     if weights is not None and isinstance(out, Tensor) and weights.shape[:1] == (1,) < out.shape:

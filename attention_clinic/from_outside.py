@@ -55,8 +55,9 @@ TWO_PATHS_DIFFER = (
 def check_shape(exam: Examination) -> Results:
     """Compare the shapes of the output, and of the weights if they are shown, with (B, T, C)."""
     subject, out, weights = exam.subject, exam.out, exam.shown
-    if not isinstance(out, Tensor):
-        raise TypeError(f"Expected out or (out, weights), got {type(out).__name__}.")
+    if not isinstance(out, Tensor) or not out.is_floating_point():
+        got = out.dtype if isinstance(out, Tensor) else type(out).__name__
+        raise TypeError(f"Expected out or (out, weights), of floats, got {got}.")
     B, T, C = subject.x.shape
     n_head, shape, last = subject.n_head, tuple(out.shape), C
     if n_head == 1 or shape[-1] in _widths(subject):

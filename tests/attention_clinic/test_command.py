@@ -394,7 +394,7 @@ LACKING = (
         ("bad.py:Stopping", [], "bad.py:32: Stop: enough"),
         ("bad.py:Property", [], "Could not run. Property: bad.py:36: RuntimeError: not yet"),
         ("bad.py:torch", [], "torch is the module <module 'torch' from …, which cannot be called"),
-        ("bad.py:counts", [], "Expected out or (out, weights), got int."),
+        ("bad.py:counts", [], "Expected out or (out, weights), of floats, got int."),
         ("bad.py:nothing", [], "nothing takes no input"),
         ("bad.py:Reads", [], "it reads novel of its configuration: add --arg novel=16"),
         ("bad.py:number", [], "number is the int 3, which cannot be called"),

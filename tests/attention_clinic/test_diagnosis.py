@@ -27,6 +27,7 @@ from tests.attention_clinic.written import (
     rewired,
     zero_projections,
 )
+from tests.lesson.examples import OF_TENSORS, OTHER_FORMS
 from tests.told import Told
 
 
@@ -701,7 +702,7 @@ ODD = {
         a=linear(C, C, C), b=nn.Parameter(torch.randn(N_HEAD, N_HEAD)),
     ),
     "one head several times": lambda: Odd(
-        lambda m, x: torch.cat([head(x) for head in m.a], -1), a=nn.ModuleList([Head(C, C // N_HEAD)] * N_HEAD)
+        lambda m, x: torch.cat([one(x) for one in m.a], -1), a=nn.ModuleList([Head(C, 4)] * 3)
     ),
     "an empty tuple": lambda: Odd(lambda m, x: (), a=linear(C)),
     "a block with one scalar": lambda: Odd(
@@ -720,5 +721,20 @@ def test_what_few_people_write_is_told_as_it_is_stored(name, snapshot):
     try:
         told = str(diagnose(ODD[name]().eval(), C=C, n_head=N_HEAD))
     except (TypeError, ValueError) as problem:
+        told = str(problem)
+    assert told == snapshot.use_extension(Told)
+
+
+@pytest.mark.parametrize("layer", [MultiHeadAttention, Block])
+@pytest.mark.parametrize("what", OTHER_FORMS | OF_TENSORS)
+def test_a_right_output_in_another_form_is_told_as_it_is_stored(layer, what, snapshot):
+    def forward(*given, **more):
+        return (OTHER_FORMS | OF_TENSORS)[what](layer.forward(*given, **more))
+
+    torch.manual_seed(0)
+    made = type(layer.__name__, (layer,), {"forward": forward})(C, N_HEAD)
+    try:
+        told = str(diagnose(made.eval(), C=C, n_head=N_HEAD))
+    except TypeError as problem:
         told = str(problem)
     assert told == snapshot.use_extension(Told)
