@@ -68,14 +68,10 @@ OWN_TESTS = {
     "lesson/": ["tests/lesson"],
     "tools/": ["tests/tools"],
 }
-# Left out: what needs a browser or root; what breaks lines of its own, and would stumble over one
-# that is changed already; and the tests of this file, which know no limit inside another.
-LEFT_OUT = (
-    "tests/browser/",
-    "tests/classroom/",
-    "tests/notebooks/test_mutations.py",
-    "tests/tools/test_mutants.py",
-)
+# Left out: what needs a browser or root, and what breaks lines of its own, and would stumble over
+# one that is changed already.
+LEFT_OUT = ("tests/browser/", "tests/classroom/", "tests/notebooks/test_mutations.py")
+LIMITED = "tests/tools/test_mutants.py"  # its slow tests know no limit inside another
 SOUND = "tests/notebooks/test_stored_pictures.py"
 READS_SOURCES = "tests/test_defaults.py"  # without running them
 # Starts coverage.py in every process, also in kernels and in those that tests start.
@@ -258,7 +254,7 @@ class Trials:
         batches = [("own tests", sorted(files - rest)), ("other tests", sorted(rest & {*self.ran}))]
         batches += [("notebooks", [notebook]) for notebook in sorted(parts - files)]
         runs = [(by, _arguments(batch), batch) for by, batch in batches if batch]
-        left_out = [f"--ignore={path}" for path in LEFT_OUT]
+        left_out = [f"--ignore={path}" for path in (*LEFT_OUT, LIMITED)]
         runs.append(("all own tests", [*own, *left_out], [*self.ran]))  # also slow ones
         by = ""
         with self._copy(mutant) as copy:

@@ -196,12 +196,12 @@ def test_tests_run_from_the_narrowest_on_until_some_are_red(project, tmp_path, m
         return codes.pop(0), ""
 
     monkeypatch.setattr(trials, "_run", run)
-    every = ["tests/attention_clinic", *(f"--ignore={p}" for p in mutants.LEFT_OUT)]
+    left_out = [f"--ignore={path}" for path in (*mutants.LEFT_OUT, mutants.LIMITED)]
     four = [
         ([own, "-m", "not slow"], 33),
         (["tests/tools/test_b.py", "-m", "not slow"], 90),
         ([mutants.SOUND, "-k", "sound_helpers and 01_a"], 57),
-        (every, 144),
+        (["tests/attention_clinic", *left_out], 144),
     ]
     for returned, by in (
         ([1], "own tests"),
