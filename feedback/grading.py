@@ -10,7 +10,7 @@ import inspect
 import itertools
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 
@@ -48,15 +48,22 @@ class Mistake:
         """What the learner sees, and why."""
         return self.known.message
 
-    @property
+    @cached_property
     def code(self) -> Callable:
         """The mistake as a program; a change is compiled when it is first needed."""
         return self.function or self.exercise.changed(self.known)
 
+    @property
+    def outcomes(self) -> Iterator[Outcome]:
+        """What it does on each check input; on each it runs when needed, once: neither changes."""
+        for i, arguments in enumerate(self.exercise.inputs):
+            if i == len(self._kept):
+                self._kept.append(self.exercise.once(self.code, arguments))
+            yield self._kept[i]
+
     @cached_property
-    def outcomes(self) -> list[Outcome]:
-        """What it does on each check input; it runs once, since neither changes."""
-        return self.exercise.run_once(self.code)
+    def _kept(self) -> list[Outcome]:
+        return []
 
 
 @dataclass(frozen=True)
@@ -230,20 +237,20 @@ class Exercise:
             effect, failure = None, str(error)
         return replace(outcome, effect=effect, failure=failure)
 
-    def run_once(self, function: Callable) -> list[Outcome]:
-        """Run a function of ours, whose outcomes are kept."""
+    def once(self, function: Callable, arguments: tuple) -> Outcome:
+        """Run a function of ours, whose outcome is kept."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of programs that the learner never sees
-            outcomes = self.run(function)
-        for outcome in outcomes:
-            if outcome.error:  # its traceback would keep all that the function has computed
-                outcome.error.with_traceback(None)
-        return outcomes
+            outcome = self._outcome(function, arguments)
+        if outcome.error:  # its traceback would keep all that the function has computed
+            outcome.error.with_traceback(None)
+        return outcome
 
     @cached_property
     def right(self) -> list[list[Outcome]]:
         """What the reference and the other right forms give on each check input."""
-        return [self.run_once(form) for form in (self.reference, *self.accepted)]
+        forms = (self.reference, *self.accepted)
+        return [[self.once(form, given) for given in self.inputs] for form in forms]
 
     @cached_property
     def pairs(self) -> list[tuple[Mistake, Outcome]]:
@@ -274,7 +281,7 @@ class Exercise:
 
     # ------------------------------------------------ comparing
 
-    def same(self, some: list[Outcome], others: list[Outcome]) -> bool:
+    def same(self, some: Iterable[Outcome], others: Iterable[Outcome]) -> bool:
         """Tell whether two functions' outcomes are the same on every check input."""
         return all(map(self.same_outcome, some, others))
 

@@ -20,7 +20,7 @@ LIMITS = {
     # attention, gates and biases of positions (180), and what strangers' classes showed (140).
     "attention_clinic": 8070,
     "explorers": 2930,  # 15: your own text
-    "feedback": 4640,  # sparse results
+    "feedback": 4650,  # sparse results; a mistake runs only until it differs (10)
     # A published model: its file, its pieces, its blocks, its questions and answers (750). Sizes,
     # rates and ids that no function can use, refused where notebooks call (230). Pictures on slides
     # are laid out again in less room, so that letters are large (95). A pause in a training, labels

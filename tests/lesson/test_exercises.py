@@ -172,7 +172,7 @@ def summed_up(outcome):
 
 @exercise
 def test_any_two_mistakes_differ(exercise):
-    outcomes = {mistake.name: mistake.outcomes for mistake in exercise.mistakes}
+    outcomes = {mistake.name: [*mistake.outcomes] for mistake in exercise.mistakes}
     assert len(outcomes) == len(exercise.mistakes), "two mistakes of one name"
     for one, other in itertools.combinations(outcomes, 2):
         assert not exercise.same(outcomes[one], outcomes[other]), f"{one} = {other}"

@@ -68,6 +68,6 @@ def test_every_exercise_has_a_mistake_that_is_made_in_another_program():
 def test_no_mistake_is_a_right_answer(exercise):
     right = {f.__name__: exercise.run(f) for id, f in RIGHT if id == exercise.id}
     for mistake in exercise.mistakes:
-        outcomes = mistake.outcomes
+        outcomes = [*mistake.outcomes]
         same = [name for name, others in right.items() if exercise.same(others, outcomes)]
         assert not same, mistake.name
