@@ -298,9 +298,12 @@ class Judge:
         return replace(whole.only(shown), remembered=remembered)
 
     def _two_mistakes(self) -> Iterator[Observation]:
-        """Two mistakes that give just these outcomes, unless most of one is nan."""
+        """Two mistakes that give just these outcomes, unless most of one is nan, or all is 0."""
         values = [torch.as_tensor(one.value) for one in self.outcomes if is_number(one.value)]
-        if not values or any(value.isfinite().double().mean() < 0.5 for value in values):
+        if any(value.isfinite().double().mean() < 0.5 for value in values):
+            return
+        right = self.exercise.right[0]  # which some two mistakes together give, too
+        if not any(map(torch.any, values)) or self.exercise.same(self.outcomes, right):
             return
         for pair, first in self.exercise.pairs:
             likely = self.exercise.same_outcome(self.outcomes[0], first)
