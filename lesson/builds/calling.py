@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -116,9 +117,13 @@ class Made:
             raise self.explained(error) from error
         if "_modules" not in vars(module):
             raise self.known("no super().__init__()")
-        for own in module.parameters():  # a layer that begins as zeros hides all before it
-            if not is_lazy(own) and own.dim() > 1 and not own.any():
-                own.data.normal_(std=0.1)
+        zeros = defaultdict(list)  # by the module that owns the layer
+        for name, own in module.named_parameters():
+            if not is_lazy(own) and own.is_floating_point() and own.dim() > 1 and not own.any():
+                zeros[name.removesuffix(".weight").rpartition(".")[0]].append(own)
+        for beside in zeros.values():  # one layer of zeros hides those before it, two never learn
+            if len(beside) == 1:
+                beside[0].data.normal_(std=0.1)
         return module.eval()
 
     def _refuse_class(self, sizes: tuple, more: Mapping[str, int]) -> None:

@@ -651,8 +651,7 @@ def by_visible(scores):
 
 
 def own_matrices(forward, *shapes, names="abcd"):
-    made = zip(names, matrices(*shapes), strict=False)
-    return lambda: Odd(forward, **dict(made))
+    return lambda: Odd(forward, **dict(zip(names, matrices(*shapes), strict=False)))
 
 
 # What few people write: nothing of it may be told wrong, and nothing may end in an error.
