@@ -160,7 +160,7 @@ refresh: $(READY) ## run notebooks and store their outputs in normal form (NB=03
 check-upgrade: $(READY) ## run the notebooks with newer packages, or the oldest, in an environment for this only (PKG=torch==2.15.0 or oldest)
 	@$(RUN) -m tools.check_upgrade $$PKG
 
-bench: $(READY_DEV) $(READY_NPM) ## measure imports, pictures and live controls, and try what trains (needs Chromium, npm)
+bench: $(READY_DEV) $(READY_NPM) real ## measure imports, pictures and live controls, and try what trains (needs Chromium, npm)
 	@for script in benchmarks/*.py; do echo "== $$script"; \
 	  $(RUN) "$$script" $$(grep -qe --quick "$$script" && echo --quick) || exit 1; done
 

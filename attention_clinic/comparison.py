@@ -330,7 +330,7 @@ def _in_full_precision(seen: AttentionInternals) -> AttentionInternals:
 
 def weights_tolerance(dtype: torch.dtype) -> float:
     """How far rounding may take weights that were computed in this type."""
-    return 4 * torch.finfo(dtype).eps if dtype.itemsize < 4 else ATOL
+    return max(ATOL, 4 * torch.finfo(dtype).eps)
 
 
 def same_weights(given: Tensor, weights: Tensor, atol: float = ATOL) -> bool:

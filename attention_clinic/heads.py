@@ -151,7 +151,7 @@ class Heads:
     def wrong(self) -> Iterator[tuple[Bugs, Tensor]]:
         """What known mistakes make of them, first one at a time, then two."""
         each = [self._projected(out) for out in self.outputs.values()]
-        if len(each) > 1 and self.layer is not None and all(z is not None for z in each):
+        if self.layer is not None and all(z is not None for z in each):
             yield _bug("output projection applied to each head"), torch.cat(each, dim=-1)
         for count in (1, 2):
             for merge_bugs, merged in self._merged():

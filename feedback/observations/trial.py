@@ -188,8 +188,8 @@ def written(value: float) -> str:
 
     Examples
     --------
-    >>> written(0.5), written(3.0), written(0.123456), written(-2 / 3)
-    ('1/2', '3', '0.1235', '-2/3')
+    >>> written(1 / 64), written(3.0), written(1 / 65), written(-2 / 3)
+    ('1/64', '3', '0.01538', '-2/3')
     """
     if value != value or abs(value) == float("inf"):
         return str(value)

@@ -129,9 +129,10 @@ def summed(z):
 
 
 @exercise
-def test_right_forms_and_what_is_to_be_mended_give_what_is_stored(exercise, snapshot):
+def test_right_forms_mistakes_and_what_is_to_be_mended_give_what_is_stored(exercise, snapshot):
     forms = {"reference": exercise.reference, "given": exercise.given}
     forms |= {form.__name__: form for form in exercise.accepted}
+    forms |= {mistake.name: mistake.code for mistake in exercise.mistakes}
     told = [
         f"{name}: " + "; ".join(summed_up(one) for one in exercise.run(form))
         for name, form in forms.items()

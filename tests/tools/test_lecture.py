@@ -161,10 +161,16 @@ def test_what_a_page_loads_lies_beside_it(deck):
         ("board 42", "nothing of notebook 42"),
         ("question 42", "nothing of notebook 42"),
         ("42", "no notebook 42"),
-        ("*A cat* in [x](../notebooks/03_softmax_masking.ipynb#Keep-the-future-out)", "no 'A cat'"),
+        (
+            "*A cat* in [x](../notebooks/03_softmax_masking.ipynb#Keep-the-future-out)",
+            "no 'A cat': “",
+        ),
         ("live in [x](../notebooks/03_softmax_masking.ipynb#Break-it)", "shows no 'live'"),
         ("live in [x](../notebooks/42_none.ipynb#Break-it)", "no notebook 42"),
-        ("*A cat* in [x](../notebooks/03_softmax_masking.ipynb#Nowhere)", "section #Nowhere"),
+        (
+            "*A cat* in [x](../notebooks/03_softmax_masking.ipynb#Nowhere)",
+            "#Nowhere of notebook 03 shows no 'A cat': nothing",
+        ),
     ],
 )
 def test_a_name_of_nothing_is_told_with_its_place(name, said):

@@ -676,19 +676,30 @@ def by_rotations(z, of):
     return torch.view_as_real(z).flatten(-2)
 
 
-class PartlyRotated(nn.Module):
-    """GPT-NeoX: a quarter, or half, of the channels of a head is rotated."""
+class Rotated(nn.Module):
+    """Heads of 8 channels, interleaved, as in GPT-NeoX; `share` of them is rotated."""
 
-    def __init__(self, share=0.5):
+    def __init__(self, base=10_000, pairs=False, share=0.5, sign=1):
         super().__init__()
-        self.n_head, self.share = 4, share
+        self.n_head, self.base, self.pairs, self.share, self.sign = 4, base, pairs, share, sign
         self.query_key_value, self.dense = nn.Linear(C, 3 * C), nn.Linear(C, C)
 
     def forward(self, x):
         q, k, v = self.query_key_value(x).unflatten(-1, (4, 3, 8)).permute(3, 0, 2, 1, 4)
-        n = int(self.share * 8)
-        q, k = (torch.cat([rope(z[..., :n]), z[..., n:]], -1) for z in (q, k))
+        q, k = self.turned(q), self.turned(k)
         return self.dense(merged(F.scaled_dot_product_attention(q, k, v, is_causal=True)))
+
+    def turned(self, z):
+        n = int(self.share * 8)
+        angle = torch.arange(z.shape[-2])[:, None] / self.base ** (torch.arange(0, n, 2) / n)
+        turn = torch.polar(torch.ones_like(angle), self.sign * angle)
+        two = (
+            z[..., :n].unflatten(-1, (-1, 2))
+            if self.pairs
+            else z[..., :n].unflatten(-1, (2, -1)).mT
+        )
+        two = torch.view_as_real(torch.view_as_complex(two.contiguous()) * turn)
+        return torch.cat([(two if self.pairs else two.mT).flatten(-2), z[..., n:]], -1)
 
 
 def window_wrong(s, width=3):
@@ -954,7 +965,7 @@ LEARNED_KEYS = "learned sinks with keys and values (Sukhbaatar et al. 2019)"
 VARIANTS = {
     "RoPE": (attention({"+heads": ROPE}, "llama"), "rotary positions (RoPE, Su et al. 2021)"),
     "RoPE by pairs": (attention({"+heads": PAIRS}), "rotary positions (RoPE, Su et al. 2021)"),
-    "RoPE, half of the channels": (PartlyRotated, "rotary positions (RoPE, Su et al. 2021)"),
+    "RoPE, half of the channels": (Rotated, "rotary positions (RoPE, Su et al. 2021)"),
     "RoPE and GQA": (
         attention({"+heads": ROPE}, "llama", num_kv_heads=2),
         "grouped-query attention (Ainslie et al. 2023); rotary positions (RoPE, Su et al. 2021)",

@@ -19,6 +19,7 @@ from tests.attention_clinic.designs.named import (
     C,
     LinearTransformer,
     PaLMBlock,
+    Rotated,
     heads,
     masked,
     merged,
@@ -48,6 +49,19 @@ def test_a_variant_that_is_expected_is_not_told_as_a_difference():
         report = diagnose(make().eval(), C=C, expect=names.split("; "))
         assert report.status == "healthy" and "≠" not in str(report)
         assert f"✓ {names.split('; ')[0]}: " in " ".join(str(report).split())
+
+
+@pytest.mark.parametrize(
+    ("base", "pairs", "share", "sign"),
+    [
+        *((base, pairs, 1, 1) for base in (10_000, 500_000, 1_000_000) for pairs in (False, True)),
+        *((10_000, False, 0.25, 1), (10_000, True, 0.5, 1)),
+        *((10_000, False, 1, -1), (10_000, True, 1, -1)),
+    ],
+)
+def test_each_usual_way_to_rotate_is_found(base, pairs, share, sign):
+    found = diagnose(Rotated(base, pairs, share, sign).eval(), C=C)
+    assert found.bugs == ("rotary positions (RoPE, Su et al. 2021)",)
 
 
 class ShowsScores(nn.Module):
