@@ -362,8 +362,8 @@ def with_learned_keys(
     q, k, v = (split_heads(z, seen.n_head) for z in (reading.q, reading.k, reading.v))
     H, T, d = q.shape[1:]
     holders = (part for part in seen.module.modules() if not is_layer(part))
-    own = [one.detach().to(q) for part in holders for one in part.parameters(recurse=False)]
-    own += [half for one in own if one.dim() > 1 and len(one) == 2 for half in one]
+    own = [one.detach() for part in holders for one in part.parameters(recurse=False)]
+    own += [half for one in own if one.shape[:1] == (2,) for half in one]
     own = [one.reshape(H, -1, d) for one in own if one.numel() and one.numel() % (H * d) == 0][:6]
     for pair in itertools.permutations(own, 2):
         n = pair[0].shape[1]

@@ -142,9 +142,8 @@ def missing_package(error: BaseException) -> str:
     """What to do about a package that this Python does not have; "" for another error."""
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return ""
-    name = error.name.partition(".")[0]
     return (
-        f". The clinic runs in {sys.executable}, which has no {name}: run python -m "
+        f". The clinic runs in {sys.executable}, which has no {error.name}: run python -m "
         f"attention_clinic in the environment of your model, after {INSTALL} there, or in the "
-        f"folder where {name} lies."
+        f"folder where {error.name} lies."
     )

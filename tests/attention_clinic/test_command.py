@@ -341,6 +341,9 @@ class Words(nn.Module):
 class Lacking(nn.Module):
     def forward(self, x): from not_there.layers import rearrange
 
+class Older(nn.Module):
+    def forward(self, x): from json.layers import rearrange
+
 class Leaves(nn.Module):
     def forward(self, x): raise SystemExit
 
@@ -390,9 +393,10 @@ LACKING = (
         ("bad.py:Raises", [], "bad.py:18: on x (3, 8, 32) it raises KeyError: 'no such thing'"),
         ("bad.py:Words", [], "It looks up token numbers in an embedding"),
         ("bad.py:Lacking", [], f"”. {LACKING}"),
-        ("bad.py:Leaves", [], "Leaves()): bad.py:28: it ends the program.\n"),
-        ("bad.py:Stopping", [], "bad.py:32: Stop: enough"),
-        ("bad.py:Property", [], "Could not run. Property: bad.py:36: RuntimeError: not yet"),
+        ("bad.py:Older", [], f"The clinic runs in {sys.executable}, which has no json.layers: "),
+        ("bad.py:Leaves", [], "Leaves()): bad.py:31: it ends the program.\n"),
+        ("bad.py:Stopping", [], "bad.py:35: Stop: enough"),
+        ("bad.py:Property", [], "Could not run. Property: bad.py:39: RuntimeError: not yet"),
         ("bad.py:torch", [], "torch is the module <module 'torch' from …, which cannot be called"),
         ("bad.py:counts", [], "Expected out or (out, weights), of floats, got int."),
         ("bad.py:nothing", [], "nothing takes no input"),

@@ -654,6 +654,22 @@ def own_matrices(forward, *shapes, names="abcd"):
     return lambda: Odd(forward, **dict(zip(names, matrices(*shapes), strict=False)))
 
 
+class Mixed(Block):
+    def __init__(self):
+        super().__init__(C, N_HEAD)
+        self.own = nn.Parameter(torch.randn(C, C) / 5)
+
+    def forward(self, x):
+        return super().forward(x) @ self.own
+
+
+class Asks(FeedForward):
+    def forward(self, x, factor=None):
+        if factor is None:
+            raise ValueError("Say by what factor.")
+        return super().forward(factor * x)
+
+
 # What few people write: nothing of it may be told wrong, and nothing may end in an error.
 ODD = {
     "no layer": lambda: Odd(lambda m, x: attend(x, x, x)),
@@ -700,6 +716,11 @@ ODD = {
         lambda m, x: attend(*(one(x) for one in m.a), mixed=m.b),
         a=linear(C, C, C), b=nn.Parameter(torch.randn(N_HEAD, N_HEAD)),
     ),
+    "a table of places for 13 tokens": lambda: Odd(
+        lambda m, x: attend(*(one(x) for one in m.a), lambda scores: scores + m.b[m.places]),
+        a=linear(C, C, C), b=nn.Parameter(torch.randn(25)),
+        places=nn.Buffer(12 + torch.arange(13)[:, None] - torch.arange(13)),
+    ),
     "one head several times": lambda: Odd(
         lambda m, x: torch.cat([one(x) for one in m.a], -1), a=nn.ModuleList([Head(C, 4)] * 3)
     ),
@@ -710,6 +731,12 @@ ODD = {
             + m.f * m.block.feed_forward(m.block.norm_2(h))
         ),
         block=Block(C, N_HEAD), f=nn.Parameter(torch.tensor(0.5)),
+    ),
+    "a block with a matrix of its own": Mixed,
+    "a block with a part that asks for more": lambda: Odd(
+        lambda m, x: (h := x + m.attention(m.norm_1(x))) + m.feed_forward(m.norm_2(h), 2),
+        attention=MultiHeadAttention(C, N_HEAD), feed_forward=Asks(C),
+        norm_1=nn.LayerNorm(C), norm_2=nn.LayerNorm(C),
     ),
 }  # fmt: skip
 

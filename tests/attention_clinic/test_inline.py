@@ -72,6 +72,21 @@ def test_the_missing_residual_connection_is_named(put_together, bug):
     assert not report.different
 
 
+class Unscaled(Inline):
+    def attend(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, N_HEAD, -1)).permute(2, 0, 3, 1, 4)
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1)
+        return self.out(out.transpose(1, 2).flatten(2))
+
+
+def test_residuals_around_a_wrong_attention_are_not_checked():
+    report = diagnose(Unscaled(no_first_residual), C=C)
+    assert report.bugs == ("no scale",)
+    assert report.not_checked == {
+        "residuals and norms": "they are compared only where the attention is right"
+    }
+
+
 def test_what_cannot_be_rebuilt_is_incomplete():
     report = diagnose(Inline(no_first_residual, torch.sin), C=C)
     assert (report.status, list(report.not_checked)) == ("incomplete", ["residuals and norms"])

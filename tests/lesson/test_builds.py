@@ -225,6 +225,8 @@ def test_what_is_done_of_an_answer_is_told(told):
 
 
 def test_a_block_may_have_a_feed_forward_of_its_own_and_is_judged_with_that():
+    wide = build("FeedForward").solution.replace("4 * C", "(13 * C // 2 + 1)")
+    assert judged("FeedForward", wide).mistake == "hidden layer not 4 * C wide"
     narrow = build("FeedForward").solution.replace("4 * C", "2 * C")
     own = narrow + RIGHT["Block RMSNorm, GELU, a feed-forward of its own"]
     assert judged("Block", own).status == "passed"

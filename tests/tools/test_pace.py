@@ -44,8 +44,8 @@ def test_the_time_of_a_reader(cells, seconds):
 
 def test_what_is_too_much_has_a_star_and_fails(monkeypatch, capsys):
     long = book(TEXT("word " * 2301))
-    monkeypatch.setattr(pace.notebooks, "names", lambda: [""])
-    monkeypatch.setattr(pace, "read", lambda path: long)
+    monkeypatch.setattr(pace.notebooks, "names", lambda: ["03"])
+    monkeypatch.setattr(pace, "read", {"03": long}.get)
     with pytest.raises(SystemExit):
         pace.main()
     told = capsys.readouterr()

@@ -144,5 +144,5 @@ def chapters() -> dict[str, Chapter]:
 def tables(text: str) -> list[list[str]]:
     """All rows of the tables in a text, heads included, as lists of cells."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
-    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [cells for cells in rows if not set("".join(cells)) <= set("-: ")]

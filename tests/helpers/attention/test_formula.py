@@ -113,6 +113,8 @@ def test_bad_input_is_refused_in_words(arguments, error, match):
 
 
 def test_a_row_without_keys_is_refused_with_its_index():
+    with pytest.raises(ValueError, match=r"to itself: mask \| torch.eye"):
+        attention(*[x[:, :2]] * 3, torch.zeros(2, 2) > 0)
     mask = causal_mask(4).expand(2, 4, 4).clone()
     mask[1, 2] = False
     with pytest.raises(
