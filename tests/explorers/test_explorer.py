@@ -58,6 +58,18 @@ def test_a_setting_is_drawn_as_it_is_stored(name, third, snapshot):
 
 
 @EVERY
+def test_its_widgets_have_the_looks_and_limits_that_are_stored(name, snapshot):
+    lines = []
+    for widget in shown(explore(name).box):
+        parts = [widget, widget.layout, getattr(widget, "style", None)]
+        looks = [part.get_state(drop_defaults=True) for part in parts if part]
+        told = [f"{key}={value}" for one in looks for key, value in one.items() if key[0] != "_"]
+        told = [one for one in told if "IPY_MODEL" not in one and len(one) < 200]
+        lines.append(f"{type(widget).__name__}: {', '.join(told)}")
+    assert "\n".join(lines) == snapshot.use_extension(Told)
+
+
+@EVERY
 def test_every_control_is_tried_to_both_ends_and_changes_picture_and_words(name):
     for i, (text, (_, reach)) in enumerate(MODELS[name].CONTROLS.items()):
         explorer, seen = explore(name), []

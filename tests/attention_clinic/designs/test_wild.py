@@ -476,6 +476,14 @@ MASKED = {
         lambda self, s, mask: s if mask is None else s + mask[:, :, : s.shape[-1]],
         "as (B, 1, T, T)",
     ),
+    "of each text": (
+        lambda self, s, mask: s if mask is None else s + mask[:, None],
+        "as (B, T, T)",
+    ),
+    "1 where it may": (
+        lambda self, s, mask: s if mask is None else s - 1e9 * (1.0 - mask),
+        "mask=causal_mask(T).float()",
+    ),
 }
 
 
