@@ -161,8 +161,9 @@ check-upgrade: $(READY) ## run the notebooks with newer packages, or the oldest,
 	@$(RUN) -m tools.check_upgrade $$PKG
 
 bench: $(READY_DEV) $(READY_NPM) real ## measure imports, pictures and live controls, and try what trains (needs Chromium, npm)
-	@for script in benchmarks/*.py; do echo "== $$script"; \
-	  $(RUN) "$$script" $$(grep -qe --quick "$$script" && echo --quick) || exit 1; done
+	@failed=""; for script in benchmarks/*.py; do echo "== $$script"; \
+	  $(RUN) "$$script" $$(grep -qe --quick "$$script" && echo --quick) || failed="$$failed $$script"; done; \
+	  [ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
 
 browser: $(READY_DEV) $(READY_NPM) ## run notebooks, slides, decks and site in a real browser (needs Chromium, npm)
 	@$(BROWSE) $(TEST_ARGS) tests/browser
