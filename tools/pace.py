@@ -8,12 +8,16 @@ the checks below them, a section "Optional: …", and the minutes of an optional
 import ast
 import math
 import re
+from dataclasses import replace
+
+from nbformat import v4
 
 from tools import notebooks
 from tools.lint_notebooks import Book, read
 
 LIMITS = {"minutes": 45, "words": 2300, "cells": 62}
 BEYOND = {"minutes": 48, "words": 2700, "cells": 66}  # of 08 to 14
+BREAK = "This is a good place for a break"
 UNSEEN = re.compile(r"<!--.*?-->|<details>.*?</details>|^\*\*Sources\.\*\*.*", re.M | re.S)
 NO_WORDS = re.compile(r"\$\$.*?\$\$|\$[^$\n]*\$|</?[a-z][^>]*>|\]\([^)]*\)", re.S)
 
@@ -58,12 +62,21 @@ def limits_of(book: Book) -> dict[str, int]:
 
 
 def faults(book: Book) -> list[str]:
-    """What a notebook has too much of, and whether its first cell says other minutes."""
+    """What a notebook has too much of, and whether its first cell says other minutes.
+
+    It says them to the end, and from 40 on those to its "good place for a break".
+    """
     counted, limits = pace(book), limits_of(book)
     over = [kind for kind, most in limits.items() if counted[kind] > most]
     found = [f"has {counted[kind]:.1f} {kind}: at most {limits[kind]}" for kind in over]
-    told = 5 * math.ceil(counted["minutes"] / 5)
-    if not re.search(rf"^{told} minutes\b", book.nb.cells[0].source, re.M):
+    minutes = 5 * math.ceil(counted["minutes"] / 5)
+    told, breaks = f"{minutes} minutes", [n for n, text in book.prose if BREAK in text]
+    for n in breaks:
+        before = pace(replace(book, nb=v4.new_notebook(cells=book.nb.cells[:n])))["minutes"]
+        told += f", with a break after {5 * round(before / 5)} minutes"
+    if minutes >= 40 and not breaks:
+        found.append(f"takes {minutes} minutes: say in its middle, {BREAK}.")
+    if not re.search(rf"^{told}[.:]", book.nb.cells[0].source, re.M):
         found.append(f"takes {counted['minutes']:.1f} minutes: say {told} in the first cell")
     return [f"{book.name} {fault}" for fault in found]
 

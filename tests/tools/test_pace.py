@@ -42,6 +42,14 @@ def test_the_time_of_a_reader(cells, seconds):
     assert took == pytest.approx(seconds)
 
 
+def test_what_takes_40_minutes_names_its_break():
+    half, other = TEXT("word " * 3000), TEXT("word " * 3000)
+    _, told, *_ = pace.faults(book(half, other))
+    assert told.endswith("takes 45 minutes: say in its middle, This is a good place for a break.")
+    told = pace.faults(book(half, TEXT(f"{pace.BREAK}."), other))[-1]
+    assert told.endswith("say 45 minutes, with a break after 20 minutes in the first cell")
+
+
 def test_what_is_too_much_has_a_star_and_fails(monkeypatch, capsys):
     long = book(TEXT("word " * 2301))
     monkeypatch.setattr(pace.notebooks, "names", lambda: ["03"])
@@ -52,5 +60,5 @@ def test_what_is_too_much_has_a_star_and_fails(monkeypatch, capsys):
     assert told.out.splitlines()[2].split() == ["03", "15", "2,304*", "3"]
     assert told.err.splitlines() == [
         "03_three.ipynb has 2304.0 words: at most 2300",
-        "03_three.ipynb takes 15.4 minutes: say 20 in the first cell",
+        "03_three.ipynb takes 15.4 minutes: say 20 minutes in the first cell",
     ]
