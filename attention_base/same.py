@@ -28,7 +28,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def seed_all(seed: int) -> None:
+def seed_all(seed: int = 0) -> None:
     """Seed PyTorch's random numbers, as `torch.manual_seed` does, without touching absent GPUs.
 
     `torch.manual_seed` keeps a stack trace for each kind of GPU that is absent, which takes longer

@@ -199,7 +199,7 @@ def check_inputs(exam: Examination) -> Results:
     others = parts_beside(subject.function, parts.attentions, parts.blocks)
     beside = (own for part in others.values() for own in part.parameters(recurse=False))
     known = all(own.dim() < 2 for own in beside)
-    seed_all(0)
+    seed_all()
     with torch.no_grad():
         return check_what_comes_before(subject.call(), alone | parts.blocks, known)
 
@@ -215,7 +215,7 @@ def check_what_heads_read(exam: Examination) -> Results:
         lists.setdefault(name.rpartition(".")[0], []).append(name)
     results = Results()
     for where, names in lists.items():
-        seed_all(0)
+        seed_all()
         with torch.no_grad():
             evidence = slices_read(subject.call(), names)
         results += recognised(OF_A_SLICE, evidence, where) if evidence else Results()
@@ -240,7 +240,7 @@ def check_heads(exam: Examination) -> Results:
         if holds:
             return not_checked(why, HEADS)
     projection = next(iter(parts_beside(subject.function, names, ())), "")
-    seed_all(0)
+    seed_all()
     try:
         with torch.no_grad():
             rebuilt = compare_heads(subject.call(), names, projection)
@@ -288,7 +288,7 @@ Compared = tuple[Finding, tuple[Known | Named, ...]] | str  # or why that cannot
 
 
 def _compare(call: Call, names: PartNames, causal: bool) -> Compared:
-    seed_all(0)
+    seed_all()
     try:
         with torch.no_grad(), inspected_block(call, names, causal) as block:
             return block if isinstance(block, str) else compare_with_block(block)
@@ -304,7 +304,7 @@ def _compare_inline(exam: Examination, name: str) -> Compared:
         return "they are compared only where the attention is right"
     if not seen.block.feed_forward:
         return f"the attention is right; {NOT_REBUILT}"
-    seed_all(0)
+    seed_all()
     try:
         with torch.no_grad(), random_norms(call.module, ("", "", *seen.block.norms)):
             names, plain = seen.block.norms, seen.block.plain_norm

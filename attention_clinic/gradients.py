@@ -94,7 +94,7 @@ def check_gradients(exam: Examination) -> Results:
     subject, internals = exam.subject, exam.parts.internals
     if why := _why_no_gradients(exam):
         return not_checked(why, GRADIENTS)
-    seed_all(0)
+    seed_all()
     whole = subject.call()
     try:
         gradients = gradients_of(whole)
@@ -150,7 +150,7 @@ def _cut_on_the_way_to_x(exam: Examination) -> bool:
         ahead, back = (subject.out(x + step * size * way) for step in (1, -1))
         return ((ahead - back) * upstream).double().sum() / (2 * size)
 
-    seed_all(0)
+    seed_all()
     leaf = x.clone().requires_grad_()
     with torch.enable_grad():
         out = subject.call(leaf).run()[0]

@@ -120,7 +120,7 @@ def find_parts(subject: Subject) -> Parts:
         return Parts(results=not_checked(NO_MODULE, "equals the reference"))
     module, why, not_batch_first = subject.function, NO_ATTENTION, ""
     internals: dict[str, AttentionInternals] = {}
-    seed_all(0)
+    seed_all()
     with torch.no_grad():
         whole = subject.call()
         attentions = attention_calls(whole)
@@ -132,7 +132,7 @@ def find_parts(subject: Subject) -> Parts:
         for name, call in attentions.items():
             if call is None:
                 continue
-            seed_all(0)
+            seed_all()
             try:
                 n_head = _heads_of(subject, name, call, attentions)
                 found = inspect_attention(whole, call, n_head)

@@ -47,7 +47,7 @@ def patched(model: AttentionOnly, names: tuple[str, str], period: Tensor) -> Ite
 
 def moments() -> dict[str, np.ndarray]:
     """Train two layers, and measure them at each moment: the arrays of `TrainingMoments`."""
-    seed_all(0)
+    seed_all()
     model = AttentionOnly(n_layer=2)
     ids, period = held_out()
     ids = ids[:, :-1]

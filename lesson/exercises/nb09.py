@@ -108,12 +108,12 @@ def _two_sequences():
     return cases
 
 
-def _scores(x, memory, real, W_q, W_k, W_v):
+def _scores(x, memory, real, W_q, W_k, *_):
     return (x @ W_q) @ (memory @ W_k).mT / W_q.shape[1] ** 0.5
 
 
 def _masked(x, memory, real, W_q, W_k, W_v):
-    scores = _scores(x, memory, real, W_q, W_k, W_v)
+    scores = _scores(x, memory, real, W_q, W_k)
     return scores.masked_fill(~real[:, None, :], float("-inf"))
 
 
@@ -125,7 +125,7 @@ def _large_negative(x, memory, real, W_q, W_k, W_v):
 
 def zeros_in_memory(x, memory, real, W_q, W_k, W_v):
     memory = memory * real[:, :, None]
-    return torch.softmax(_scores(x, memory, real, W_q, W_k, W_v), dim=-1) @ (memory @ W_v)
+    return torch.softmax(_scores(x, memory, real, W_q, W_k), dim=-1) @ (memory @ W_v)
 
 
 def wrong_polarity(x, memory, real, W_q, W_k, W_v):

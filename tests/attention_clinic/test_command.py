@@ -596,7 +596,7 @@ def test_assert_healthy_fails_with_the_report_and_what_to_allow():
         assert_healthy(lambda x: x.cumsum(1), C=32, example=torch.randn(2, 5, 32))
     with pytest.raises(AssertionError, match=r"Raised in .*test_command.py:\d+$"):
         assert_healthy(lambda x: 1 / 0, C=32)
-    with pytest.raises(TypeError, match="allow must be a tuple of names"):
+    with pytest.raises(TypeError, match="allow must be a tuple of names, got the str 'reach'"):
         assert_healthy(Block(32, 4), C=32, allow="reach")
     assert_healthy(nn.MultiheadAttention(32, 4), C=32, n_head=4, causal=False)
     with pytest.raises(ValueError, match="has 4 heads"):

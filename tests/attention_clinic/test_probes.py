@@ -513,6 +513,7 @@ BAD_INPUT = [
     (lambda: same_for_prefix(lambda x: x, x[0, 0]), ValueError, r"\(B, T, C\) or \(T, C\)"),
     (lambda: same_for_prefix(lambda x: x, x, atol=-1), ValueError, "atol must be at least 0"),
     (lambda: same_for_prefix(lambda x: x.mean(1), x), ValueError, r"one row a token.*\(4, 3\)"),
+    (lambda: same_for_prefix(lambda x: x, 0.5), TypeError, r"plain tensor, got the float 0\.5\.$"),
     (lambda: no_leak(3, x), TypeError, "no_leak calls a function with x, got the int 3"),
     (lambda: no_leak(lambda q, k: q, x), TypeError, "x alone.*'k'.*lambda"),
     (lambda: no_leak(lambda x: x + 0j, x), TypeError, "must return real numbers"),

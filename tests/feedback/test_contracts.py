@@ -140,6 +140,10 @@ def loop_hidden_in_a_list(x):
     return torch.tensor(rows)
 
 
+def calls_another(x):
+    return loop_over_tokens(x)
+
+
 def product_for_each_sequence(x):
     ones = torch.ones(x.shape[1], x.shape[1]).tril()
     weights = ones / ones.sum(1, keepdim=True)
@@ -210,6 +214,7 @@ REFUSED = [
     ("01.3", loop_over_sequences, "loops over the sequences"),
     ("01.3", loop_over_tokens, "loops over the tokens"),
     ("01.3", loop_hidden_in_a_list, "loops over the"),
+    ("01.3", calls_another, "your function calls loop_over_tokens, which loops over the tokens"),
     ("02.1", product_for_each_sequence, "loops over the sequences"),
     ("02.1", product_for_each_token, "loops over the tokens"),
     ("01.3", counts_by_guess, "not for B = T"),

@@ -170,6 +170,11 @@ def nan_in_row_2(x):
     return out
 
 
+def nan_above_the_diagonal(x):
+    out = running_mean(x)
+    return out.masked_fill(torch.ones_like(out).triu(1) > 0, math.nan)
+
+
 def diagonal_lost(T, width):
     weights = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
     return weights.fill_diagonal_(0.0)
@@ -246,6 +251,7 @@ FACTS = [
     (SOFT, small_weights_dropped, "right for the numbers of the first input, and is wrong for 3 t"),
     (MAKE, lambda T, w: torch.eye(T), "only zeros and ones; the right one"),
     (MEAN, lambda x: running_mean(x).abs(), "No number of your result is below 0; some should be."),
+    (MEAN, nan_above_the_diagonal, "out[0, 0, 1] is nan"),
     (MEAN, nan_in_row_2, "Output 2 of your result is nan, and nothing else is."),
     (MEAN, lambda x: running_mean(x) * math.nan, "Every number is nan."),
     (MAKE, diagonal_lost, "Row 2 is 1/3 1/3 0 0 0; it should be 1/3 1/3 1/3 0 0."),

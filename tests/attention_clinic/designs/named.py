@@ -399,14 +399,19 @@ class Head(nn.Module):
         return masked(wei).softmax(-1) @ self.value(x)
 
 
-def mixed_up(z):
-    """Halves are rotated, by angles that stand as for pairs."""
+def mixed_up(z, pairs=False):
+    """Halves are rotated, by angles that stand as for pairs; or the other way round."""
     angle = torch.arange(z.shape[-2])[:, None] / 10000 ** (
         torch.arange(0, z.shape[-1], 2) / z.shape[-1]
     )
-    angle = angle.repeat_interleave(2, dim=-1)
-    a, b = z.chunk(2, dim=-1)
-    return z * angle.cos() + torch.cat([-b, a], dim=-1) * angle.sin()
+    if pairs:
+        angle = torch.cat([angle, angle], dim=-1)
+        turned = torch.stack([-z[..., 1::2], z[..., ::2]], dim=-1).flatten(-2)
+    else:
+        angle = angle.repeat_interleave(2, dim=-1)
+        a, b = z.chunk(2, dim=-1)
+        turned = torch.cat([-b, a], dim=-1)
+    return z * angle.cos() + turned * angle.sin()
 
 
 def alibi(T, n_head, sign=-1):
@@ -857,6 +862,13 @@ BROKEN = {  # what is wrong -> how it is made, and what `diagnose` calls it
     "rotary halves by pairs": (
         attention(
             {"+heads": "{q}, {k} = mixed_up({q}), mixed_up({k})"}, names={"mixed_up": mixed_up}
+        ),
+        "rotary positions, halves and pairs mixed up",
+    ),
+    "rotary pairs by halves": (
+        attention(
+            {"+heads": "{q}, {k} = mixed_up({q}, True), mixed_up({k}, True)"},
+            names={"mixed_up": mixed_up},
         ),
         "rotary positions, halves and pairs mixed up",
     ),
