@@ -364,7 +364,7 @@ def with_learned_keys(
     holders = (part for part in seen.module.modules() if not is_layer(part))
     own = [one.detach() for part in holders for one in part.parameters(recurse=False)]
     own += [half for one in own if one.shape[:1] == (2,) for half in one]
-    own = [one.reshape(H, -1, d) for one in own if one.numel() and one.numel() % (H * d) == 0][:6]
+    own = [one.reshape(H, -1, d) for one in own if one.numel() in range(H * d, 2**20, H * d)][:6]
     for pair in itertools.permutations(own, 2):
         n = pair[0].shape[1]
         hidden = F.pad(~causal_mask(T).to(q.device) & causal, (n, 0))

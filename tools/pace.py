@@ -64,7 +64,7 @@ def limits_of(book: Book) -> dict[str, int]:
 def faults(book: Book) -> list[str]:
     """What a notebook has too much of, and whether its first cell says other minutes.
 
-    It says them to the end, and from 40 on those to its "good place for a break".
+    The cell says those to the end and, from 40 on, those to the "good place for a break".
     """
     counted, limits = pace(book), limits_of(book)
     over = [kind for kind, most in limits.items() if counted[kind] > most]
