@@ -1,10 +1,18 @@
 """Rules, the matrices that follow them, and the words that prove that one head cannot."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from helpers.circuits import RULES, Rule, certificate, one_hot_tokens, score_from_blocks
-from helpers.circuits.rules import LETTERS, LONGEST, last_separator_matrix, one_back_matrix
+from helpers.circuits.rules import (
+    LETTERS,
+    LONGEST,
+    examples,
+    last_separator_matrix,
+    one_back_matrix,
+)
 
 LL, LP = ("letter", "letter"), ("letter", "position")
 PL, PP = ("position", "letter"), ("position", "position")
@@ -97,7 +105,7 @@ def test_what_the_rules_say(name, word, attended):
 @pytest.mark.parametrize("name", RULES)
 def test_the_words_are_many_and_of_the_letters_of_the_rule(name):
     rule = RULES[name]
-    wanted = rule.wanted()
+    wanted = examples(rule, rule.letters, LONGEST)[2]
     assert wanted.shape == (1000, LONGEST, LONGEST)
     few = ("everyone", "first", "one back")  # whose weights depend on the length alone
     assert len(wanted.flatten(1).unique(dim=0)) > (11 if name in few else 40)
@@ -105,9 +113,9 @@ def test_the_words_are_many_and_of_the_letters_of_the_rule(name):
     assert lengths.min() == 1 and lengths.max() == LONGEST
 
 
-def failure(name, blocks, layer=0):
+def failure(name, blocks):
     rule = RULES[name]
-    return rule.first_failure(score_from_blocks(rule.letters, LONGEST, blocks, layer=layer))
+    return rule.first_failure(score_from_blocks(rule.letters, LONGEST, blocks))
 
 
 def test_what_is_said_of_a_matrix_that_breaks_a_rule():
@@ -136,6 +144,18 @@ def test_what_is_said_of_a_matrix_that_breaks_a_rule():
     assert "position 1 (“a”) should attend to itself" in failure("same letter", {})
 
 
+def test_a_fault_that_only_few_words_show_is_found():
+    def word(source, letters, t):
+        return ("b" if source.random() < 0.005 else "a") * t
+
+    rule = replace(RULES["everyone"], letters="ab", word=word)
+    to_the_first = torch.zeros(2, LONGEST)
+    to_the_first[1, 0] = 1  # of each “b”
+    M = score_from_blocks("ab", LONGEST, {LP: to_the_first})
+    assert rule.first_failure(M).startswith("In “bbb")
+    assert rule.share_right(M) > 0.99
+
+
 def near_misses():
     """Wrong blocks for the rules of the core: (rule, what is wrong, blocks)."""
     T, V = LONGEST, len(LETTERS)
@@ -148,27 +168,18 @@ def near_misses():
     yield "last separator", "no ramp", {PL: T * separator, PP: itself}
     yield "last separator", "ramp too strong", {PL: 2 * separator, LP: later}
     yield "last separator", "ramp reversed", {PL: T * separator, LP: -later, PP: T / 2 * itself}
+    same, before = 2 * torch.eye(6), itself - column(T, 0, 2)  # six letters, two layers
+    yield "induction", "0 precedes itself", {("letter", "copied letter"): same, PP: itself}
+    yield "induction", "own letter for the previous one", {LL: same, PP: before}
+    yield "induction", "transposed", {("copied letter", "letter"): same, PP: before}
 
 
 @pytest.mark.parametrize(("name", "what", "blocks"), list(near_misses()))
 def test_near_misses_break_their_rule_but_not_in_each_row(name, what, blocks):
     rule = RULES[name]
-    M = score_from_blocks(rule.letters, LONGEST, blocks)
+    M = score_from_blocks(rule.letters, LONGEST, blocks, layer=1 if rule.first else 0)
     assert "should attend to" in rule.first_failure(M)
     assert 0 < rule.share_right(M) < 1
-
-
-def test_near_misses_of_induction():
-    V, T = 6, LONGEST
-    same, itself = 2 * torch.eye(V), torch.eye(T)
-    pair = ("letter", "copied letter")
-    # token 0 is its own predecessor
-    assert failure("induction", {pair: same, PP: itself}, layer=1)
-    # own letter for the previous one
-    assert failure("induction", {LL: same, PP: itself - column(T, 0, 2)}, layer=1)
-    # query and key exchanged
-    wrong = {("copied letter", "letter"): same, PP: itself - column(T, 0, 2)}
-    assert failure("induction", wrong, layer=1)
 
 
 # ---------------------------------------------------------------- certificates
@@ -210,7 +221,7 @@ def test_a_certificate_in_words():
 @pytest.mark.parametrize("name", [name for name, rule in RULES.items() if not rule.first])
 def test_rules_that_one_head_follows_have_no_certificate(name):
     rule = RULES[name]
-    words = [word for word in ("ab-ab-a", "aa-bb-b", "a-a-aab", "bbbbbbb", "-a-b-aa") if word]
+    words = ["ab-ab-a", "aa-bb-b", "a-a-aab", "bbbbbbb", "-a-b-aa"]
     if name == "start and a":
         words = ["^abab", "^aabb", "^bbbb", "^aaaa"]
     if name == "matching bracket":
