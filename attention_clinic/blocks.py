@@ -31,6 +31,7 @@ from attention_clinic.names import PartNames, block_part_names, layers_beside, w
 from attention_clinic.probes import Finding, output_changes, sequences_stay_apart
 
 Function = Callable[[Tensor], Tensor]
+SAME_NUMBERS = "it returns the same numbers whatever x is: nothing of x comes through."
 ONLY_ADDS = (
     "So the block can only add to x. The activation belongs between the two layers; none follows "
     "the last one."
@@ -255,14 +256,18 @@ def check_parts(call: Call, names: PartNames, causal: bool) -> dict[str, tuple[s
         found["feed-forward mixes tokens"] = (evidence, where)
     elif evidence := _missing_activation(feed_forward, x):
         found["no activation in the feed-forward"] = (evidence, where)
+    elif _without_effect(block, feed_forward, x):
+        found["feed-forward without effect"] = (SAME_NUMBERS, where)
     elif _never_negative(feed_forward, x):
-        evidence = f"what it returns is never negative, and often 0. {ONLY_ADDS}"
+        evidence = f"what it returns is never negative. {ONLY_ADDS}"
         found["activation behind the feed-forward"] = (evidence, where)
     if part_of(block, names[2]) is part_of(block, names[3]):
         evidence = f"both branches read through one norm, {names[2]}. Each needs its own."
         found["one norm for both"] = (evidence, names[3])
     for name in names[2:]:
         norm = _function(part_of(block, name))
+        if not norm(x).isfinite().all():  # told as such
+            continue
         apart = sequences_stay_apart(norm, x if len(x) > 1 else x.expand(2, -1, -1))
         if not apart.ok:
             found.setdefault("norm over the batch", (f"{apart.evidence} {OF_CHANNELS}", name))
@@ -270,6 +275,8 @@ def check_parts(call: Call, names: PartNames, causal: bool) -> dict[str, tuple[s
             found.setdefault("norm over the tokens", (f"{evidence} {OF_CHANNELS}", name))
         elif evidence := _factor_left(norm, x):
             found.setdefault("norm without the root", (evidence, name))
+        elif _without_effect(block, norm, x):
+            found.setdefault("norm without effect", (SAME_NUMBERS, name))
     return found
 
 
@@ -296,19 +303,28 @@ def _missing_activation(function: Function, x: Tensor) -> str:
     of_a, of_b, of_both, of_zero = (function(z) for z in (a, b, a + b, a * 0))
     difference = (of_a + of_b - of_both - of_zero).abs().max().item()
     scale = (of_a - of_zero).abs().max().item()
-    if x.dtype.itemsize < 4 or difference > 1e-5 * scale or scale < 1e-6:
-        return ""
+    if x.dtype.itemsize < 4 or not difference <= 1e-5 * scale or scale < 1e-6:
+        return ""  # also with nan
     return (
         "f(a) + f(b) = f(a + b) + f(0), so it is no more than one Linear layer. An activation, "
         "ReLU or GELU, belongs between its two layers."
     )
 
 
+def _without_effect(block: nn.Module, function: Function, x: Tensor) -> bool:
+    """Whether all outputs are the same, and not because parameters begin as zeros."""
+    generator = torch.Generator().manual_seed(0)
+    zeros = [own for own in block.parameters() if not own.any()]
+    with other_numbers((own, torch.randn(own.shape, generator=generator)) for own in zeros):
+        out = function(torch.randn((8, *x.shape[1:]), generator=generator).to(x))
+    return bool((out == out[0, 0]).all())
+
+
 def _never_negative(function: Function, x: Tensor) -> bool:
-    """Whether a ReLU comes last: no output below 0, at least a tenth is 0, and not all."""
+    """Whether a ReLU or a softmax comes last: no output is below 0, and not all are 0."""
     z = torch.randn((8, *x.shape[1:]), generator=torch.Generator().manual_seed(0)).to(x)
     out = function(z)
-    return bool((out >= 0).all()) and 0.1 < (out == 0).float().mean().item() < 1
+    return bool((out >= 0).all() and out.any())
 
 
 def _factor_left(norm: Function, x: Tensor) -> str:

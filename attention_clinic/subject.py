@@ -31,8 +31,8 @@ NO_ATTENTION = (
     "value, q_proj, W_query, c_attn and the like) nor by what they do"
 )
 NO_BLOCK = (
-    "there is more than an attention, and I see no block in it: beside an attention {} norms and "
-    "{} layers, where a block has two of each"
+    "there is more than an attention, and I see no block in it: a block has two norms and two "
+    "layers beside an attention; norms here: {}, layers: {}"
 )
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -27,7 +28,7 @@ from tests.attention_clinic.written import (
     rewired,
     zero_projections,
 )
-from tests.lesson.examples import OF_TENSORS, OTHER_FORMS
+from tests.lesson.examples import CHANGES, OF_TENSORS, OTHER_FORMS
 from tests.told import Told
 
 
@@ -733,6 +734,14 @@ ODD = {
         block=Block(C, N_HEAD), f=nn.Parameter(torch.tensor(0.5)),
     ),
     "a block with a matrix of its own": Mixed,
+    "a block whose values are of something else": lambda: Odd(
+        lambda m, x: (h := x + m.attend(m.norm_1(x))) + m.feed_forward(m.norm_2(h)),
+        attend=Odd(
+            lambda m, x: attend(m.query(x), m.key(x), m.value(2 * x)),
+            **dict(zip(("query", "key", "value"), linear(C, C, C), strict=True)),
+        ),
+        feed_forward=FeedForward(C), norm_1=nn.LayerNorm(C), norm_2=nn.LayerNorm(C),
+    ),
     "a block with a part that asks for more": lambda: Odd(
         lambda m, x: (h := x + m.attention(m.norm_1(x))) + m.feed_forward(m.norm_2(h), 2),
         attention=MultiHeadAttention(C, N_HEAD), feed_forward=Asks(C),
@@ -764,3 +773,22 @@ def test_a_right_output_in_another_form_is_told_as_it_is_stored(layer, what, sna
     except TypeError as problem:
         told = str(problem)
     assert told == snapshot.use_extension(Told)
+
+
+@pytest.mark.parametrize("read", [True, False])
+@pytest.mark.parametrize("part", [name for name, _ in Block(C, N_HEAD).named_modules()])
+def test_a_block_with_a_changed_part_is_told_as_it_is_stored(part, read, snapshot):
+    def changed(_, given, out=None, what=None):
+        first, *more = given if out is None else out if isinstance(out, tuple) else (out,)
+        return (CHANGES[what](first), *more) if more or out is None else CHANGES[what](first)
+
+    told = []
+    for what in CHANGES:
+        torch.manual_seed(0)
+        block = Block(C, N_HEAD).eval()
+        inside = block.get_submodule(part)
+        hook = inside.register_forward_pre_hook if read else inside.register_forward_hook
+        hook(partial(changed, what=what))
+        report = str(diagnose(block, C=C, n_head=N_HEAD))
+        told.append(f"{what}: " + re.sub(r"^✓.*\n(  .*\n)*", "", report, flags=re.M))
+    assert "\n".join(told) == snapshot.use_extension(Told)

@@ -223,7 +223,7 @@ def test_a_part_of_a_block_is_not_called_healthy():
 
     report = diagnose(Other(), C=C)
     assert (report.status, list(report.not_checked)) == ("incomplete", ["residuals and norms"])
-    assert "1 norms and 0 layers, where a block" in report.not_checked["residuals and norms"]
+    assert "norms here: 1, layers: 0" in report.not_checked["residuals and norms"]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,25 @@ OF_TENSORS = {
 }
 
 
+# What a part may read or return in the place of z (B, T, C).
+CHANGES = {
+    "twice": lambda z: 2 * z,
+    "zeros": lambda z: 0 * z,
+    "never below 0": lambda z: z.relu(),
+    "a softmax": lambda z: z.softmax(-1),
+    "the sum so far": lambda z: z.cumsum(1),
+    "tokens turned round": lambda z: z.flip(1),
+    "the next token": lambda z: z.roll(-1, 1),
+    "the token before": lambda z: z.roll(1, 1),
+    "the mean of all tokens": lambda z: z.mean(1, keepdim=True).expand_as(z),
+    "the mean of all sequences": lambda z: z.mean(0, keepdim=True).expand_as(z),
+    "channels turned round": lambda z: z.flip(-1),
+    "without gradient": lambda z: z.detach(),
+    "a bit of chance": lambda z: z + torch.rand(()),
+    "nan": lambda z: z.masked_fill(z > 1, torch.nan),
+}
+
+
 def running_sum(x):
     """(B, T, C) -> (B, T, C)."""
     return x.cumsum(dim=1)
