@@ -31,10 +31,10 @@ def test_show_prints_aligned_numbers_only(capsys, value, text):
 
 def test_show_writes_the_label(capsys):
     show([1.0, 2.5], "two numbers", decimals=1)
-    show(0.25, "one number")
+    show(0.25, "at X:")
     show([[0.5, 10.0]], labels=["the", "soup"])
     assert capsys.readouterr().out == (
-        "two numbers\n1.0  2.5\none number: 0.25\n  the   soup\n 0.50  10.00\n"
+        "two numbers\n1.0  2.5\nat X: 0.25\n  the   soup\n 0.50  10.00\n"
     )
 
 

@@ -59,6 +59,11 @@ def test_there_is_a_plan_for_a_lecture_a_day_and_weeks():
     assert [row.slides for plan in weeks for row in plan.rows] == [(number,) for number in BOOKS]
 
 
+def test_the_slides_are_those_that_are_stored(deck, snapshot):
+    told = [f"{one.kind} {one.name} {one.values.get('size', '')}" for one in deck.slides]
+    assert told == snapshot
+
+
 def test_each_answer_stands_on_the_slide_behind_its_question(deck):
     kinds = [slide.kind for slide in deck.slides]
     for i, slide in enumerate(deck.slides):
@@ -114,23 +119,6 @@ def test_nothing_that_follows_a_prediction_in_its_notebook_is_shown_before_it(pl
 def test_each_slide_says_to_the_speaker_when_and_what(deck):
     told = {row.when for row in deck.plan.rows if row.slides}
     assert all(any(when in slide.notes for when in told) for slide in deck.slides)
-
-
-def test_all_of_a_notebook_is_its_pictures_predictions_and_explorers():
-    plan = planned.Plan("All", "all.html", (planned.Row("Session 4", "talk", ("03",)),))
-    deck = Deck(plan, CHAPTERS, BOOKS)
-    asked = [s.values["prediction"].id for s in deck.slides if s.kind == "prediction"]
-    assert asked == [id for id in PREDICTIONS if id.startswith("03")]
-    assert list(deck.live) == ["softmax"]
-    pictures = [
-        output
-        for cell in BOOKS["03"].nb.cells
-        for output in cell.get("outputs", [])
-        if "image/png" in output.get("data", {})
-    ]
-    assert sum(s.kind == "picture" for s in deck.slides) == len(pictures) - 1  # without the map
-    assert [slide.kind for slide in deck.slides[-5:]] == ["board", *["exit", "key"] * 2]
-    assert deck.slides[0].kind == "question"
 
 
 def test_an_exit_question_is_asked_without_its_key_which_stands_in_the_notes_and_behind_it():
