@@ -231,7 +231,7 @@ MUTATIONS = (
         "11",
     ),
     Mutation("the first layer reads itself", BY_HAND, "weights @ x], dim", "x], dim", "11"),
-    Mutation("every matrix follows a rule", RULES, "if not wrong.any():", "if True:", "11"),
+    Mutation("every matrix follows a rule", RULES, "if wrong.any():", "if False:", "11"),
     Mutation(
         "pieces in one", WARD, "_pieces(module, x, [3, 1, 4])", "_pieces(module, x, [8])", "13"
     ),
