@@ -121,6 +121,15 @@ def test_each_slide_says_to_the_speaker_when_and_what(deck):
     assert all(any(when in slide.notes for when in told) for slide in deck.slides)
 
 
+def test_all_pictures_and_predictions_of_a_notebook_are_shown():
+    slides = Deck(planned.plans()[5], CHAPTERS, BOOKS).slides  # of session 4
+    outputs = [one for cell in BOOKS["03"].nb.cells for one in cell.get("outputs", [])]
+    pictures = sum("image/png" in one.get("data", {}) for one in outputs)
+    assert sum(one.kind == "picture" for one in slides) == pictures - 1  # without the map
+    asked = [one.name for one in slides if one.kind == "prediction"]
+    assert asked == [id for id in PREDICTIONS if id.startswith("03")]
+
+
 def test_an_exit_question_is_asked_without_its_key_which_stands_in_the_notes_and_behind_it():
     plan = planned.Plan("All", "all.html", (planned.Row("5–12", "talk", ("03.e1",)),))
     deck = Deck(plan, CHAPTERS, BOOKS)

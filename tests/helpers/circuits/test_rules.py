@@ -6,13 +6,8 @@ import pytest
 import torch
 
 from helpers.circuits import RULES, Rule, certificate, one_hot_tokens, score_from_blocks
-from helpers.circuits.rules import (
-    LETTERS,
-    LONGEST,
-    examples,
-    last_separator_matrix,
-    one_back_matrix,
-)
+from helpers.circuits import rules as of_rules
+from helpers.circuits.rules import LETTERS, LONGEST
 
 LL, LP = ("letter", "letter"), ("letter", "position")
 PL, PP = ("position", "letter"), ("position", "position")
@@ -48,9 +43,9 @@ def written(name, letters, T):
     """The matrix M of a rule."""
     same, itself = torch.eye(len(letters)), torch.eye(T)
     if name == "one back":
-        return one_back_matrix(letters, T)
+        return of_rules.one_back_matrix(letters, T)
     if name == "last separator":
-        return last_separator_matrix(letters, T)
+        return of_rules.last_separator_matrix(letters, T)
     blocks = {
         "everyone": lambda: {},
         "first": lambda: {PP: column(T, 0)},
@@ -105,7 +100,7 @@ def test_what_the_rules_say(name, word, attended):
 @pytest.mark.parametrize("name", RULES)
 def test_the_words_are_many_and_of_the_letters_of_the_rule(name):
     rule = RULES[name]
-    wanted = examples(rule, rule.letters, LONGEST)[2]
+    wanted = of_rules.examples(rule, rule.letters, LONGEST)[2]
     assert wanted.shape == (1000, LONGEST, LONGEST)
     few = ("everyone", "first", "one back")  # whose weights depend on the length alone
     assert len(wanted.flatten(1).unique(dim=0)) > (11 if name in few else 40)
