@@ -13,6 +13,37 @@ def _pairs(*shapes):
     return [tuple(torch.randn(*shape, generator=generator) for _ in range(2)) for shape in shapes]
 
 
+# ---------------------------------------------------------------- 05.3
+
+
+def slope(scores, step):
+    """Scores (T,), a number -> how much weight 0 grows per unit, if score 0 grows by step."""
+    larger = scores.clone()
+    larger[0] += step
+    return (torch.softmax(larger, dim=-1)[0] - torch.softmax(scores, dim=-1)[0]) / step
+
+
+def _from_both_sides(scores, step):
+    return (slope(scores, step) + slope(scores, -step)) / 2
+
+
+def _scores_and_steps():
+    generator = torch.Generator().manual_seed(0)
+    return [
+        (torch.randn(T, generator=generator), step) for T, step in ((3, 0.5), (2, 0.1), (5, 0.01))
+    ]
+
+
+SLOPE = Exercise(
+    "05.3",
+    slope,
+    _scores_and_steps,
+    accepted=(_from_both_sides,),
+    axes={"scores": "T"},
+    atol=1e-4,
+)
+
+
 # ---------------------------------------------------------------- 05.2
 
 
@@ -76,4 +107,4 @@ SCALED_WEIGHTS = Exercise(
 )
 
 
-EXERCISES = (build("train"), SCALED_WEIGHTS)
+EXERCISES = (build("train"), SLOPE, SCALED_WEIGHTS)

@@ -6,6 +6,32 @@ from feedback.grading import Exercise
 from lesson.builds import build
 from lesson.builds.right_08 import turn
 
+# ---------------------------------------------------------------- 08.4
+
+
+def add_positions(x, table):
+    """Tokens x (B, T, C), table (n, C), n >= T -> x plus the row of each position."""
+    return x + table[: x.shape[1]]
+
+
+def _tokens_and_table():
+    generator = torch.Generator().manual_seed(0)
+    sizes = ((3, 5, 4, 9), (2, 6, 3, 7))
+    return [
+        (torch.randn(B, T, C, generator=generator), torch.randn(n, C, generator=generator))
+        for B, T, C, n in sizes
+    ]
+
+
+ADD_POSITIONS = Exercise(
+    "08.4",
+    add_positions,
+    _tokens_and_table,
+    axes={"x": "B T C", "table": "n C", "return": "B T C"},
+    trained=True,
+)
+
+
 # ---------------------------------------------------------------- 08.turn
 
 
@@ -85,4 +111,4 @@ LOOK_BACK = Exercise(
 )
 
 
-EXERCISES = (TURN, build("08.MultiHeadAttention"), LOOK_BACK)
+EXERCISES = (ADD_POSITIONS, TURN, build("08.MultiHeadAttention"), LOOK_BACK)

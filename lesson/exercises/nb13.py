@@ -241,7 +241,6 @@ GROUPED_HEADS = Exercise(
     attend,
     _grouped_heads,
     accepted=(grouped_by_pytorch,),
-    optional=True,
     given=heads_tiled,
     axes={
         "q": "B n_head T d",

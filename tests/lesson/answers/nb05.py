@@ -1,4 +1,4 @@
-"""Wrong answers to the exercise of notebook 05, as learners might write them."""
+"""Wrong answers to the exercises of notebook 05, as learners might write them."""
 
 import math
 
@@ -94,3 +94,16 @@ def weights_of_unit_vectors(q, k):
 def weights_whose_columns_sum_to_one(q, k):
     e = torch.exp(torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.size(-1))).tril()
     return e / torch.einsum("bts->bs", e)[:, None]
+
+
+@wrong("05.3", named="all scores grow")
+def each_grows(scores, step):
+    more = [score + step for score in scores.tolist()]
+    exponentials = [math.exp(score) for score in more]
+    return (exponentials[0] / sum(exponentials) - scores.softmax(0)[0].item()) / step
+
+
+@wrong("05.3", named="logarithms of the weights")
+def of_logarithms(scores, step):
+    more = scores + step * F.one_hot(torch.tensor(0), len(scores))
+    return (F.log_softmax(more, 0)[0] - F.log_softmax(scores, 0)[0]) / step

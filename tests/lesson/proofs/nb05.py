@@ -85,6 +85,16 @@ def raw_heads_at_three_rates(texts):
     return {**best, "alike": len({*found}) == 1}
 
 
+@proves("05.3")
+def slope_of_a_weight(texts):
+    texts["1"].says(2, 0, 0)
+    copy = texts["2"].says(...)
+    again, first, zero, growth = texts["3"].says(..., ..., ..., ...)
+    assert (copy, zero) == (again, 0)
+    grown = f"larger = {copy}", f"{first} += step"
+    return written("scores, step", *grown, f"({growth}) / step", torch=torch)
+
+
 @proves("05.2")
 def scaled_weights(texts):
     texts["1"].says("B", "T", "d")

@@ -14,7 +14,8 @@ from tests.lesson.proofs import proves, run_cells, written
 @lru_cache
 def models():
     """The notebook's models, and what trains them."""
-    here = run_cells("08", "from functools", "torch.set_num", "class WithPositions")
+    cells = "from functools", "torch.set_num", "class WithPositions"
+    here = run_cells("08", *cells, add_positions=EXERCISES["08.4"].reference)
 
     class WithRotary(here["LetterModel"]):
         def __init__(self, n_block, n_head):
@@ -127,6 +128,15 @@ def backwards_with_rotary(texts):
         "b": least < right < most,
         "c": right > high,
     }
+
+
+@proves("08.4")
+def add_positions(texts):
+    texts["1"].gives()
+    _, size, rows, *_ = texts["2"].gives()
+    last = texts["3"].says(...)
+    assert size in rows and rows in last
+    return written("x, table", last)
 
 
 @proves("08.turn")

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from helpers.attention import causal_mask
 from helpers.measured import ward_losses
-from helpers.ward import EIGHT, around, ask
+from helpers.ward import EIGHT, around, ask, broken
 from lesson.exercises import EXERCISES
 from lesson.exercises.nb13 import in_pieces, near_mask
 from tests.lesson.proofs import proves, run, written
@@ -72,6 +72,20 @@ def when_a_masked_token_is_seen(texts):
         "c": min(below) > 0.5,
         "never": max(below) < 0.01,
     }
+
+
+@proves("13.p7")
+def which_fails_the_reference_alone(texts):
+    (eight,) = texts["question"].gives()
+    assert eight == len(EIGHT)
+    texts["b"].gives(), texts["why d"].says(2)
+    fails = {bug: [name for name, by in ask(broken(bug)).items() if by] for bug in EIGHT}
+    assert all(fails.values()) and fails["mask of -1e4"] == ["large scores"]
+    assert {"in training", "reference"} <= {*fails["batch norm"]}
+    assert {"shifted", "reference"} <= {*fails["pairs and halves mixed up"]}
+    texts["b"].gives(), texts["why d"].gives()
+    told = ("batch norm", "mask of -1e4", "heads tiled", "pairs and halves mixed up")
+    return {bug: fails[bug] == ["reference"] for bug in told}
 
 
 @proves("13.p4")

@@ -3,6 +3,7 @@
 Times are compared where one is several times the other, so that a busy machine changes no key.
 """
 
+import functools
 from time import perf_counter
 
 import torch
@@ -13,6 +14,7 @@ from helpers.attention import attention, causal_mask
 from helpers.gpt import encode, next_token_probabilities
 from helpers.positions import rotary
 from helpers.training import shipped_model
+from lesson.exercises import EXERCISES
 from tests.lesson.proofs import proves, run, written
 
 # As in the notebook: beginnings of four texts, 20 letters each.
@@ -146,6 +148,32 @@ def blocks_against_the_formula(texts):
         "twice": ten / twice * formula >= blocks > 1.4 * formula,
         "about as fast": 1.4 * formula >= blocks > formula / factor,
         "several": blocks <= formula / factor,
+    }
+
+
+@proves("14.p6")
+def writing_with_a_cache(texts):
+    read, n, once = texts["question"].gives()
+    begin = once - n + 1
+    assert read == sum(range(begin, begin + n))
+    (times,) = texts["a"].gives()
+    assert times == round(read / once)
+    texts["why a"].says(n)
+    texts["why b"].says(n)
+    texts["why c"].says(once)
+    generate = EXERCISES["14.generate"].reference
+    model = EXERCISES["14.TinyGPT"].reference(100, context_length=256).eval()
+    prompts = torch.randint(100, (4, begin))
+    ways = (functools.partial(generate, model, prompts, n, cached=way) for way in (False, True))
+    with one_thread():
+        slow, fast = seconds(*ways)
+        one, twenty = seconds(lambda: model(prompts[:, :1]), lambda: model(prompts[:, :20]))
+    assert twenty < 3 * one, "why a"
+    return {
+        "a": slow > times / 2 * fast,
+        "several": 2 * fast < slow <= times / 2 * fast,
+        "hardly": fast <= slow <= 2 * fast,
+        "slower": slow < fast,
     }
 
 

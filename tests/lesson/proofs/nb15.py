@@ -148,6 +148,46 @@ def the_first_token_hidden(texts):
     }
 
 
+@proves("15.p6")
+def how_many_heads_it_takes(texts):
+    ranked = of("heads")
+    best, drawn = (torch.tensor(ranked[name]).mean(1) for name in ("best", "random"))
+    lost = dict(zip(ranked["k"], best.tolist(), strict=True))
+    *_, every, share = texts["question"].gives()
+    assert every == ranked["k"][-1]
+    enough = min(k for k, of_gap in lost.items() if of_gap >= share)
+    texts["a"].says(2), texts["b"].says(enough)
+    texts["why a"].says(lost[1], 2, lost[2])
+    texts["why b"].says(8, lost[8], enough, lost[enough])
+    texts["why c"].says(enough, lost[enough])
+    n, half = texts["why d"].gives()
+    assert abs(drawn[ranked["k"].index(n)] - half) < 0.03
+    assert drawn[ranked["k"].index(texts["c"].gives()[0])] < half  # why c
+    return {
+        "about 2": enough <= 4,
+        "about 16": 8 < enough < 32,
+        "about 64": 32 <= enough < 128,
+        "nearly all": enough >= 128,
+    }
+
+
+@proves("15.p7")
+def the_noun_hidden_in_the_best(texts):
+    n, share, twelve = texts["question"].gives()
+    as_it_is = torch.tensor(of("cut")["as it is"])
+    assert (n, len(as_it_is)) == (len(best_heads()), twelve)
+    lost = 1 - sum(of("cut")["the 16"]) / as_it_is.sum().item()
+    (half, _), (also,) = texts["b"].gives(), texts["c"].gives()
+    assert share == also
+    own = torch.stack([maps_of(CAT)[place][LAST, NOUN] for place in best_heads()])
+    assert (own < 0.25).sum() > n / 2  # why a
+    return {
+        "hardly": lost < 0.15,
+        "clearly less": half < lost < 0.8 * share,
+        "as before": lost >= 0.8 * share,
+    }
+
+
 # ---------------------------------------------------------------- hints
 
 

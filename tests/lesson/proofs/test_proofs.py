@@ -16,7 +16,19 @@ from tools.prose_numbers import numbers
 
 load()
 # Their proofs train or measure again what a cell of the notebook does, and asserts.
-TRAINED = ("05.p4", "08.p3", "08.p4", "09.p3", "10.p1", "12.p1", "12.p2", "12.p5", "14.p2", "14.p3")
+TRAINED = (
+    "05.p4",
+    "08.p3",
+    "08.p4",
+    "09.p3",
+    "10.p1",
+    "12.p1",
+    "12.p2",
+    "12.p5",
+    "14.p2",
+    "14.p3",
+    "14.p6",
+)
 PLAIN = ("00.p2", "01.p1", "02.p1")  # quick predictions about numbers or shapes
 
 

@@ -44,6 +44,7 @@ INSTANCES = {
     "09.3": lambda f: (1, 3, 2, 2, 1, 1, f(_mean_of_all, torch.tensor([[[1.0], [3.0]]]))),
     "09.4": lambda f: (4, 2, *(mask[-1] for mask in f(4, 2)), *(mask[0] for mask in f(4, 2)), 1),
     "10.5": lambda f: (0, 2, 6, 5, 0.2, 6, 2, 0.675, f(*SIX_TIMES)),
+    "05.3": lambda f: (0, 0.1, 0, 0.5, f(torch.zeros(2), 0.1) / 10 + 0.5, f(torch.zeros(2), 0.1)),
     "05.2": lambda f: (1, f(torch.ones(1, 2, 4), PAIR.flip(1))[0, 1]),
     "15.fill": lambda f: (4, _rows_of_a_head(f)),
     "08.turn": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
