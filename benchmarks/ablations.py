@@ -147,6 +147,10 @@ def without_positions(model: TinyGPT) -> None:
         block.attention.rotary = False
 
 
+def small_positions(model: TinyGPT) -> None:
+    nn.init.normal_(model.positions.weight, std=0.02)  # as GPT-2's
+
+
 def without_residual(model: TinyGPT) -> None:
     for block in model.blocks:
         block.__class__ = NoResidual
@@ -178,6 +182,7 @@ VARIANTS = {
     "causal mean": Variant(changed(formula=causal_mean)),
     "no positions": Variant(without_positions),
     "learned positions": Variant(rotary=False),
+    "learned positions from 0.02": Variant(small_positions, rotary=False),
     "no residual": Variant(without_residual),
     "no scaling": Variant(changed(formula=no_scaling)),
     "window of 4": Variant(mask=partial(window_mask, window=4)),
@@ -276,13 +281,13 @@ def main() -> None:
     quick = parser.parse_args().quick
     todo = [Job(name, 0, n_step=20) for name in VARIANTS] if quick else jobs()
     torch.set_num_threads(1)
-    print(f"{'variant':22}steps  B  rate heads seed   loss  sample  left to right  prefix test")
+    print(f"{'variant':28}steps  B  rate heads seed   loss  sample  left to right  prefix test")
     runs = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for run in pool.map(measure, todo):
             runs.append(run)
             print(
-                f"{run['variant']:22}{run['n_step']:5}{run['B']:3}{run['learning_rate']:6}"
+                f"{run['variant']:28}{run['n_step']:5}{run['B']:3}{run['learning_rate']:6}"
                 f"{run['n_head']:6}{run['seed']:5}{run['loss']:7.3f}{run['loss_of_sample']:8.3f}"
                 f"{run['left_to_right']:15.3f}  {run['prefix_untrained']:.0e} -> "
                 f"{run['prefix_trained']:.0e}",
