@@ -71,9 +71,10 @@ def faults(book: Book) -> list[str]:
     found = [f"has {counted[kind]:.1f} {kind}: at most {limits[kind]}" for kind in over]
     minutes = 5 * math.ceil(counted["minutes"] / 5)
     told, breaks = f"{minutes} minutes", [n for n, text in book.prose if BREAK in text]
-    for n in breaks:
-        before = pace(replace(book, nb=v4.new_notebook(cells=book.nb.cells[:n])))["minutes"]
-        told += f", with a break after {5 * round(before / 5)} minutes"
+    if breaks:
+        rests = (replace(book, nb=v4.new_notebook(cells=book.nb.cells[:n])) for n in breaks)
+        after = " and ".join(f"{5 * round(pace(rest)['minutes'] / 5)}" for rest in rests)
+        told += f", with {'breaks' if breaks[1:] else 'a break'} after {after} minutes"
     if minutes >= 40 and not breaks:
         found.append(f"takes {minutes} minutes: say in its middle, {BREAK}.")
     if not re.search(rf"^{told}[.:]", book.nb.cells[0].source, re.M):

@@ -188,6 +188,22 @@ def the_noun_hidden_in_the_best(texts):
     }
 
 
+@proves("15.p8")
+def which_control_hides_as_much(texts):
+    looks, ranked = maps_of(CAT)[..., LAST, NOUN].flatten(), of("heads")
+    _, _, most, _, middle = texts["why b"].gives()
+    assert looks.quantile(0.9) < most and looks.median() < middle
+    best = torch.tensor([9 * block + head for block, head in best_heads()])
+    of_best, others = looks[best].mean(), looks[[i for i in range(270) if i not in best]]
+    lost = dict(zip(ranked["k"], torch.tensor(ranked["best"]).mean(1).tolist(), strict=True))
+    return {
+        "come next": lost[32] - lost[16] < 0.05,  # whether they carry nothing
+        "at random": others.mean() > of_best / 2,
+        "attend to the noun most": others.topk(16).values.mean() > of_best,
+        "another word": False,  # it asks about the word, and not about the heads
+    }
+
+
 # ---------------------------------------------------------------- hints
 
 
