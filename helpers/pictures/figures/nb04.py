@@ -207,13 +207,13 @@ def _draw_elbow(
 def lookup_diagram() -> Picture:
     """Draw a lookup in a dictionary beside attention, with the same query and the same keys.
 
-    The query is what "it" looks for in "the cat was tired, so it slept". The weights are made up.
+    The query is what "it" looks for in "the cat was warm, so it slept". The weights are made up.
     """
     tokens = (
         ("the", "article", 0.03),
         ("cat", "noun", 0.70),
         ("was", "verb", 0.07),
-        ("tired", "adjective", 0.20),
+        ("warm", "adjective", 0.20),
     )
     query = Box("query", "“it” looks\nfor a\nnoun", 0, 1.5, 4, data=True)
     exact, soft, arrows = [query], [query], []
@@ -255,7 +255,7 @@ def lookup_diagram() -> Picture:
             "“noun” is equal to one of four keys, and one arrow leads through this key to the "
             "value of “cat”. Attention: arrows lead from the same query to all four keys, and on "
             "through all four values into one output, as thick as their weights: 0.70 for “cat”, "
-            "0.20 for “tired”, 0.07 for “was”, 0.03 for “the”."
+            "0.20 for “warm”, 0.07 for “was”, 0.03 for “the”."
         ),
     )
 

@@ -13,7 +13,8 @@ def near(value, said, share=0.1):
 
 @proves("05.p1")
 def step_of_a_wrong_weight(texts):
-    low, _, high = texts["question"].gives()
+    low, _, high, root = texts["question"].gives()
+    assert root == "w - 1"
     losses, steps, slopes = [], [], []
     for weight in (low, high):  # of two scores, the other is 0
         score = torch.tensor(weight).logit().requires_grad_()

@@ -171,23 +171,6 @@ def how_many_heads_it_takes(texts):
     }
 
 
-@proves("15.p7")
-def the_noun_hidden_in_the_best(texts):
-    n, share, twelve = texts["question"].gives()
-    as_it_is = torch.tensor(of("cut")["as it is"])
-    assert (n, len(as_it_is)) == (len(best_heads()), twelve)
-    lost = 1 - sum(of("cut")["the 16"]) / as_it_is.sum().item()
-    (half, _), (also,) = texts["b"].gives(), texts["c"].gives()
-    assert share == also
-    own = torch.stack([maps_of(CAT)[place][LAST, NOUN] for place in best_heads()])
-    assert (own < 0.25).sum() > n / 2  # why a
-    return {
-        "hardly": lost < 0.15,
-        "clearly less": half < lost < 0.8 * share,
-        "as before": lost >= 0.8 * share,
-    }
-
-
 @proves("15.p8")
 def which_control_hides_as_much(texts):
     looks, ranked = maps_of(CAT)[..., LAST, NOUN].flatten(), of("heads")
