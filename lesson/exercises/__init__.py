@@ -54,10 +54,12 @@ RETIRED = {
     "12.p4": "Induction heads in the model that writes",
     "13.3": "Whatever the scores are",
     "13.p3": "One query and six kept keys",
+    "13.9": "A question for QK-norm",
     "14.1": "A cache",
     "14.3": "Attention as a loop",
     "14.p4": "A mask in place of is_causal=True",
     "14.p5": "What a block of DeepSeek-V3 keeps",
+    "15.3": "A window with sinks",
 }
 
 # Predictions that ask about what stands above them in their notebook, such as a program or a

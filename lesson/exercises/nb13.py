@@ -463,82 +463,6 @@ SINKS = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 13.9
-
-
-def length_matters(attend, q, k, v):
-    """The largest change of an output where queries and keys are longer, each by its own factor."""
-    longer = [z * (1 + 99 * torch.rand(z.shape[:-1])[..., None]) for z in (q, k)]
-    return (attend(*longer, v) - attend(q, k, v)).abs().max().item()
-
-
-def _normed(q_norm, k_norm):
-    def attend(q, k, v):
-        return F.scaled_dot_product_attention(q_norm(q), k_norm(k), v, is_causal=True)
-
-    return attend
-
-
-def _rms_norm(z):
-    return F.rms_norm(z, z.shape[-1:])
-
-
-def _over(axis):
-    return lambda z: 3 * F.normalize(z, dim=axis)
-
-
-NORMED = {  # what an attention does -> the attention
-    RIGHT: _normed(_rms_norm, _rms_norm),
-    "norms neither queries nor keys": _normed(Tensor.clone, Tensor.clone),
-    "norms the queries only": _normed(_rms_norm, Tensor.clone),
-    "norms the keys only": _normed(Tensor.clone, _rms_norm),
-    "norms over the heads, as F.normalize does without dim": _normed(_over(1), _over(1)),
-    "norms over the tokens": _normed(_over(2), _over(2)),
-    "adds the length of each query": lambda q, k, v: v + q.norm(dim=-1, keepdim=True),
-    "subtracts the length of each query": lambda q, k, v: v - q.norm(dim=-1, keepdim=True),
-}
-
-
-def _norms():
-    generator = torch.Generator().manual_seed(0)
-    return [
-        (attend, *torch.randn(3, 2, 3, 6, 4, generator=generator)) for attend in NORMED.values()
-    ]
-
-
-def overheard(length_matters, attend, q, k, v):
-    """What length_matters returns, and with which queries, keys and values it calls attend."""
-    calls = []
-
-    def listening(q, k, v):
-        calls.append((q, k, v))
-        return attend(q, k, v)
-
-    return length_matters(listening, q, k, v), calls
-
-
-def _lengths_tried(returned, attend, q, k, v):
-    """What was changed, and whether an attention was found out; what is wrong with that."""
-    found, calls = _one_number(returned[0], "length_matters"), returned[1]
-    turned = any(
-        F.cosine_similarity(old, new, dim=-1).min() < 0.999
-        for call in calls
-        for old, new in zip((q, k), call, strict=False)
-    )
-    others = any(not torch.equal(call[2], v) for call in calls)
-    (does,) = (name for name, one in NORMED.items() if one is attend)
-    effect = torch.tensor([turned, others, not found <= 1e-3]).float()
-    said = f"your function says {found:.2f}."
-    if does == RIGHT:
-        return effect, "" if found <= 1e-3 else f"With QK-norm nothing changes, and {said}"
-    return effect, "" if found > 0.01 else f"An attention that {does} was asked, and {said}"
-
-
-LENGTH_MATTERS = Exercise(
-    "13.9", length_matters, _norms, used=overheard, effect=_lengths_tried, optional=True
-)
-
-
 EXERCISES = (
     OVER_THE_KEYS,
     BOTH_PATHS,
@@ -547,5 +471,4 @@ EXERCISES = (
     ASK_IN_PIECES,
     WINDOW,
     SINKS,
-    LENGTH_MATTERS,
 )

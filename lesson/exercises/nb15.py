@@ -169,23 +169,4 @@ MOVE = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 15.3
-
-
-def window_with_sink(T, window, n_sink):
-    """(T, T), True where query t attends: its last `window` tokens, and the first n_sink."""
-    t, s = torch.arange(T)[:, None], torch.arange(T)
-    near, first = s > t - window, s < n_sink
-    return (s <= t) & (near | first)
-
-
-def _windows():
-    return [(9, 4, 2), (6, 1, 1), (8, 2, 0), (5, 9, 1), (7, 3, 7)]
-
-
-WINDOW_WITH_SINK = Exercise(
-    "15.3", window_with_sink, _windows, axes={"return": "T T"}, optional=True
-)
-
-
-EXERCISES = (FILL, PATCH_HEAD, MOVE, WINDOW_WITH_SINK)
+EXERCISES = (FILL, PATCH_HEAD, MOVE)

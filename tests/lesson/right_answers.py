@@ -1049,12 +1049,6 @@ def columns_of_the_causal_mask(T_new, T_all, window, sinks):
     return mask
 
 
-@right("13.9")
-def longer_and_longer(attend, q, k, v):
-    factors = torch.linspace(1, 50, q[..., 0].numel()).view(*q.shape[:3], 1)
-    return torch.max(abs(attend(q * factors, k * factors.flip(2), v) - attend(q, k, v)))
-
-
 # ---------------------------------------------------------------- 14, attention as a loop
 
 
@@ -1221,45 +1215,6 @@ def patched_as_the_groups_of_a_view(z, other, head, n_head):
     heads = z.reshape(B, T, n_head, C // n_head).transpose(1, 2).clone()
     heads[:, head, -1] = other.reshape(B, T, n_head, C // n_head).transpose(1, 2)[:, head, -1]
     return heads.transpose(1, 2).reshape(B, T, C)
-
-
-@right("15.3")
-def sinks_by_two_triangles(T, window, n_sink):
-    mask = torch.ones(T, T, dtype=torch.bool).triu(1 - window)
-    mask[:, :n_sink] = True
-    return mask.tril()
-
-
-@right("15.3")
-def sinks_row_by_row(T, window, n_sink):
-    mask = torch.zeros(T, T, dtype=torch.bool)
-    for t in range(T):
-        mask[t, : t + 1] = True
-        mask[t, n_sink : max(n_sink, t + 1 - window)] = False
-    return mask
-
-
-@right("15.3")
-def sinks_in_lists(T, window, n_sink):
-    def sees(t, s):
-        return s <= t and (t - s < window or s < n_sink)
-
-    return torch.tensor([[sees(t, s) for s in range(T)] for t in range(T)])
-
-
-@right("15.3")
-def sinks_as_all_but_what_is_lost(T, window, n_sink):
-    t, s = torch.arange(T).view(-1, 1), torch.arange(T).view(1, -1)
-    lost = (s >= n_sink) * (s <= t - window)
-    return ~(lost + (s > t))
-
-
-@right("15.3")
-def sinks_as_the_larger_of_two(T, window, n_sink):
-    back = torch.arange(T)[:, None] - torch.arange(T)
-    near = ((back >= 0) & (back < window)).int()
-    first = causal_mask(T).int() * (torch.arange(T) < n_sink)
-    return torch.maximum(near, first) > 0
 
 
 @right("15.2")

@@ -217,20 +217,3 @@ def columns_set_to_true(T_new, T_all, window, sinks):
 def everything_opened(T_new, T_all, window, sinks):
     causal, first = near_mask(T_new, T_all, T_all), torch.arange(T_all) < sinks
     return causal | first | near_mask(T_new, T_all, window)
-
-
-# ---------------------------------------------------------------- 13.9 a question for qk-norm
-
-
-def change(attend, q, k, v, longer_q, longer_k):
-    return (attend(longer_q, longer_k, v) - attend(q, k, v)).abs().max().item()
-
-
-@wrong("13.9", named="one factor for all")
-def a_hundred_times(attend, q, k, v):
-    return change(attend, q, k, v, 100 * q, 10 * k)
-
-
-@wrong("13.9")
-def queries_a_hundred_times(attend, q, k, v):
-    return change(attend, q, k, v, 100 * q, k)

@@ -150,29 +150,3 @@ def last_map(maps, sources, target):
     row[target] += row[sources].sum().item()
     row[sources] = 0
     return moved
-
-
-# ---------------------------------------------------------------- 15.3 a window with sinks
-
-
-@wrong("15.3", named="one token too many")
-def band_one_too_wide(T, window, n_sink):
-    mask = torch.ones(T, T, dtype=torch.bool).triu(-window)
-    mask[:, :n_sink] = True
-    return mask.tril()
-
-
-@wrong("15.3", "the first queries attend to everything")
-def global_tokens(T, window, n_sink):
-    back = torch.arange(T)[:, None] - torch.arange(T)
-    mask = (back >= 0) & (back < window)
-    mask[:, :n_sink] = True
-    mask[:n_sink] = True
-    return mask
-
-
-@wrong("15.3", "numbers to be added to the scores")
-def minus_infinity(T, window, n_sink):
-    t, s = torch.arange(T)[:, None], torch.arange(T)
-    seen = (s <= t) & ((t - s < window) | (s < n_sink))
-    return torch.zeros(T, T).masked_fill(~seen, -torch.inf)

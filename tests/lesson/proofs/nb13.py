@@ -258,15 +258,3 @@ def sinks_and_a_window(texts):
         f"causal & (first | {near})",
         near_mask=near_mask,
     )
-
-
-@proves("13.9")
-def a_factor_for_each_vector(texts):
-    (sizes,) = texts["2"].gives()
-    factor, plain = (v for v in texts["3"].gives() if len(str(v)) > 1)
-    assert sizes in factor
-    return written(
-        "attend, q, k, v",
-        f"q_new, k_new = (z * ({factor}) for z in (q, k))",
-        f"(attend(q_new, k_new, v) - {plain}).abs().max().item()",
-    )

@@ -228,15 +228,6 @@ def one_head_of_the_other_run(texts):
     return written("z, other, head, n_head", d, "z = z.clone()", f"{own} = {theirs}", "z")
 
 
-@proves("15.3")
-def near_or_first(texts):
-    texts["1"].says(2, 1 / 3)  # a third rule
-    column, row, oldest = texts["2"].gives()
-    assert texts["3"].gives() == [oldest, "n_sink"]
-    mask = texts["3"].text.split(". ")[0]
-    return written("T, window, n_sink", f"t, s = {column}, {row}", mask)
-
-
 @proves("15.2")
 def added_first(texts):
     last, some = texts["1"].gives()[-2:]
