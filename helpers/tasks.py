@@ -121,12 +121,6 @@ class NounHeads(nn.Module):
         guesses = len(VOCABULARY) + (outputs[..., 1] > outputs[..., 0]).long()
         return guesses != windows[:, -1]
 
-    @torch.no_grad()
-    def on_noun(self, windows: torch.Tensor) -> torch.Tensor:
-        """(n, 7) windows -> (20, n): the weight of each head's “it” on the noun of the text."""
-        ids = windows[:, :-1]
-        return (self.weights(ids.repeat(20, 1)) * (ids < NOUNS)).sum(dim=-1)
-
 
 @typed
 def words_and_places(words: torch.Tensor) -> torch.Tensor:

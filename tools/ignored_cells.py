@@ -66,14 +66,13 @@ IGNORED_CELLS = (
     ),
     IgnoredCell("05", 'text = " ".join(python_help().split())', HELP, None, words=False),
     IgnoredCell("05", "def draw_texts():", TRAINED, 0.3),
-    IgnoredCell("05", "def still_wrong(weight, before, after):  # (20, 400) each", TRAINED, 0.3),
     IgnoredCell(
         "05",
         "torch.manual_seed(0)  # the same random numbers as those of the raw heads",
         TRAINED,
         0.3,
     ),
-    IgnoredCell("05", "still_wrong(*at_first, in_the_end)", TRAINED, 0.3),
+    IgnoredCell("05", "def heads_that_learn(lr, divisor, size=1.0):", TRAINED, None),
     IgnoredCell("05", "for lr in [0.003, 0.03, 0.3]:", TRAINED, None),
     IgnoredCell(
         "07",
@@ -95,12 +94,7 @@ IGNORED_CELLS = (
     IgnoredCell("08", "i, j = torch.arange(40)[:, None], torch.arange(40)", TRAINED, None),
     IgnoredCell("08", "torch.manual_seed(0)  # words backwards, rotary", TRAINED, 0.3),
     IgnoredCell("08", "from_start = partial(backwards, start=True)", TRAINED, 0.1),
-    IgnoredCell(
-        "09",
-        "_, weights = sort(model, ids, return_weights=True)  # (B, letters written, letters read)",
-        TRAINED,
-        0.1,
-    ),
+    IgnoredCell("09", 'ids = fill(["cat", "background"])', TRAINED, 0.1),
     IgnoredCell("09", 'word = "background"', TRAINED, 0.1),
     IgnoredCell(
         "10",
@@ -168,15 +162,10 @@ IGNORED_CELLS = (
         TRAINED,
         0.1,
     ),
-    IgnoredCell("12", "def right(model, **texts):", TRAINED, 0.1),
+    IgnoredCell("12", "def share_right(logits, texts=ids, known=known):", TRAINED, 0.1),
     IgnoredCell("12", "before = tokens_back({1: 1.0})", WRITTEN, None, words=False),
     IgnoredCell("12", "def by_distance(maps):", TRAINED, 0.2),
-    IgnoredCell(
-        "12",
-        "known = torch.arange(48) >= periods  # (200, 48): letters that stood there a period ago",
-        TRAINED,
-        0.3,
-    ),
+    IgnoredCell("12", "strength = {}", TRAINED, 0.3),
     IgnoredCell(
         "12",
         'by_hand = trained_on_repeats("first layer by hand")  # 200 steps with `before` in layer 0',

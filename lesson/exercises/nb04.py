@@ -17,4 +17,34 @@ QUERY_MATRIX = Exercise(
     cases=lambda: [(12.0,), (3.0,), (0.5,)],
 )
 
-EXERCISES = (build("Head"), QUERY_MATRIX)
+
+def step(p, learning_rate):
+    """Move the parameter p against its gradient, in place; then clear its gradient."""
+    with torch.no_grad():
+        p -= learning_rate * p.grad
+    p.grad = None
+
+
+def _three_steps(answer, p, learning_rate):
+    """What p is after each of three steps, with the loss of a curve that is steeper for some."""
+    p = torch.nn.Parameter(p.clone())
+    found = []
+    for _ in range(3):
+        with torch.enable_grad():
+            (torch.arange(1.0, 1 + p.numel()).view_as(p) * (p - 3).square()).sum().backward()
+        answer(p, learning_rate)
+        found.append(p.detach().clone())
+    return torch.stack(found)
+
+
+STEP = Exercise(
+    "04.5",
+    step,
+    cases=lambda: [
+        (torch.tensor([1.0, 4.0, -2.0]), 0.1),
+        (torch.tensor([[2.0, -1.0, 0.5], [0.0, 5.0, 1.0]]), 0.05),
+    ],
+    used=_three_steps,
+)
+
+EXERCISES = (build("Head"), QUERY_MATRIX, STEP)

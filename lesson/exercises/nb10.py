@@ -1,6 +1,5 @@
 """The exercises of notebook 10: a tiny GPT."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -112,52 +111,6 @@ COUNT_AFTER = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 10.5
-
-
-def probability(tables, past, letter, V):
-    """How likely the letter is after the past: a table for each number of letters, from 0 on."""
-    p = 1 / V
-    for k, table in enumerate(tables):
-        counts = table.get(past[len(past) - k :], {})
-        n, kinds = sum(counts.values()), len(counts)
-        if n > 0:
-            p = (counts.get(letter, 0) + kinds * p) / (n + kinds)
-    return p
-
-
-def unseen_groups_give_nothing(tables, past, letter, V):
-    p = 1 / V
-    for k, table in enumerate(tables):
-        counts = table.get(past[len(past) - k :], {})
-        n, kinds = sum(counts.values()), len(counts)
-        p = (counts.get(letter, 0) + kinds * p) / (n + kinds) if n else 0.0
-    return p
-
-
-def minus_its_logarithm(tables, past, letter, V):
-    return -math.log(probability(tables, past, letter, V))
-
-
-def mean_of_the_tables(tables, past, letter, V):
-    found = [1 / V]
-    for k, table in enumerate(tables):
-        if counts := table.get(past[len(past) - k :]):
-            found.append(counts.get(letter, 0) / sum(counts.values()))
-    return sum(found) / len(found)
-
-
-def _guesses():
-    text = "the cat ate the tart and the tea that the cat had eaten"
-    tables = [count_after(text, k) for k in range(4)]
-    asked = (("at the", " "), ("the ", "d"), ("a q", "t"), ("that", "q"), ("", "e"))
-    few = [count_after("tatatat cat", k) for k in range(2)]
-    return [*((tables, past, letter, 30) for past, letter in asked), (few, "cat", "a", 5)]
-
-
-PROBABILITY = Exercise("10.5", probability, _guesses, atol=1e-6)
-
-
 # ---------------------------------------------------------------- 10.3
 
 
@@ -222,4 +175,4 @@ LEFT_TO_RIGHT_LOSS = Exercise(
 )
 
 
-EXERCISES = (COUNT_AFTER, PROBABILITY, LEFT_TO_RIGHT_LOSS)
+EXERCISES = (COUNT_AFTER, LEFT_TO_RIGHT_LOSS)

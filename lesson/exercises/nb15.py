@@ -127,46 +127,47 @@ PATCH_HEAD = Exercise(
 )
 
 
-# ---------------------------------------------------------------- 15.2
+# ---------------------------------------------------------------- 15.4
 
 
-def move(maps, sources, target):
-    """Maps (..., T, T): in each last row, what lies on the tokens `sources` goes to target."""
+def hide(maps, target):
+    """Maps (..., T, T): each last row without weight on token `target`, summing to 1 again."""
     maps = maps.clone()
-    maps[..., -1, target] += maps[..., -1, sources].sum(dim=-1)
-    maps[..., -1, sources] = 0
+    maps[..., -1, target] = 0
+    maps[..., -1, :] /= maps[..., -1, :].sum(dim=-1, keepdim=True)
     return maps
-
-
-def taken_and_added(maps, sources, target):
-    """The same, but where target is among the sources: no task says what is right there."""
-    moved = maps.clone()
-    moved[..., -1, sources] -= maps[..., -1, sources]
-    moved[..., -1, target] += maps[..., -1, sources].sum(dim=-1)
-    return moved
 
 
 def _maps():
     generator = torch.Generator().manual_seed(0)
     cases = []
-    for sizes, sources, target in (
-        ((5, 5), [1, 4], 3),
-        ((3, 7, 7), [6, 0, 2], 5),
-        ((2, 3, 4, 4), [0], 2),
-    ):
+    for sizes, target in (((5, 5), 3), ((3, 7, 7), 5), ((2, 3, 4, 4), 1)):
         scores = torch.randn(sizes, generator=generator)
         past = torch.ones(sizes[-2:], dtype=torch.bool).tril()
-        cases.append((scores.masked_fill(~past, -torch.inf).softmax(dim=-1), sources, target))
+        cases.append((scores.masked_fill(~past, -torch.inf).softmax(dim=-1), target))
     return cases
 
 
-MOVE = Exercise(
-    "15.2",
-    move,
+def _by_what_is_left(maps, target):  # the same if a row sums to 1
+    maps = maps.clone()
+    maps[..., -1, :] /= 1 - maps[..., -1, [target]]
+    maps[..., -1, target] = 0
+    return maps
+
+
+def _all_rows_scaled(maps, target):  # the same if the other rows sum to 1
+    maps = maps.clone()
+    maps[..., -1, target] = 0
+    return maps / maps.sum(dim=-1, keepdim=True)
+
+
+HIDE = Exercise(
+    "15.4",
+    hide,
     _maps,
-    accepted=(taken_and_added,),
+    accepted=(_by_what_is_left, _all_rows_scaled),
     axes={"maps": "... T T", "return": "... T T"},
 )
 
 
-EXERCISES = (FILL, PATCH_HEAD, MOVE)
+EXERCISES = (FILL, PATCH_HEAD, HIDE)

@@ -234,6 +234,19 @@ def by_an_outer_product(strength):
     return strength * consonant[:, None] * vowel
 
 
+@right("04.5")
+def by_data_and_zeros(p, learning_rate):
+    p.data = p.data - learning_rate * p.grad
+    p.grad.zero_()
+
+
+@right("04.5")
+@torch.no_grad()
+def by_add_(p, learning_rate):
+    p.add_(p.grad, alpha=-learning_rate)
+    p.grad = None
+
+
 @right("05.2")
 def by_math_sqrt(q, k):
     _, T, d = q.shape
@@ -474,44 +487,6 @@ def counted_with_a_window(text, k):
 def counted_group_by_group(text, k):
     groups = [text[i : i + k + 1] for i in range(len(text) - k)]
     return {one[:k]: dict(Counter(g[k] for g in groups if g[:k] == one[:k])) for one in groups}
-
-
-@right("10.5")
-def with_shares(tables, past, letter, V):
-    p = 1 / V
-    for k in range(len(tables)):
-        group = past[-k:] if k else ""
-        if group not in tables[k]:
-            continue
-        after = tables[k][group]
-        n, d = sum(after.values()), len(after)
-        share = after[letter] / n if letter in after else 0
-        p = n / (n + d) * share + d / (n + d) * p
-    return p
-
-
-@right("10.5")
-def until_a_group_is_unseen(tables, past, letter, V):
-    p = 1 / V
-    for k, table in enumerate(tables):
-        if len(past) < k or past[len(past) - k :] not in table:
-            return p
-        after = table[past[len(past) - k :]]
-        total = sum(after.values()) + len(after)
-        p = after.get(letter, 0) / total + len(after) * p / total
-    return p
-
-
-@right("10.5")
-def from_the_longest(tables, past, letter, V):
-    found, weight = 0.0, 1.0
-    for k in range(len(tables) - 1, -1, -1):
-        after = tables[k].get(past[max(0, len(past) - k) :], {})
-        if after:
-            total = sum(after.values()) + len(after)
-            found += weight * after.get(letter, 0) / total
-            weight *= len(after) / total
-    return found + weight / V
 
 
 @right("10.3")
@@ -1217,46 +1192,39 @@ def patched_as_the_groups_of_a_view(z, other, head, n_head):
     return heads.transpose(1, 2).reshape(B, T, C)
 
 
-@right("15.2")
-def moved_by_a_matrix(maps, sources, target):
-    change = torch.eye(maps.shape[-1], dtype=maps.dtype)
-    change[sources, sources], change[sources, target] = 0, 1
-    return torch.cat([maps[..., :-1, :], maps[..., -1:, :] @ change], dim=-2)
-
-
-@right("15.2")
-def moved_in_a_row_of_its_own(maps, sources, target):
-    row = maps[..., -1, :].clone()
-    moved = row[..., sources].sum(-1)
-    row[..., sources] = 0.0
-    row[..., target] += moved
+@right("15.4")
+def hidden_by_what_the_target_leaves(maps, target):
     out = maps.clone()
-    out[..., -1, :] = row
+    out[..., -1, :] /= 1 - out[..., -1, [target]]
+    out[..., -1, target] = 0
     return out
 
 
-@right("15.2")
-def moved_map_by_map(maps, sources, target):
+@right("15.4")
+def hidden_map_by_map(maps, target):
     flat = maps.clone().reshape(-1, *maps.shape[-2:])
     for one in flat:
-        for source in sources:
-            one[-1, target] = one[-1, target] + one[-1, source]
-            one[-1, source] = 0.0
+        one[-1, target] = 0.0
+        one[-1] = one[-1] / one[-1].sum()
     return flat.reshape(maps.shape)
 
 
-@right("15.2")
-def moved_by_adding_a_change(maps, sources, target):
-    change = torch.zeros_like(maps)
-    for source in sources:
-        change[..., -1, target] += maps[..., -1, source]
-        change[..., -1, source] = -maps[..., -1, source]
-    return maps + change
+@right("15.4")
+def hidden_before_the_softmax(maps, target):
+    scores = maps.log()
+    scores[..., -1, target] = -torch.inf
+    return scores.softmax(dim=-1)
 
 
-@right("15.2")
-def moved_where_a_place_says_so(maps, sources, target):
+@right("15.4")
+def hidden_where_a_mask_says_so(maps, target):
     T = maps.shape[-1]
-    place, last = torch.arange(T), torch.arange(T)[:, None] == T - 1
-    moved = maps + maps[..., sources].sum(-1, keepdim=True) * (place == target)
-    return torch.where(last, moved.masked_fill(torch.isin(place, torch.tensor(sources)), 0), maps)
+    last = torch.arange(T)[:, None] == T - 1
+    left = maps * ~(last & (torch.arange(T) == target))
+    return left / left.sum(dim=-1, keepdim=True)
+
+
+@right("15.4")
+def hidden_by_normalize(maps, target):
+    row = maps[..., -1:, :] * (torch.arange(maps.shape[-1]) != target)
+    return torch.cat([maps[..., :-1, :], torch.nn.functional.normalize(row, p=1, dim=-1)], dim=-2)

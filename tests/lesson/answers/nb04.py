@@ -30,3 +30,21 @@ def in_whole_numbers(strength):
 @wrong("04.4", "returns rows of numbers, and no tensor")
 def rows_of_numbers(strength):
     return [[0, 0], [strength, 0]]
+
+
+@wrong("04.5", named="a new tensor")
+def returned_and_not_changed(p, learning_rate):
+    return (p - learning_rate * p.grad).detach()
+
+
+@wrong("04.5", "clears the gradient before it is used")
+def cleared_first(p, learning_rate):
+    p.grad = None
+    with torch.no_grad():
+        p -= learning_rate * p.grad
+
+
+@wrong("04.5", "changes p without torch.no_grad()")
+def with_a_graph(p, learning_rate):
+    p -= learning_rate * p.grad
+    p.grad = None

@@ -18,18 +18,6 @@ def slice_from_minus_k(text, k):
     return counts
 
 
-# --------------------------------------------------- 10.5 how likely is the letter?
-
-
-@wrong("10.5", named="the counts alone")
-def longest_that_was_seen(tables, past, letter, V):
-    for k in range(len(tables) - 1, -1, -1):
-        after = tables[k].get(past[len(past) - k :])
-        if after:
-            return after.get(letter, 0) / sum(after.values())
-    return 1 / V
-
-
 # --------------------------------------------------- 10.3 left-to-right loss
 
 

@@ -114,39 +114,34 @@ def last_token_only(z, other, head, n_head):
     return torch.where(mine, other[:, -1], z[:, -1])
 
 
-# ---------------------------------------------------------------- 15.2 move a weight
+# ---------------------------------------------------------------- 15.4 hide a token
 
 
-@wrong("15.2", named="0 is added")
-def a_view_is_kept(maps, sources, target):
+@wrong("15.4", named="softmax again")
+def a_score_of_no_weight(maps, target):
+    scores = maps.clone()
+    scores[..., -1, target] = 0
+    return torch.cat([maps[..., :-1, :], scores[..., -1:, :].softmax(dim=-1)], dim=-2)
+
+
+@wrong("15.4", "all of it goes to the last token")
+def given_to_it(maps, target):
     maps = maps.clone()
-    row = maps[..., -1, :]
-    for source in sources:
-        moved = row[..., source]  # a view: it becomes 0 with the next line
-        row[..., source] = 0
-        row[..., target] += moved
+    maps[..., -1, -1] += maps[..., -1, target]
+    maps[..., -1, target] = 0
     return maps
 
 
-@wrong("15.2", "one axis in front, always")
-def with_one_batch(maps, sources, target):
+@wrong("15.4", "one axis in front, always")
+def with_one_batch(maps, target):
     maps = maps.clone()
-    maps[:, -1, target] += maps[:, -1, sources].sum(dim=-1)
-    maps[:, -1, sources] = 0
+    maps[:, -1, target] = 0
+    maps[:, -1] /= maps[:, -1].sum(dim=-1, keepdim=True)
     return maps
 
 
-@wrong("15.2", "the maps are overwritten")
-def maps_in_place(maps, sources, target):
-    maps[..., -1, target] += maps[..., -1, sources].sum(dim=-1)
-    maps[..., -1, sources] = 0
+@wrong("15.4", "the maps are overwritten")
+def maps_in_place(maps, target):
+    maps[..., -1, target] = 0
+    maps[..., -1, :] /= maps[..., -1, :].sum(dim=-1, keepdim=True)
     return maps
-
-
-@wrong("15.2", "only row -1 of the flattened maps")
-def last_map(maps, sources, target):
-    moved = maps.clone()
-    row = moved.view(-1, maps.shape[-1])[-1]
-    row[target] += row[sources].sum().item()
-    row[sources] = 0
-    return moved

@@ -58,6 +58,7 @@ def matrices_swapped(texts):
 @proves("04.p4")
 def two_trainings(texts):
     known = {"Head": EXERCISES["04.Head"].reference, "query_matrix": EXERCISES["04.4"].reference}
+    known["step"] = EXERCISES["04.5"].reference
     cells = ("# Set-up", "word = list", "W_c = query_matrix", "generator", "def learn(")
     here = run_cells("04", *cells, **known)
     trained = here["learned"], here["learn"](1)[0]
@@ -85,3 +86,10 @@ def query_matrix(texts):
     (first,) = texts["3"].after("consonant,")
     rows = f"rows = {{{vowel}: {query}, {consonant}: [{first}, {last}]}}"
     return written("strength", rows, "torch.tensor([rows[0], rows[1]])")
+
+
+@proves("04.5")
+def one_step(texts):
+    block, change, gradient = texts["3"].says(..., ..., ...)
+    lines = f"with {block}: p -= {change}", f"{gradient} = None", "None"
+    return written("p, learning_rate", *lines, torch=torch)

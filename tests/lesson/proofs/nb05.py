@@ -11,6 +11,28 @@ def near(value, said, share=0.1):
     return abs(value / said - 1) < share
 
 
+@proves("05.p5")
+def size_of_a_score(texts):
+    large, times, small = texts["question"].gives()
+    assert times * small == large
+    size = {
+        d: (torch.randn(20_000, d) * torch.randn(20_000, d)).sum(dim=-1).std()
+        for d in (small, large)
+    }
+    texts["a"].says(times)
+    texts["b"].says(times**0.5)
+    texts["c"].says(2)
+    for letter in "bcd":
+        texts[f"why {letter}"].says(*[times] * (letter != "d"), times**0.5, times**0.5)
+    found = size[large] / size[small]
+    return {
+        "a": near(found, times),
+        "b": near(found, times**0.5),
+        "twice": near(found, 2),
+        "as large": near(found, 1),
+    }
+
+
 @proves("05.p1")
 def step_of_a_wrong_weight(texts):
     low, _, high, root = texts["question"].gives()

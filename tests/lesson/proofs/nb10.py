@@ -103,23 +103,6 @@ def count_after(texts):
     return written("text, k", "counts = {}", *lines, "counts")
 
 
-@proves("10.5")
-def probability(texts):
-    group = texts["2"].says(...)
-    n, d, many, share = texts["3"].says(..., ..., ..., ...)
-    numerator, total, die = texts["4"].says(..., ..., ...)
-    assert share == f"{d} / ({total})"
-    return written(
-        "tables, past, letter, V",
-        f"p = {die}",
-        "for k, table in enumerate(tables):",
-        f"    if counts := table.get({group}):",
-        f"        n, d = {n}, {many}",
-        f"        p = ({numerator}) / ({total})",
-        "p",
-    )
-
-
 @proves("10.3")
 def left_to_right_loss(texts):
     texts["1"].says(1, 2)

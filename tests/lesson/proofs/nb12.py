@@ -51,6 +51,7 @@ def the_exact_pattern_in_layer_1(texts):
     assert BEFORE(3)[2, 1] == weight
     for name in "bd":
         texts[f"why {name}"].says(1)
+    texts["why c"].says(1, layer)
     patched = right(free(), layer, BEFORE)
     assert patched < right(free(), layer, equal_weights)  # why d
     (most,), (least, up_to), (low, high), (less,) = (texts[name].gives() for name in "abcd")
@@ -59,6 +60,32 @@ def the_exact_pattern_in_layer_1(texts):
         "b": least / 100 <= patched <= up_to,
         "c": low / 100 <= patched <= high,
         "d": patched < less,
+    }
+
+
+@proves("12.p6")
+def after_a_quarter_of_the_steps(texts):
+    steps, n_layer, ends, early = texts["question"].gives()
+    torch.manual_seed(0)
+    moments = {m.step: m.right for m in train_on_repeats(AttentionOnly(n_layer=n_layer), steps)}
+    assert abs(moments[steps] - ends) < 0.02
+    (most,) = texts["d"].gives()
+    assert abs(moments[texts["why d"].gives()[0]] - most) < 0.1
+    texts["why a"].says(1, 0, 0, 1), texts["why c"].says(2)
+    return {name: abs(moments[early] - texts[name].gives()[0]) < 0.08 for name in "abcd"}
+
+
+@proves("12.p7")
+def the_strength_of_the_trained_layer(texts):
+    full, weight, zero = texts["question"].gives()
+    ids, period = held_out()
+    logits, maps = opened(free(), ids[:, :-1], n_head=1)
+    assert abs(previous_token_score(maps[0]).mean() - weight) < 0.02 and (full, zero) == (1, 0)
+    logits, _ = opened(free(), ids[:, :-1], {(0, 0): weight * BEFORE(48)}, n_head=1)
+    known = torch.arange(48) >= period
+    share = (logits.argmax(dim=-1) == ids[:, 1:])[known].double().mean()
+    return {name: abs(share - texts[name].gives()[0]) < 0.07 for name in "bcd"} | {
+        "a": share < texts["a"].gives()[0]
     }
 
 

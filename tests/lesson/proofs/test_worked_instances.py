@@ -14,7 +14,6 @@ from tools.notebooks import SOURCE
 from tools.prose_numbers import NO_TEXT
 
 COUNT = torch.arange(5.0)[:, None].expand(1, 5, 2)  # tokens 0 1 2 3 4, in two channels
-SIX_TIMES = [{}, {"t": {"e": 5, "o": 1}}], "t", "e", 5  # of 5 letters: 0.2 before
 FOUR = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
 PAIR = torch.stack([torch.zeros(4), torch.ones(4)])[None]  # a key of zeros, and one of ones
 
@@ -29,6 +28,7 @@ def _rows_of_a_head(fill):
     return attention.query.weight[:, 0].detach()
 
 
+ROW = torch.tensor([0.5, 0.3, 0.2])
 # What the text gives the solution and what comes back, in the order of the text.
 INSTANCES = {
     "00.2": lambda f: (1, 3, f(torch.tensor([[[1.0, 3.0]]]))),
@@ -43,10 +43,10 @@ INSTANCES = {
     "09.1": lambda f: f(torch.tensor([[False, True, True, False]]))[0, 1:3],
     "09.3": lambda f: (1, 3, 2, 2, 1, 1, f(_mean_of_all, torch.tensor([[[1.0], [3.0]]]))),
     "09.4": lambda f: (4, 2, *(mask[-1] for mask in f(4, 2)), *(mask[0] for mask in f(4, 2)), 1),
-    "10.5": lambda f: (0, 2, 6, 5, 0.2, 6, 2, 0.675, f(*SIX_TIMES)),
     "05.3": lambda f: (0, 0.1, 0, 0.5, f(torch.zeros(2), 0.1) / 10 + 0.5, f(torch.zeros(2), 0.1)),
     "05.2": lambda f: (1, f(torch.ones(1, 2, 4), PAIR.flip(1))[0, 1]),
     "15.fill": lambda f: (4, _rows_of_a_head(f)),
+    "15.4": lambda f: (0, 1, ROW, 0, f(ROW.expand(3, 3), 0)[-1]),
     "08.turn": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
 }
 # Their numbers are printed by cells beside them, or are shapes and sizes.
