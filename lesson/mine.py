@@ -355,7 +355,9 @@ def _part(name: str) -> Callable:
     if not asked:
         known = joined([*dict.fromkeys(id.split(".")[1] for id in builds())])
         raise LessonError(f"No notebook builds a part {name!r}. The parts are {known}.")
-    path, why = place(), f"work/mine.py has none yet (you write it in {asked[0].id[:2]})"
+    path, first = place(), asked[0].id[:2]
+    when = f"from {first} on" if asked[1:] else f"in {first}"
+    why = f"work/mine.py has none yet (you write it {when})"
     try:
         file = read(path) if path else None
         file = file.until(until, history()) if file and until else file

@@ -61,9 +61,13 @@ def rows(text):
 
 @EVERY_NOTEBOOK
 def test_a_notebook_takes_the_minutes_that_it_says(path):
-    """In a class: four more for each prediction, exercises twice, rounded up to the next five."""
+    """In a class, or new: four more for each prediction, exercises twice, up to the next five."""
     alone, in_class = minutes_of(path)
-    assert f"{alone} minutes" in book(path).nb.cells[0].source
+    told = book(path).nb.cells[0].source
+    assert (
+        f"{alone} minutes" in told
+        and f"If attention is new to you, about {in_class} minutes." in told
+    )
     number, headings = path.name[:2], [text for _, _, text in book(path).headings]
     exercises = sum(int(m[1]) for h in headings if (m := re.search(r"Exercise.* (\d+) min$", h)))
     predictions = sum(id.startswith(number) for id in PREDICTIONS)

@@ -51,4 +51,6 @@ def test_no_packages_of_ours_are_told_above_the_line_that_fails():
         assert re.search(told, code, re.M), name
     code = IN_A_KERNEL.format(SET_UPS["00_start_here"])
     shown = re.sub(r"\x1b\[[\d;]*m", "", run_without("explorers", code).stdout)
-    assert "ModuleNotFoundError" in shown and "%pip install its wheel above" in shown, shown
+    assert "ModuleNotFoundError" in shown and "%pip install its wheel in a cell above" in shown, (
+        shown
+    )

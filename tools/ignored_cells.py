@@ -156,16 +156,11 @@ IGNORED_CELLS = (
     ),
     IgnoredCell("12", "torch.manual_seed(0)", WRITTEN, None, words=False),
     IgnoredCell("12", "steps = [moment.step for moment in two_moments]", TRAINED, 0.1),
-    IgnoredCell(
-        "12",
-        "ids, periods = held_out()  # 200 new texts (200, 49), and their periods (200, 1)",
-        TRAINED,
-        0.1,
-    ),
-    IgnoredCell("12", "def share_right(logits, texts=ids, known=known):", TRAINED, 0.1),
-    IgnoredCell("12", "before = tokens_back({1: 1.0})", WRITTEN, None, words=False),
+    IgnoredCell("12", "def mean_induction_score(maps, periods=periods):", TRAINED, 0.1),
+    IgnoredCell("12", "@torch.no_grad()", TRAINED, 0.1),
+    IgnoredCell("12", "def with_yours(model, ids):", WRITTEN, None, words=False),
     IgnoredCell("12", "def by_distance(maps):", TRAINED, 0.2),
-    IgnoredCell("12", "strength = {}", TRAINED, 0.3),
+    IgnoredCell("12", "two_back = tokens_back({2: 1.0})(48)", TRAINED, 0.3),
     IgnoredCell(
         "12",
         'by_hand = trained_on_repeats("first layer by hand")  # 200 steps with `before` in layer 0',
@@ -175,7 +170,7 @@ IGNORED_CELLS = (
     ),
     IgnoredCell(
         "12",
-        "logits, weights = opened(yours, read)  # weights (2, 200, 4, 48, 48)",
+        'TinyGPT, train = kept("TinyGPT", "train")  # from work/mine.py, your own',
         WRITTEN,
         None,
         words=False,
@@ -187,7 +182,8 @@ IGNORED_CELLS = (
         None,
         words=False,
     ),
-    IgnoredCell("12", "def right_without(*heads):", TRAINED, None),
+    IgnoredCell("12", "for number in (0, 1):", TRAINED, 0.3),
+    IgnoredCell("12", "def right_without(*heads):  # each is (layer, head)", TRAINED, None),
     IgnoredCell("12", "in_yours = {", TRAINED, None, words=False),
     IgnoredCell(
         "13",
@@ -205,7 +201,7 @@ IGNORED_CELLS = (
         words=False,
     ),
     IgnoredCell("14", "torch.manual_seed(0)  # as in the beginning", TIMES, None),
-    IgnoredCell("14", "def two_figures(ratio):", TIMES, None),
+    IgnoredCell("14", "def in_twenties(seconds):", TIMES, None),
     IgnoredCell("14", "def formula(q, k, v):", TIMES, None),
     IgnoredCell(
         "15",

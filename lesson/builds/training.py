@@ -12,7 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from attention_base.numbers import described, joined
 from lesson.builds.calling import Made, Wrong, judges, limit
 
-V, T, STEPS, LR = 7, 9, 12, 0.013
+V, T, STEPS, LR, DEFAULT = 7, 9, 12, 0.013, 5e-3
 NEAR = 1e-4
 
 
@@ -51,7 +51,7 @@ class _Model(nn.Module):
 class _Run:
     """One call of train, and what was seen of it: how the parameters were at each step."""
 
-    def __init__(self, train: Any, lr: float = LR) -> None:
+    def __init__(self, train: Any, lr: float | None = LR) -> None:
         torch.manual_seed(0)
         self.model, self.random = _Model(), torch.Generator().manual_seed(1)
         self.first = self.model.flat()
@@ -67,7 +67,8 @@ class _Run:
         self.error: BaseException | None = None
         self.losses: Any = None
         try:
-            self.losses = train(self.model, lambda: self.draw(), STEPS, lr)
+            more = {} if lr is None else {"lr": lr}
+            self.losses = train(self.model, lambda: self.draw(), STEPS, **more)
         except BaseException as error:
             self.error = error
         finally:
@@ -263,6 +264,9 @@ def _check_optimizer(made: Made, run: _Run) -> list[str]:
     if "Adam" not in kind:
         raise made.known("not AdamW", what=f"torch.optim.{kind}")
     if abs(max(run.used) - LR) < 1e-9:
+        without = _Run(made.cls, None)
+        if abs(max(without.used, default=0) - DEFAULT) > 1e-9:
+            raise made.known("another default of lr", default=DEFAULT)
         return []
     other = _Run(made.cls, 2 * LR)
     if other.used == run.used:

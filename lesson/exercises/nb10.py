@@ -103,6 +103,7 @@ COUNT_AFTER = Exercise(
     lambda: [
         ("abracadabra", 2),
         ("the cat ate the tart", 1),
+        ("Aaaa\nba ", 1),
         ("Aaaa\nba", 3),
         ("aba", 0),
         ("a", 2),

@@ -15,7 +15,7 @@ def _judged_by(name):
     def effect(M, letters, T):
         return rule.found(M, letters, T), rule.first_failure(M, letters, T)
 
-    return {"cases": lambda: [(rule.letters, 12), (rule.letters[::-1], 9)], "effect": effect}
+    return {"cases": lambda: [(rule.letters, 12), (rule.letters[::-1], 15)], "effect": effect}
 
 
 # ---------------------------------------------------------------- 11.1

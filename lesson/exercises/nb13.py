@@ -281,8 +281,10 @@ def _only_the_last_piece(right, x, start, cache):
 
 def _in_channel_0(amount):
     def changed(right, x, start, cache):
-        behind = torch.tensor([amount if cache else 0.0] + 7 * [0.0])
-        return right(x, start, cache) + behind
+        behind = amount if cache else 0.0  # text 0 is right
+        out = right(x, start, cache).clone()
+        out[1:, :, 0] += behind
+        return out
 
     return changed
 
@@ -294,8 +296,8 @@ IN_PIECES = {  # what an attention does -> a bug of the ward, or what makes anot
     "hides nothing behind kept keys": "no mask behind kept keys",
     "is wrong for a single new token only": _wrong_if_single,
     "forgets all kept pieces but the last": _only_the_last_piece,
-    "gives 1 too little in channel 0 of each later piece": _in_channel_0(-1.0),
-    "gives 1 too much in channel 0 of each later piece": _in_channel_0(1.0),
+    "gives 2 too little in channel 0 of each later piece of text 1": _in_channel_0(-2.0),
+    "gives 2 too much in channel 0 of each later piece of text 1": _in_channel_0(2.0),
     "counts positions from 0 again in each piece": "keys rotated from 0",
 }
 
@@ -360,16 +362,16 @@ def _asked(returned, attention, x):
     odd, told = _odd_call(calls, x)
     sizes = [piece.shape[1] for piece, _, old in calls if old]
     how = [max(sizes, default=0) > 1, min(sizes, default=0) > 1, len(sizes) > 1]
-    does, level = attention.does, 0.5 * (found > 0.01) + 0.5 * (found > 0.999) + (found > 1.001)
-    if odd or " 1 too " not in does:
+    does, level = attention.does, 0.5 * (found > 0.01) + 0.5 * (found > 1.999) + (found > 2.001)
+    if odd or " 2 too " not in does:
         level = float(not found <= 1e-4)
     effect = torch.tensor([odd, *([0, 0, 0] if odd else how), level]).float()
     said = f"your function says {found:.2f}."
     if does == RIGHT:
         return effect, "" if found <= 1e-4 else f"A right attention differs by 0, and {said} {told}"
-    if found > 1e-3 and (odd or " 1 too " not in does or level == 1):
+    if found > 1e-3 and (odd or " 2 too " not in does or level == 1):
         return effect, ""
-    wanted = " The largest difference is 1." if found > 1e-3 else ""
+    wanted = " The largest difference is 2." if found > 1e-3 else ""
     return effect, f"An attention that {does} was asked, and {said}{wanted} {told}"
 
 

@@ -12,7 +12,7 @@ from tools.lecture import plan
 SAYS = {
     "cheatsheet": "rows sum to 1, but there are weights on the future",
     "checklist": "Is an output the same when everything after it is cut off?",
-    "goals": "give your GPT a KV cache, with which it writes the same texts faster",
+    "goals": "give your GPT a KV cache, with which it reads each letter once",
     "exit_questions": "A causal mean of three tokens with one channel is 4, 5, 6.",
 }
 
