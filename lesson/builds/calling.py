@@ -100,8 +100,9 @@ class Made:
         return Wrong(name, told.message.format(**words).strip())
 
     def _entries(self) -> list[Known]:
-        """Those of this build, of what it grew out of, and of any class."""
-        older = [build for build in TOLD if build.rpartition(".")[2] == self.build]
+        """Those of this build, of what it grew out of (or, with a cache, contains), and of any."""
+        before = [*TOLD][: [*TOLD].index(self.id)]
+        older = [b for b in before if b.endswith(self.build) or b[:3] == self.id[:3] == "14."]
         return [one for build in (self.id, *older, "Any") for one in TOLD[build].entries]
 
     # ------------------------------------------------ making
@@ -140,10 +141,7 @@ class Made:
         for base in self.cls.__mro__[-3::-1]:  # without object and nn.Module
             own |= vars(base)
         asked = {
-            "__init__": (
-                ", ".join(inspect.signature(RIGHT[self.id]).parameters),
-                sizes,
-            ),
+            "__init__": (", ".join(inspect.signature(RIGHT[self.id]).parameters), sizes),
             "forward": (
                 ", ".join(list(inspect.signature(RIGHT[self.id].forward).parameters)[1:]),
                 (None,),
@@ -277,8 +275,9 @@ class Made:
             "error": text.rstrip("."),
             "name": getattr(error, "name", ""),
         }
+        seen, parts = place + text, lambda one: one.settings.get("error", "").split(" | ")
         for known in self._entries():
-            if any(part in text for part in known.settings.get("error", "").split(" | ") if part):
+            if any(part and all(x in seen for x in part.split(" & ")) for part in parts(known)):
                 return self.known(known.name, **words)
         if isinstance(error, NameError) and words["name"] in TOLD:
             return Wrong("", place + ELSEWHERE.format(words["name"]))

@@ -27,6 +27,7 @@ ADD_POSITIONS = Exercise(
     "08.4",
     add_positions,
     _tokens_and_table,
+    accepted=(lambda x, table: x + table[torch.arange(x.shape[1])],),  # which n < T would stop
     axes={"x": "B T C", "table": "n C", "return": "B T C"},
     trained=True,
 )

@@ -258,8 +258,8 @@ def three_masks(T, n):
 def _followed(masks, T, n):
     """The three masks side by side, and of each the first entry that its rule forbids."""
     masks, right, told = [*masks], three_masks(T, n), []
-    if [tuple(getattr(mask, "shape", ())) for mask in masks] != 3 * [(T, T)]:
-        raise ValueError(f"Return three masks of shape ({T}, {T}): window, prefix, sink.")
+    if (got := [tuple(getattr(mask, "shape", ())) for mask in masks]) != 3 * [(T, T)]:
+        raise ValueError(f"Return three masks ({T}, {T}): window, prefix, sink. Yours are {got}.")
     for name, mask, wanted in zip(("window", "prefix", "sink"), masks, right, strict=True):
         if mask.dtype != torch.bool:
             raise TypeError(f"Your {name}: {messages.wrong_kind(mask, wanted)}")

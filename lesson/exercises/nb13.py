@@ -304,9 +304,7 @@ IN_PIECES = {  # what an attention does -> a bug of the ward, or what makes anot
 
 def _attentions():
     generator, cases = torch.Generator().manual_seed(0), []
-    for i, does in enumerate(
-        [*IN_PIECES, RIGHT]
-    ):  # a list that is kept from before spoils the last
+    for i, does in enumerate([*IN_PIECES, RIGHT]):  # a list kept from before spoils the last
         change = IN_PIECES[does]
         with same_conditions(seed=i):
             module = (Attention if callable(change) else broken(change))(8, 2, 1)
@@ -360,6 +358,8 @@ def _asked(returned, attention, x):
     """How an attention was asked, and whether it was found out; what is wrong with that."""
     found, calls = _one_number(returned[0], "in_pieces"), returned[1]
     odd, told = _odd_call(calls, x)
+    cut = [n for z, _, old in calls if old is not None and (n := z.shape[1]) < x.shape[1]]
+    told = told or f"Your pieces had {' '.join(map(str, cut))} tokens." * bool(cut)
     sizes = [piece.shape[1] for piece, _, old in calls if old]
     how = [max(sizes, default=0) > 1, min(sizes, default=0) > 1, len(sizes) > 1]
     does, level = attention.does, 0.5 * (found > 0.01) + 0.5 * (found > 1.999) + (found > 2.001)

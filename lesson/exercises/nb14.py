@@ -42,8 +42,9 @@ class _Model(nn.Module):
         seen = torch.cat([cache["seen"], ids], dim=1) if cache else ids
         if seen.shape[1] > self.context_length:
             raise ValueError(
-                f"With those in the cache the model reads {seen.shape[1]} letters, and its "
-                f"context_length is {self.context_length}."
+                f"The model reads {seen.shape[1]} letters"
+                f"{', with those in its cache,' * bool(cache)} and"
+                f" its context_length is {self.context_length}."
             )
         if cache is not None:
             cache["seen"] = seen
@@ -83,14 +84,13 @@ def _of_texts(generated, model, ids, n, cached, temperature=1.0):
     if not model.sure:
         share = (out[:, -1] == (out[:, -2] + 1) % 7).float().mean()
         likely = torch.softmax(2 * torch.eye(7)[0] / temperature, dim=0)[0]
-        told = (
-            f"At a temperature of {temperature:g}, {how}, the likeliest letter comes with a share"
-        )
+        told = f"At a temperature of {temperature:g}, {how}, the likeliest letter has a share"
         wrong = f"{told} of {share:.2f}; softmax(logits / temperature) has {likely:.2f}."
         return share, wrong if abs(share - likely) > 0.04 else ""
-    steps = (ids[:, -1:] + 1 + torch.arange(n)) % 7
-    wrong = f"The letters are {out[0, T:].tolist()}, and {steps[0].tolist()} was sure."
-    return effect, "" if out[:, T:].equal(steps) and out[:, :T].equal(ids) else wrong
+    sure = torch.cat([ids, (ids[:, -1:] + 1 + torch.arange(n)) % 7], dim=1)
+    b = int((out != sure).any(dim=1).int().argmax())  # the first text that is wrong
+    wrong = f"Text {b} is {out[b].tolist()}, and {sure[b].tolist()} was sure."
+    return effect, wrong if (out != sure).any() else ""
 
 
 def _texts():

@@ -23,7 +23,7 @@ prediction = pytest.mark.parametrize("prediction", PREDICTIONS.values(), ids=PRE
 RAISE = "max without .values", "no weights", "weights on both paths", "the two paths exchanged"
 RAISE += ("a list in the place of a letter", "the dict in the place of its counts")
 RAISE += "one step too far", "the last answer but one", "added, not appended"
-RAISE += "one token too few", "one letter too few", "the whole table"
+RAISE += "one token too few", "one letter too few", "the whole table", "h // n_kv_head", "h % times"
 
 # Compiles every mistake: one whose change does not fit its reference stops the tests right here.
 CODES = {

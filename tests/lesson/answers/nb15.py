@@ -93,7 +93,7 @@ def an_axis_of_heads_behind(z, other, head, n_head):
     return z
 
 
-@wrong("15.1", "heads counted from 1")
+@wrong("15.1", named="heads counted from 1")
 def head_before(z, other, head, n_head):
     parts = [part.clone() for part in z.chunk(n_head, dim=-1)]
     parts[head - 1][:, -1] = other.chunk(n_head, dim=-1)[head - 1][:, -1]
@@ -124,7 +124,7 @@ def a_score_of_no_weight(maps, target):
     return torch.cat([maps[..., :-1, :], scores[..., -1:, :].softmax(dim=-1)], dim=-2)
 
 
-@wrong("15.4", "all of it goes to the last token")
+@wrong("15.4", named="given to the last token")
 def given_to_it(maps, target):
     maps = maps.clone()
     maps[..., -1, -1] += maps[..., -1, target]
