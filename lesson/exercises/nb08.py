@@ -23,11 +23,15 @@ def _tokens_and_table():
     ]
 
 
+def _by_numbers(x, table):  # n < T would stop it
+    return x + table[torch.arange(x.shape[1])]
+
+
 ADD_POSITIONS = Exercise(
     "08.4",
     add_positions,
     _tokens_and_table,
-    accepted=(lambda x, table: x + table[torch.arange(x.shape[1])],),  # which n < T would stop
+    accepted=(_by_numbers,),
     axes={"x": "B T C", "table": "n C", "return": "B T C"},
     trained=True,
 )
