@@ -33,6 +33,10 @@ BIASED = "One more thing: its layers have a bias. The task asks for none; either
 NOT_YOURS = "One more thing: {} is from the helpers, so these steps are not yours yet."
 IN_A_LIST = "One more thing: its heads run one after the other, which one product can do at once."
 NOT_CHECKED = "One more thing: this could not be checked: {}."
+NOT_FOUND = (
+    "No queries, keys and values were found that give its outputs. If they are computed for one "
+    "token after the other, compute those of all tokens at once, and check can say more."
+)
 TOLERANCE = 1e-4
 
 
@@ -233,7 +237,7 @@ def _diagnosed(
         raise wrong
     if report.status == "incomplete" and not is_right():
         if "equals the reference" in report.not_checked:
-            raise Wrong("", "No queries, keys and values were found that give its outputs.")
+            raise Wrong("", NOT_FOUND)
         return [NOT_CHECKED.format(" and ".join(report.not_checked))]
     told = tuple(one for one in TOLD_IN_A_NOTE if one not in meant)
     variants = [one.partition(" (")[0] for one in report.bugs if one.startswith(told)]

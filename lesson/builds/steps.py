@@ -4,6 +4,7 @@ It is asked where `attention_clinic` finds no queries, keys and values by the la
 """
 
 import copy
+from itertools import permutations
 from typing import NamedTuple
 
 import torch
@@ -14,6 +15,7 @@ from torch.utils._pytree import tree_leaves
 from attention_base.arguments import typed
 from attention_base.masks import refuse_bad_sizes
 from attention_base.same import same
+from helpers.attention import attention, causal_mask
 from helpers.attention.checks import refuse_uneven_heads
 
 TOLERANCE = 1e-4
@@ -90,11 +92,19 @@ def is_attention(module: nn.Module, x: Tensor, n_head: int) -> bool:
         with torch.no_grad():
             width = module(x).shape[-1]
         heads, out = head_steps(module, x, width)
-        return any(same(out, one.gave, TOLERANCE) for one in heads)
+        gave = [one.gave for one in heads] or _by_its_matrices(module, x, width)
+        return any(same(out, one, TOLERANCE) for one in gave)
     heads, out = head_steps(module, x, x.shape[-1] // n_head)
     merged = torch.cat([one.gave for one in heads], dim=-1) if heads else x[..., :0]
     linear, _ = fitted(merged, out)
     return len(heads) == n_head and same(linear, out.double(), TOLERANCE)
+
+
+def _by_its_matrices(module: nn.Module, x: Tensor, width: int) -> list[Tensor]:
+    """What a head gives by each three of its matrices, for one that takes token after token."""
+    matrices = [one.detach() for one in module.parameters() if one.shape == (width, x.shape[-1])]
+    parts = [x @ one.T for one in matrices]
+    return [attention(*three, causal_mask(x.shape[1]))[0] for three in permutations(parts, 3)]
 
 
 def fitted(z: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:

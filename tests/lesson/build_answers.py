@@ -42,6 +42,21 @@ class Head(nn.Module):
     def forward(self, x):
         return torch.stack([self.of_text(text) for text in x])
 """,
+    "Head one token of all texts after the other": """
+class Head(nn.Module):
+    def __init__(self, C, head_size):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(C, head_size, bias=False) for _ in range(3))
+
+    def forward(self, x):
+        out = []
+        for t in range(x.shape[1]):
+            query, past = self.q(x[:, t]), range(t + 1)
+            scores = [(query * self.k(x[:, s])).sum(dim=-1) for s in past]  # (B,) each
+            weights = torch.softmax(torch.stack(scores) / len(query[0]) ** 0.5, dim=0)
+            out.append(sum(weights[s][:, None] * self.v(x[:, s]) for s in past))
+        return torch.stack(out, dim=1)
+""",
     "MultiHeadAttention own heads, dropout": """
 class MultiHeadAttention(nn.Module):
     def __init__(self, C, n_head):
