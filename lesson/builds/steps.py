@@ -102,8 +102,8 @@ def is_attention(module: nn.Module, x: Tensor, n_head: int) -> bool:
 
 def _by_its_matrices(module: nn.Module, x: Tensor, width: int) -> list[Tensor]:
     """What a head gives by each three of its matrices, for one that takes token after token."""
-    matrices = [one.detach() for one in module.parameters() if one.shape == (width, x.shape[-1])]
-    parts = [x @ one.T for one in matrices]
+    own = [one.detach() for one in module.parameters() if one.dim() == 2]
+    parts = [x @ z for one in own for z in (one.T, one) if z.shape == (x.shape[-1], width)]
     return [attention(*three, causal_mask(x.shape[1]))[0] for three in permutations(parts, 3)]
 
 
