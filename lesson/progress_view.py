@@ -207,7 +207,7 @@ def _draw(tables: list[Table], notes: list[str]) -> "Figure":
     lefts = [base.PAD + widest([table.corner, *table.names], 0, 6) for table in tables]
     widths = [  # of each table: of its columns
         [
-            widest([name, *(cell.text for cell in column)], 40, 10)
+            widest([name, *(cell.text for cell in column)], 40, 4)
             for name, *column in zip(table.columns, *table.cells, strict=True)
         ]
         for table in tables

@@ -65,13 +65,13 @@ def goals() -> list[str]:
     for path in notebooks.names():
         first = nbformat.read(path, as_version=4).cells[0].source
         question = first.partition("\n")[0].removeprefix("# ")
-        alone = int(re.search(r"^(\d+) minutes", first, re.M)[1])
+        new = int(re.search(r"^(\d+) minutes if", first, re.M)[1])
         verbs = first.partition("You will be able to\n")[2].partition("\n\n")[0]
-        told.append(f"## {path.name[:2]} · {question} ({alone} min)\n\n{verbs}\n")
-        minutes += alone
+        told.append(f"## {path.name[:2]} · {question} ({new} min)\n\n{verbs}\n")
+        minutes += new
     head = (
         "# What you will be able to do\n\nAfter each notebook, in its own words. The minutes are "
-        f"those that it takes alone, {in_hours(minutes)} in all.\n"
+        f"those that it takes if attention is new to you, {in_hours(minutes)} in all.\n"
     )
     return ["\n".join([head, *told])]
 

@@ -1,8 +1,9 @@
 """Count the minutes, words and cells of each notebook: ``python -m tools.pace``, as in `make lint`.
 
-A reader takes a minute for 150 words, four seconds for a line of code, twenty for a prediction,
-and for an exercise the minutes of its heading. What is folded does not count, nor do the sources,
-the checks below them, a section "Optional: …", and the minutes of an optional exercise.
+A fast reader takes a minute for 150 words, four seconds for a line of code, twenty for a
+prediction, and for an exercise the minutes of its heading; somebody to whom attention is new takes
+twice as long. What is folded does not count, nor do the sources, the checks below them, a section
+"Optional: …", and the minutes of an optional exercise.
 """
 
 import ast
@@ -64,21 +65,23 @@ def limits_of(book: Book) -> dict[str, int]:
 def faults(book: Book) -> list[str]:
     """What a notebook has too much of, and whether its first cell says other minutes.
 
-    The cell says those to the end and, from 40 on, those to the "good place for a break".
+    The cell says those of somebody who is new, to the end and to each "good place for a break",
+    which has to be there from 80 on.
     """
     counted, limits = pace(book), limits_of(book)
     over = [kind for kind, most in limits.items() if counted[kind] > most]
     found = [f"has {counted[kind]:.1f} {kind}: at most {limits[kind]}" for kind in over]
-    minutes = 5 * math.ceil(counted["minutes"] / 5)
-    told, breaks = f"{minutes} minutes", [n for n, text in book.prose if BREAK in text]
+    minutes = 10 * math.ceil(counted["minutes"] / 5)
+    told = f"{minutes} minutes if attention is new to you (half as long for a fast reader)"
+    breaks = [n for n, text in book.prose if BREAK in text]
     if breaks:
         rests = (replace(book, nb=v4.new_notebook(cells=book.nb.cells[:n])) for n in breaks)
-        after = " and ".join(f"{5 * round(pace(rest)['minutes'] / 5)}" for rest in rests)
+        after = " and ".join(f"{10 * round(pace(rest)['minutes'] / 5)}" for rest in rests)
         told += f", with {'breaks' if breaks[1:] else 'a break'} after {after} minutes"
-    if minutes >= 40 and not breaks:
+    if minutes >= 80 and not breaks:
         found.append(f"takes {minutes} minutes: say in its middle, {BREAK}.")
-    if not re.search(rf"^{told}[.:]", book.nb.cells[0].source, re.M):
-        found.append(f"takes {counted['minutes']:.1f} minutes: say {told} in the first cell")
+    if not re.search(rf"^{re.escape(told)}\.", book.nb.cells[0].source, re.M):
+        found.append(f"takes {2 * counted['minutes']:.1f} minutes: say {told} in the first cell")
     return [f"{book.name} {fault}" for fault in found]
 
 

@@ -112,6 +112,22 @@ COUNT_AFTER = Exercise(
 )
 
 
+# ---------------------------------------------------------------- 10.6
+
+
+def softmax_then_mask(scores):
+    """Scores (..., T, T) -> weights: the softmax of whole rows, then 0 for the future."""
+    return torch.softmax(scores, dim=-1).tril()
+
+
+def _scores():
+    generator = torch.Generator().manual_seed(0)
+    return [(torch.randn(shape, generator=generator),) for shape in ((4, 4), (2, 3, 5, 5))]
+
+
+SOFTMAX_THEN_MASK = Exercise("10.6", softmax_then_mask, _scores, axes={"scores": "... T T"})
+
+
 # ---------------------------------------------------------------- 10.3
 
 
@@ -176,4 +192,4 @@ LEFT_TO_RIGHT_LOSS = Exercise(
 )
 
 
-EXERCISES = (COUNT_AFTER, LEFT_TO_RIGHT_LOSS)
+EXERCISES = (COUNT_AFTER, SOFTMAX_THEN_MASK, LEFT_TO_RIGHT_LOSS)

@@ -106,13 +106,7 @@ def _texts():
     ]
 
 
-GENERATE = Exercise(
-    "14.generate",
-    generate,
-    _texts,
-    used=_generated,
-    effect=_of_texts,
-)
+GENERATE = Exercise("14.generate", generate, _texts, used=_generated, effect=_of_texts)
 
 
 # ---------------------------------------------------------------- 14.2

@@ -69,11 +69,10 @@ def _filled(answer, attention, query, key, value, proj):
     """What the attention gives for fixed tokens. It is of the class that the answer's file has."""
     cls = getattr(inspect.unwrap(answer), "__globals__", {}).get(NAME, right_14.MultiHeadAttention)
     own = _made(cls, query.shape[1], attention.n_head)
-    weights = [weight.float() for weight in (query, key, value, proj)]  # as a file is read
     with torch.no_grad():
         for number in own.parameters():
             number.fill_(0.1)  # so that what is not filled shows, in the same way each time
-        answer(own, *weights)
+        answer(own, *(w.float() for w in (query, key, value, proj)))  # as a file is read
         x = torch.randn(2, 5, query.shape[1], generator=torch.Generator().manual_seed(1))
         return own(x)
 
@@ -161,13 +160,20 @@ def _all_rows_scaled(maps, target):  # the same if the other rows sum to 1
     return maps / maps.sum(dim=-1, keepdim=True)
 
 
-HIDE = Exercise(
-    "15.4",
-    hide,
-    _maps,
-    accepted=(_by_what_is_left, _all_rows_scaled),
-    axes={"maps": "... T T", "return": "... T T"},
-)
+AXES = {"maps": "... T T", "return": "... T T"}
+HIDE = Exercise("15.4", hide, _maps, accepted=(_by_what_is_left, _all_rows_scaled), axes=AXES)
+
+# ---------------------------------------------------------------- 15.5
 
 
-EXERCISES = (FILL, PATCH_HEAD, HIDE)
+def wanted(maps, target=1):
+    """Maps (..., T, T): each last row with all of its weight on token `target`."""
+    maps = maps.clone()
+    maps[..., -1, :] = 0
+    maps[..., -1, target] = 1
+    return maps
+
+
+WANTED = Exercise("15.5", wanted, _maps, axes=AXES)
+
+EXERCISES = (FILL, PATCH_HEAD, HIDE, WANTED)

@@ -489,6 +489,12 @@ def counted_group_by_group(text, k):
     return {one[:k]: dict(Counter(g[k] for g in groups if g[:k] == one[:k])) for one in groups}
 
 
+@right("10.6")
+def softmax_filled_with_zeros(scores):
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    return F.softmax(scores, dim=-1).masked_fill(future, 0)
+
+
 @right("10.3")
 def left_to_right_by_sum(model, windows):
     total, T = 0.0, windows.shape[1] - 1
@@ -724,16 +730,6 @@ def score_by_mask(weights, period):
 def score_of_normed_rows(weights, period):
     weights = torch.tril(weights / weights.sum(-1, keepdim=True))
     return weights.diagonal(1 - period)[1:].mean()
-
-
-@right("12.2")
-def projected_before_it_is_averaged(layer, x, pattern):
-    return pattern @ layer.proj(layer.value(x))
-
-
-@right("12.2")
-def patched_by_normed_rows(layer, x, pattern):
-    return layer.proj(pattern / pattern.sum(-1, keepdim=True) @ layer.value(x))
 
 
 @right("12.2")
@@ -1118,22 +1114,6 @@ def filled_by_a_state_dict(attention, query, key, value, proj):
 
 
 @right("15.fill")
-def filled_by_new_parameters(attention, query, key, value, proj):
-    def spread(weight):
-        groups = weight.view(-1, 1, attention.head_size, weight.shape[1])
-        return groups.expand(-1, len(query) // len(weight), -1, -1).reshape(query.shape)
-
-    def turned(weight):  # (heads, 2, half, C) -> (heads, half, 2, C)
-        return torch.stack(weight.view(-1, 2, attention.head_size // 2, len(proj)).unbind(1), 2)
-
-    layers = attention.query, attention.key, attention.value, attention.proj
-    query, key = (turned(z).reshape(z.shape) for z in (query, key))
-    for layer, weight in zip(layers, (query, spread(key), spread(value), proj), strict=True):
-        layer.weight = torch.nn.Parameter(weight.clone())
-    attention.proj.register_parameter("bias", None)
-
-
-@right("15.fill")
 def filled_by_einsum(attention, query, key, value, proj):
     n_kv_head = len(key) // attention.head_size
     shares = torch.arange(attention.n_head) * n_kv_head // attention.n_head
@@ -1228,3 +1208,9 @@ def hidden_where_a_mask_says_so(maps, target):
 def hidden_by_normalize(maps, target):
     row = maps[..., -1:, :] * (torch.arange(maps.shape[-1]) != target)
     return torch.cat([maps[..., :-1, :], torch.nn.functional.normalize(row, p=1, dim=-1)], dim=-2)
+
+
+@right("15.5")
+def wanted_as_a_row_of_a_unit_matrix(maps, target=1):
+    row = torch.eye(maps.shape[-1])[target].expand_as(maps[..., -1:, :])
+    return torch.cat([maps[..., :-1, :], row.to(maps)], dim=-2)

@@ -42,12 +42,13 @@ def test_the_time_of_a_reader(cells, seconds):
     assert took == pytest.approx(seconds)
 
 
-def test_what_takes_40_minutes_names_its_break():
+def test_what_takes_80_minutes_names_its_break():
     half, other = TEXT("word " * 3000), TEXT("word " * 3000)
     _, told, *_ = pace.faults(book(half, other))
-    assert told.endswith("takes 45 minutes: say in its middle, This is a good place for a break.")
+    assert told.endswith("takes 90 minutes: say in its middle, This is a good place for a break.")
     told = pace.faults(book(half, TEXT(f"{pace.BREAK}."), other))[-1]
-    assert told.endswith("say 45 minutes, with a break after 20 minutes in the first cell")
+    assert "say 90 minutes if attention is new to you (half as long for a fast reader), " in told
+    assert told.endswith(", with a break after 40 minutes in the first cell")
 
 
 def test_what_is_too_much_has_a_star_and_fails(monkeypatch, capsys):
@@ -60,5 +61,6 @@ def test_what_is_too_much_has_a_star_and_fails(monkeypatch, capsys):
     assert told.out.splitlines()[2].split() == ["03", "15", "2,304*", "3"]
     assert told.err.splitlines() == [
         "03_three.ipynb has 2304.0 words: at most 2300",
-        "03_three.ipynb takes 15.4 minutes: say 20 minutes in the first cell",
+        "03_three.ipynb takes 30.7 minutes: say 40 minutes if attention is new to you "
+        "(half as long for a fast reader) in the first cell",
     ]

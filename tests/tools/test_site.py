@@ -276,7 +276,7 @@ def test_the_start_page_names_each_notebook_with_question_and_minutes(soups):
     assert [card.a["href"] for card in cards] == [f"{name}.html" for name in BUILT]
     assert cards[1].text.split("\n")[1] == "02 Can one matmul replace the loop?"
     assert cards[1].p.text.startswith("An average is a sum of products with weights, so a matrix")
-    assert cards[1].select_one(".note").text == "25 minutes, with a live picture"
+    assert cards[1].select_one(".note").text == "50 minutes, with a live picture"
     assert "make lab" in soups["index.html"].text
 
 

@@ -18,6 +18,15 @@ def slice_from_minus_k(text, k):
     return counts
 
 
+# --------------------------------------------------- 10.6 softmax, then the mask
+
+
+@wrong("10.6", named="the right attention")
+def rows_divided_again(scores):
+    weights = scores.softmax(dim=-1).tril()
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
 # --------------------------------------------------- 10.3 left-to-right loss
 
 

@@ -29,6 +29,11 @@ def one_head(layer, x, pattern):
     return layer.proj(torch.cat([pattern @ values[0], *out], dim=-1))
 
 
+@wrong("12.2", named="projected first")
+def projected_before_it_is_averaged(layer, x, pattern):
+    return pattern @ layer.proj(layer.value(x))
+
+
 @wrong("12.2", "a hook that stays")
 def hook_left(layer, x, pattern):
     layer.proj.register_forward_pre_hook(lambda m, a: (pattern @ layer.value(x),))

@@ -51,19 +51,6 @@ def once_in_each_group(attention, query, key, value, proj):
         attention.value.weight[first] = value[g * d : (g + 1) * d]
 
 
-@wrong("15.fill", "the scale of the scores is put into the queries, too")
-def scaled_twice(attention, query, key, value, proj):
-    n = query.shape[0] // key.shape[0]
-    d = attention.head_size
-    query, key = turned(query, d), turned(key, d)
-    for layer, weight in ((attention.key, key), (attention.value, value)):
-        heads = [weight[g * d : (g + 1) * d] for g in range(len(weight) // d) for _ in range(n)]
-        layer.weight.copy_(torch.cat(heads))
-    attention.query.weight.copy_(query / d**0.5)
-    attention.proj.weight.copy_(proj)
-    attention.proj.bias.zero_()
-
-
 @wrong("15.fill", named="halves left as they are")
 def groups_alone(attention, query, key, value, proj):
     d, n = attention.head_size, len(query) // len(key)
@@ -145,3 +132,13 @@ def maps_in_place(maps, target):
     maps[..., -1, target] = 0
     maps[..., -1, :] /= maps[..., -1, :].sum(dim=-1, keepdim=True)
     return maps
+
+
+# ---------------------------------------------------------------- 15.5 the wanted row
+
+
+@wrong("15.5", named="the other weights stay")
+def more_for_the_target(maps, target=1):
+    last = torch.zeros_like(maps)
+    last[..., -1, target] = 1 - maps[..., -1, target]
+    return maps + last

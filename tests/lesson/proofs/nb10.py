@@ -6,6 +6,8 @@ the notebook's own trainings agree is asserted there, at every test.
 
 from functools import cache
 
+import torch
+
 from helpers.measured import losses
 from helpers.training import Corpus, counting_losses, drop_repeats, python_help, share_seen
 from tests.lesson.proofs import proves, written
@@ -101,6 +103,15 @@ def count_after(texts):
     assert group in after and first == "text[k]"
     lines = [f"for i in {places}:", f"    after = {after}", f"    {counted} = {more}"]
     return written("text, k", "counts = {}", *lines, "counts")
+
+
+@proves("10.6")
+def softmax_then_mask(texts):
+    texts["1"].says(...)
+    softmax = texts["2"].says(...)
+    first, then = texts["3"].says(..., ...)
+    assert first == softmax
+    return written("scores", f"weights = {first}", then, torch=torch)
 
 
 @proves("10.3")

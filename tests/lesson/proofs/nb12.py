@@ -63,30 +63,32 @@ def the_exact_pattern_in_layer_1(texts):
     }
 
 
-@proves("12.p6")
-def after_a_quarter_of_the_steps(texts):
-    steps, n_layer, ends, early = texts["question"].gives()
-    torch.manual_seed(0)
-    moments = {m.step: m.right for m in train_on_repeats(AttentionOnly(n_layer=n_layer), steps)}
-    assert abs(moments[steps] - ends) < 0.02
-    (most,) = texts["d"].gives()
-    assert abs(moments[texts["why d"].gives()[0]] - most) < 0.1
-    texts["why a"].says(1, 0, 0, 1), texts["why c"].says(2)
-    return {name: abs(moments[early] - texts[name].gives()[0]) < 0.08 for name in "abcd"}
+def right_with(back, weight):
+    """The share of known letters, with this weight so far back in layer 0 and no other."""
+    ids, period = held_out()
+    put = {(0, 0): weight * tokens_back({back: 1.0})(48)}
+    hit = opened(free(), ids[:, :-1], put, n_head=1)[0].argmax(dim=-1) == ids[:, 1:]
+    return hit[torch.arange(48) >= period].double().mean()
 
 
 @proves("12.p7")
 def the_strength_of_the_trained_layer(texts):
     full, weight, zero = texts["question"].gives()
-    ids, period = held_out()
-    logits, maps = opened(free(), ids[:, :-1], n_head=1)
+    maps = free().attention_weights(held_out()[0][:, :-1])
     assert abs(previous_token_score(maps[0]).mean() - weight) < 0.02 and (full, zero) == (1, 0)
-    logits, _ = opened(free(), ids[:, :-1], {(0, 0): weight * BEFORE(48)}, n_head=1)
-    known = torch.arange(48) >= period
-    share = (logits.argmax(dim=-1) == ids[:, 1:])[known].double().mean()
+    share = right_with(1, weight)
     return {name: abs(share - texts[name].gives()[0]) < 0.07 for name in "bcd"} | {
         "a": share < texts["a"].gives()[0]
     }
+
+
+@proves("12.p8")
+def a_control_of_the_place(texts):
+    (weight,) = texts["question"].gives()
+    texts["why d"].says(0, 0)
+    assert right_with(1, weight) > 0.7 and right_with(2, weight) < 0.2
+    same = {letter: texts[letter].gives()[-1] == weight for letter in "abcd"}
+    return {letter: same[letter] and "two letters back" in texts[letter].text for letter in same}
 
 
 @proves("12.p2")

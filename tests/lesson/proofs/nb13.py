@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from helpers.attention import causal_mask
 from helpers.measured import ward_losses
-from helpers.ward import EIGHT, around, ask, broken
+from helpers.ward import EIGHT, Attention, around, ask, broken
 from lesson.exercises import EXERCISES
 from lesson.exercises.nb13 import in_pieces, near_mask
 from tests.lesson.proofs import proves, run, written
@@ -77,20 +77,21 @@ def when_a_masked_token_is_seen(texts):
 SIX = [bug for bug in EIGHT if bug not in ("batch norm", "pairs and halves mixed up")]
 
 
-@proves("13.p8")
-def a_row_of_the_table(texts):
-    asked = ["shape", "rows sum to 1", "no weight on the future", "prefix"]
-    asked += ["with weights", "large scores", "in pieces", "reference"]
-    texts["question"].says(len(asked))
-    answers = ask(broken("softmax over the queries"), asked)
-    passed = {question for question, by in answers.items() if not by}
-    texts["why a"].says(0)
-    texts["why b"].says(0)
-    words = ("only", "“shape” and", "and “no weight", "large scores")
-    return {
-        word: {*texts[letter].quoted()} == passed
-        for letter, word in zip("abcd", words, strict=True)
-    }
+def calls(kind):
+    """The outputs of the attention in the calls a to d."""
+    torch.manual_seed(0)
+    attention, x, old = kind(16, 4, 2).requires_grad_(False), torch.randn(2, 140, 16), []
+    longer = [attention(x[:, :t])[:, -1] for t in range(4, 9)]
+    attention(x[:, :3], cache=old)
+    new = attention(x[:, 3:4], start=3, cache=old)
+    return [attention(x), torch.stack(longer), new, attention(x, need_weights=True)[0]]
+
+
+@proves("13.p9")
+def the_call_that_shows_it(texts):
+    pairs = zip(*map(calls, (Attention, broken("mask at the top left"))), strict=True)
+    words = ("than all", "text again", "a new letter", "asked for")
+    return {word: not torch.allclose(*pair) for word, pair in zip(words, pairs, strict=True)}
 
 
 @proves("13.p4")

@@ -237,3 +237,12 @@ def scaled_by_what_is_left(texts):
     target, zero, row, left = texts["3"].gives()
     lines = f"{target} = {zero}", f"{row} /= {left}"
     return written("maps, target", "maps = maps.clone()", *lines, "maps")
+
+
+@proves("15.5")
+def all_weight_on_one_token(texts):
+    assert texts["1"].gives()[0] == "maps[..., -1, :]"
+    texts["2"].says(0, 1)
+    row, zero, target, one = texts["3"].gives()
+    lines = f"{row} = {zero}", f"{target} = {one}"
+    return written("maps, target=1", "maps = maps.clone()", *lines, "maps")

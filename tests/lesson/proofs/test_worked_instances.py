@@ -45,6 +45,7 @@ INSTANCES = {
     "09.4": lambda f: (4, 2, *(mask[-1] for mask in f(4, 2)), *(mask[0] for mask in f(4, 2)), 1),
     "05.3": lambda f: (0, 0.1, 0, 0.5, f(torch.zeros(2), 0.1) / 10 + 0.5, f(torch.zeros(2), 0.1)),
     "05.2": lambda f: (1, f(torch.ones(1, 2, 4), PAIR.flip(1))[0, 1]),
+    "10.6": lambda f: (4, f(torch.zeros(2, 2))),
     "15.fill": lambda f: (4, _rows_of_a_head(f)),
     "15.4": lambda f: (0, 1, ROW, 0, f(ROW.expand(3, 3), 0)[-1]),
     "08.turn": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
