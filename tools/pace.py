@@ -76,7 +76,7 @@ def faults(book: Book) -> list[str]:
     breaks = [n for n, text in book.prose if BREAK in text]
     if breaks:
         rests = (replace(book, nb=v4.new_notebook(cells=book.nb.cells[:n])) for n in breaks)
-        after = " and ".join(f"{10 * round(pace(rest)['minutes'] / 5)}" for rest in rests)
+        after = " and ".join(f"{5 * round(2 * pace(rest)['minutes'] / 5)}" for rest in rests)
         told += f", with {'breaks' if breaks[1:] else 'a break'} after {after} minutes"
     if minutes >= 80 and not breaks:
         found.append(f"takes {minutes} minutes: say in its middle, {BREAK}.")
