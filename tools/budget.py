@@ -25,8 +25,9 @@ LIMITS = {
     # A published model: its file, its pieces, its blocks, its questions and answers (750). Sizes,
     # rates and ids that no function can use, refused where notebooks call (230). Pictures on slides
     # are laid out again in less room, so that letters are large (95). A pause in a training, labels
-    # of a row, chances of words without what “it” reads (50). A published order of rows (10).
-    "helpers": 10_910,
+    # of a row, chances of words without what “it” reads (50). A published order of rows (10). A GPT
+    # from ids to logits, which readers missed before they wrote it (20).
+    "helpers": 10_930,
     # The learner's own file (590) and judges of the classes that they write (1,900): a head, many,
     # a block and a model, then with rotary positions and with a cache, and their right programs.
     # What draws letters at random is judged by many draws (400); what finds a bug, by bugs (300).
@@ -34,9 +35,10 @@ LIMITS = {
     # floats, and layers that begin as zeros (15). A derivative that learners measure, and
     # positions that they add (55). A step of gradient descent, and a token that is hidden, in the
     # place of a window with sinks, Witten and Bell's mixture and moved weights (5). A line that is
-    # wrong on purpose, and the row that 00 asked for (5). A head that
-    # takes token after token, and what is said of one that is wrong (15).
-    "lesson": 7_680,
+    # wrong on purpose, and the row that 00 asked for (5). A control that
+    # the learner chooses (35). A head that takes token after token, and what is said of one that
+    # is wrong (15).
+    "lesson": 7_715,
     # The counter of minutes; the lint finds builds; a model fetched, and asked; own files (35). Its
     # lint reads rows and sums in the text, and counts asserts (120).
     # A report: five things first, a roster, grades for Canvas and Moodle (355).
@@ -70,7 +72,8 @@ LIMITS = {
     # whatever right results are made into on their way back (670). Proofs of four predictions
     # that stand before a result that was only told, and answers to two exercises (145). A head that
     # takes token after token, as its page proposes (15). The same two exercises (20).
-    "tests": 43_680,
+    # The control of 15.6 (50), the diagram of a GPT (10).
+    "tests": 43_740,
 }
 # Lines of Python and of Markdown pages, and of tests, for one notebook: a star where it has more.
 BUDGET = {"Python": 600, "pages": 320, "tests": 1250}

@@ -1,6 +1,7 @@
-"""The exercises of notebook 15: weights for your class, and three changes of a running model."""
+"""The exercises of notebook 15: weights for your class, changes of a running model, a control."""
 
 import inspect
+from itertools import product
 
 import torch
 
@@ -89,7 +90,6 @@ def _weights():
 
 FILL = Exercise("15.fill", fill, _weights, used=_filled, atol=1e-4)
 
-
 # ---------------------------------------------------------------- 15.1
 
 
@@ -124,7 +124,6 @@ PATCH_HEAD = Exercise(
     accepted=(by_an_axis_of_heads,),
     axes={"z": "B T C", "other": "B T C", "return": "B T C"},
 )
-
 
 # ---------------------------------------------------------------- 15.4
 
@@ -176,4 +175,40 @@ def wanted(maps, target=1):
 
 WANTED = Exercise("15.5", wanted, _maps, axes=AXES)
 
-EXERCISES = (FILL, PATCH_HEAD, HIDE, WANTED)
+# ---------------------------------------------------------------- 15.6
+
+
+def others(maps, target, heads):
+    """As many pairs (block, head) as heads, none of them in it: the most weight on target."""
+    look = maps[:, :, -1, target].clone()  # (n_block, n_head)
+    for block, head in heads:
+        look[block, head] = -1
+    first = look.flatten().topk(len(heads)).indices.tolist()
+    return [divmod(i, look.shape[1]) for i in first]
+
+
+def _models():
+    torch.manual_seed(0)
+    long, wide = (torch.randn(size).softmax(-1) for size in ((4, 3, 5, 5), (3, 6, 7, 7)))
+    return [(long, 3, [(0, 0), (1, 1), (3, 1)]), (wide, 2, [(0, 2), (1, 1), (2, 0), (2, 5)])]
+
+
+def _named(found, maps, target, heads):
+    """Whether an answer names each head, and what is wrong with its pairs."""
+    places, right = [*product(*map(range, maps.shape[:2]))], {*others(maps, target, heads)}
+    try:
+        mine = {(int(block), int(head)) for block, head in found}
+    except (TypeError, ValueError):
+        told = "[(0, 2), (2, 1)]. Number i of all heads is head i % n_head of block i // n_head."
+        raise TypeError(f"Return pairs (block, head), such as {told}") from None
+    for block, head in sorted(mine - {*places}):
+        raise ValueError(f"There is no head {head} in a block {block}: both count from 0.")
+    told = f"`heads` has {len(heads)} pairs; yours are {len(mine)}, each counted once."
+    for place in sorted(right - mine) if len(mine) == len(heads) else ():
+        told = f"{place} is not among yours, and its weight is {maps[place][-1, target]:.3f}."
+    return torch.tensor([place in mine for place in places]).float(), told * (mine != right)
+
+
+OTHERS = Exercise("15.6", others, _models, effect=_named)
+
+EXERCISES = (FILL, PATCH_HEAD, HIDE, WANTED, OTHERS)

@@ -1214,3 +1214,18 @@ def hidden_by_normalize(maps, target):
 def wanted_as_a_row_of_a_unit_matrix(maps, target=1):
     row = torch.eye(maps.shape[-1])[target].expand_as(maps[..., -1:, :])
     return torch.cat([maps[..., :-1, :], row.to(maps)], dim=-2)
+
+
+@right("15.6")
+def others_sorted(maps, target, heads):
+    every = [(block, head) for block in range(len(maps)) for head in range(len(maps[0]))]
+    free = [place for place in every if place not in heads]
+    return sorted(free, key=lambda place: maps[place][-1][target])[-len(heads) :]
+
+
+@right("15.6")
+def others_as_a_tensor(maps, target, heads):
+    mine = torch.zeros(maps.shape[:2], dtype=torch.bool)
+    mine[tuple(torch.tensor(heads).T)] = True
+    order = maps[..., -1, target].masked_fill(mine, -torch.inf).flatten().argsort(descending=True)
+    return torch.stack(torch.unravel_index(order[: len(heads)], mine.shape), dim=1)

@@ -142,3 +142,26 @@ def more_for_the_target(maps, target=1):
     last = torch.zeros_like(maps)
     last[..., -1, target] = 1 - maps[..., -1, target]
     return maps + last
+
+
+# ---------------------------------------------------------------- 15.6 the control
+
+
+@wrong("15.6", named="fewer than the test")
+def taken_out_afterwards(maps, target, heads):
+    first = maps[..., -1, target].flatten().argsort(descending=True)[: len(heads)]
+    return [place for i in first.tolist() if (place := divmod(i, len(maps[0]))) not in heads]
+
+
+@wrong("15.6", "numbers of heads, no pairs")
+def numbers_through_all_blocks(maps, target, heads):
+    order = maps[..., -1, target].flatten().argsort(descending=True).tolist()
+    return [i for i in order if divmod(i, maps.shape[1]) not in heads][: len(heads)]
+
+
+@wrong("15.6", "the maps are overwritten")
+def marked_in_the_maps(maps, target, heads):
+    for block, head in heads:
+        maps[block, head] = -1
+    first = maps[..., -1, target].flatten().topk(len(heads)).indices
+    return [divmod(i, maps.shape[1]) for i in first.tolist()]

@@ -29,6 +29,7 @@ def _rows_of_a_head(fill):
 
 
 ROW = torch.tensor([0.5, 0.3, 0.2])
+BLOCKS = torch.tensor([[0.5, 0.1], [0.3, 0.2]])  # weights of the last token on one token
 # What the text gives the solution and what comes back, in the order of the text.
 INSTANCES = {
     "00.2": lambda f: (1, 3, f(torch.tensor([[[1.0, 3.0]]]))),
@@ -48,6 +49,7 @@ INSTANCES = {
     "10.6": lambda f: (4, f(torch.zeros(2, 2))),
     "15.fill": lambda f: (4, _rows_of_a_head(f)),
     "15.4": lambda f: (0, 1, ROW, 0, f(ROW.expand(3, 3), 0)[-1]),
+    "15.6": lambda f: (BLOCKS, 0, 0, *f(BLOCKS[..., None, None], 0, [(0, 0)])[0][::-1]),
     "08.turn": lambda f: (90, 2, f(FOUR, torch.full((1, 2), torch.pi / 2))[0].round(), FOUR),
 }
 # Their numbers are printed by cells beside them, or are shapes and sizes.
