@@ -18,7 +18,7 @@ from helpers.pictures.figures.nb04 import (
     why_this_weight,
 )
 from helpers.pictures.figures.nb06 import multi_head_diagram, ribbon
-from helpers.pictures.figures.nb07 import block_diagram
+from helpers.pictures.figures.nb07 import block_diagram, gpt_diagram
 from helpers.pictures.figures.nb08 import turned_arrows
 from helpers.pictures.figures.nb09 import encoder_decoder_diagram
 from helpers.pictures.figures.nb14 import ladder
@@ -32,6 +32,7 @@ __all__ = [
     "block_diagram",
     "curves",
     "encoder_decoder_diagram",
+    "gpt_diagram",
     "guessed_next",
     "head_diagram",
     "heatmap",

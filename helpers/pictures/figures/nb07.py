@@ -1,14 +1,9 @@
-"""Pictures that only notebook 07 shows: `block_diagram`."""
+"""Pictures that only notebook 07 shows: `block_diagram`, `gpt_diagram`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from helpers.pictures.base import Picture
 from helpers.pictures.diagrams import Arrow, Box, Panel, diagram
-
-if TYPE_CHECKING:
-    pass
 
 
 def block_diagram() -> Picture:
@@ -87,5 +82,33 @@ def block_diagram() -> Picture:
             "branches that leave it and come back to be added: attention, then feed-forward. With "
             "pre-norm the norms stand in the branches, and nothing but the two additions is on "
             "the line. With post-norm each norm stands on the line, after the addition."
+        ),
+    )
+
+
+def gpt_diagram() -> Picture:
+    """Draw a GPT from ids to logits, with the shape of what goes from step to step."""
+    stream = {"name": "x", "shape": "(B, T, C)", "width": 5, "accent": True}
+    boxes = [
+        Box("ids", "ids", 0, 0, shape="(B, T)", data=True),
+        Box("embedding", "nn.Embedding", 0, 1),
+        Box("blocks", "n_layer blocks", 0, 2.3),
+        Box("norm", "norm", 0, 3.6),
+        Box("linear", "Linear layer", 0, 4.9),
+        Box("logits", "logits", 0, 5.9, shape="(B, T, vocab_size)", data=True),
+    ]
+    arrows = [
+        Arrow("ids", "embedding"),
+        Arrow("embedding", "blocks", **stream),
+        Arrow("blocks", "norm", **stream),
+        Arrow("norm", "linear", shape="(B, T, C)"),
+        Arrow("linear", "logits"),
+    ]
+    return diagram(
+        "A GPT, from ids to logits",
+        [Panel(boxes, arrows)],
+        alt=(
+            "One column from ids down to logits: an embedding, the blocks, a norm and a Linear "
+            "layer. A thick line, the residual stream, runs from the embedding through all blocks."
         ),
     )

@@ -10,9 +10,11 @@ from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
 from matplotlib.text import Text
 
 from helpers.attention import Head, MultiHeadAttention, padding_mask
+from helpers.gpt import TinyGPT
 from helpers.pictures import (
     block_diagram,
     encoder_decoder_diagram,
+    gpt_diagram,
     head_diagram,
     lookup_diagram,
     multi_head_diagram,
@@ -37,6 +39,7 @@ ALL = {
     "two heads in numbers": lambda: multi_head_diagram(2, B=4, T=8, C=32),
     "six heads": lambda: multi_head_diagram(6),
     "block": block_diagram,
+    "gpt": gpt_diagram,
     "encoder and decoder": encoder_decoder_diagram,
 }
 BOXES = (FancyBboxPatch, Circle)
@@ -136,7 +139,7 @@ def test_a_text_stands_in_its_box_or_beside_all_boxes_arrows_and_frames(name):
 def test_boxes_lie_on_the_page_and_apart(name):
     drawn = drawn_as(name)
     page = (0, 0, *size_of(drawn.figure))
-    assert len(drawn.boxes) >= 8
+    assert len(drawn.boxes) >= 6
     assert all(inside(box, page) for _, box in drawn.boxes)
     assert all(inside(frame, page) for frame in drawn.frames)
     for (a, one), (b, two) in itertools.combinations(drawn.boxes, 2):
@@ -273,6 +276,16 @@ def test_a_norm_stands_on_the_residual_stream_with_post_norm_only():
     told = str(block_diagram())
     assert "norm_1(x) -> residual branch: attention: across tokens -> attention(norm_1(x))" in told
     assert "x + attention(x) -> residual stream: norm_1 -> x (B, T, C)" in told
+
+
+def test_the_shapes_of_a_gpt_are_those_of_the_model():
+    model, made = TinyGPT(5, 8, n_layer=1), {"ids": torch.zeros(3, 8, dtype=torch.long)}
+    model.blocks[0].register_forward_hook(lambda block, x, out: made.update(x=out))
+    made["logits"] = model(made["ids"])
+    told = dict(re.findall(r"(\w+) \(([^)]*)\)", str(gpt_diagram())))
+    sizes = {"B": 3, "T": 8, "C": 64, "vocab_size": 5}
+    for name, tensor in made.items():
+        assert tuple(sizes[letter] for letter in told[name].split(", ")) == tuple(tensor.shape)
 
 
 def test_the_shapes_of_encoder_and_decoder_are_those_of_the_model():
