@@ -55,7 +55,7 @@ def counting_beats_the_model(texts):
 
 @proves("10.p2")
 def one_change(texts):
-    n_change, n_step, loss = texts["question"].gives()
+    n_step, loss, n_change = texts["question"].gives()
     after = mean_losses(n_step)
     assert near(after["right"], loss)
     texts["a"].says(2)  # of GPT-2
