@@ -1,9 +1,10 @@
 """Count the minutes, words and cells of each notebook: ``python -m tools.pace``, as in `make lint`.
 
 A fast reader takes a minute for 150 words, four seconds for a line of code, twenty for a
-prediction, and for an exercise the minutes of its heading; somebody to whom attention is new takes
-twice as long. What is folded does not count, nor do the sources, the checks below them, a section
-"Optional: …", and the minutes of an optional exercise.
+prediction, a minute for a **Live**, a **Try** or a **Type it**, and for an exercise the minutes of
+its heading; somebody to whom attention is new takes twice as long. What is folded does not count,
+nor do the sources, the checks below them, a section "Optional: …", and the minutes of an optional
+exercise.
 """
 
 import ast
@@ -13,10 +14,11 @@ from dataclasses import replace
 
 from nbformat import v4
 
+from attention_base.numbers import joined
 from tools import notebooks
 from tools.lint_notebooks import Book, read
 
-LIMITS = {"minutes": 45, "words": 2300, "cells": 62}
+LIMITS = {"minutes": 48, "words": 2300, "cells": 62}
 BEYOND = {"minutes": 48, "words": 2700, "cells": 66}  # of 08 to 14
 BREAK = "This is a good place for a break"
 UNSEEN = re.compile(r"<!--.*?-->|<details>.*?</details>|^\*\*Sources\.\*\*.*", re.M | re.S)
@@ -26,10 +28,9 @@ NO_WORDS = re.compile(r"\$\$.*?\$\$|\$[^$\n]*\$|</?[a-z][^>]*>|\]\([^)]*\)", re.
 def pace(book: Book) -> dict[str, float]:
     """The minutes, words and cells of a notebook."""
     optional = _optional(book)
-    texts = (
-        NO_WORDS.sub(" ", UNSEEN.sub(" ", text)) for n, text in book.prose if n not in optional
-    )
-    words = sum(len(re.findall(r"[A-Za-z][\w'’-]*", text)) for text in texts)
+    texts = [UNSEEN.sub(" ", text) for n, text in book.prose if n not in optional]
+    words = sum(len(re.findall(r"[A-Za-z][\w'’-]*", NO_WORDS.sub(" ", text))) for text in texts)
+    tasks = sum(len(re.findall(r"\*\*(?:Live|Try|Type it)[.:]", text)) for text in texts)
     sources = [n for n, text in book.prose if re.search(r"\*\*Sources|<summary>Sources", text)]
     checks = [n for n, tree in book.trees if n > min(sources, default=n) and _only_checks(tree)]
     # The first code cell is the set-up, which is folded.
@@ -38,7 +39,9 @@ def pace(book: Book) -> dict[str, float]:
     seconds = 4 * len(re.findall(r"^.*\S", code, re.M)) + 20 * code.count("predict(")
     headings = [text for n, _, text in book.headings if n not in optional]
     exercises = (re.search(r"^Exercise .* (\d+) min$", text) for text in headings)
-    minutes = words / 150 + seconds / 60 + sum(int(found[1]) for found in exercises if found)
+    minutes = (
+        words / 150 + seconds / 60 + tasks + sum(int(found[1]) for found in exercises if found)
+    )
     return {"minutes": minutes, "words": words, "cells": len(book.cells) - len(optional)}
 
 
@@ -76,7 +79,7 @@ def faults(book: Book) -> list[str]:
     breaks = [n for n, text in book.prose if BREAK in text]
     if breaks:
         rests = (replace(book, nb=v4.new_notebook(cells=book.nb.cells[:n])) for n in breaks)
-        after = " and ".join(f"{5 * round(2 * pace(rest)['minutes'] / 5)}" for rest in rests)
+        after = joined([f"{5 * round(2 * pace(rest)['minutes'] / 5)}" for rest in rests])
         told += f", with {'breaks' if breaks[1:] else 'a break'} after {after} minutes"
     if minutes >= 80 and not breaks:
         found.append(f"takes {minutes} minutes: say in its middle, {BREAK}.")

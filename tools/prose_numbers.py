@@ -43,7 +43,7 @@ ORDINAL = re.compile(r"(\b(sections?|equations?|exercises?|chapters?|versions?) 
 EXERCISE = re.compile(r"0\d\.\d")
 # What a whole number may be without a statement: a year, a time, a format, a name.
 YEAR = re.compile(r"(19|20)\d\d")
-UNIT = re.compile(r"(?: and \d+)?[  -](minutes|min|bits?)\b")
+UNIT = re.compile(r"(?:(?:, \d+)* and \d+)?[  -](minutes|min|bits?)\b")
 # What may stand before the = of a sum, and what Python calls it: 4 · 32² + 32 = 4128.
 SUM = re.compile(
     r"(?<![\w.,)²³+·×/=−-])(?<![+·×/=−-] )([(\d][-−+·×/()\d.,²³ ]*[\d)²³]) = (?=[-−\d])"

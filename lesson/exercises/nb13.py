@@ -341,14 +341,21 @@ def _one_number(found, name):
 def _odd_call(calls, x):
     """The kind of the first call that no text in pieces has, 0 for none, and what is said of it."""
     for piece, start, old in calls:
-        n = piece.shape[1]
+        (texts, n), all_texts = piece.shape[:2], len(x)
+        if texts < all_texts:
+            return (
+                6,
+                f"A piece has {texts} of {all_texts} texts. Tokens are axis 1: x.split(3, dim=1).",
+            )
         if old and n == x.shape[1]:
             return 1, f"The whole text was read with a list in which {old} tokens are kept already."
         if old == 0 and start:
             return 2, f"A piece with start = {start} came with an empty list."
         if old and start != old:
             again = start < old and torch.equal(piece, x[:, start : start + n])
-            return 3 + again, f"A piece with start = {start} came when {old} tokens were kept."
+            told = f"A piece with start = {start} came behind {old} kept tokens"
+            asked = ": is start too large, or was a token left out?" if start > old else "."
+            return 3 + again, told + asked
     if all(old is None for _, _, old in calls):
         return 5, "No call has a list of kept keys."
     return 0, ""
@@ -359,7 +366,8 @@ def _asked(returned, attention, x):
     found, calls = _one_number(returned[0], "in_pieces"), returned[1]
     odd, told = _odd_call(calls, x)
     cut = [n for z, _, old in calls if old is not None and (n := z.shape[1]) < x.shape[1]]
-    told = told or f"Your pieces had {' '.join(map(str, cut))} tokens." * bool(cut)
+    sizes_told = f"Your pieces had {' '.join(map(str, cut))} tokens."
+    told = told or (sizes_told if cut else "There is one piece, all of x.")
     sizes = [piece.shape[1] for piece, _, old in calls if old]
     how = [max(sizes, default=0) > 1, min(sizes, default=0) > 1, len(sizes) > 1]
     does, level = attention.does, 0.5 * (found > 0.01) + 0.5 * (found > 1.999) + (found > 2.001)

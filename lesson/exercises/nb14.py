@@ -192,6 +192,7 @@ ONLINE_SOFTMAX = Exercise(
         ("the weights, before the values are averaged", lambda scores, values: scores.softmax(0)),
         ("the plain mean of the values", lambda scores, values: values.mean(dim=0)),
     ),
+    optional=True,
 )
 
 
