@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
 from helpers import stack
 from helpers.attention import Block, MultiHeadAttention
@@ -21,6 +22,14 @@ def two_texts_after_twelve_layers(texts):
     after_one, end = differences[0], differences[-1]
     texts["why b"].says(n_layer)
     assert after_one > 0.1 and len(x) == n_text
+    # The page says so: the averages alone bring all words into one direction.
+    torch.manual_seed(0)
+    averaged = alone = torch.randn(6, 32)
+    for layer in (MultiHeadAttention(32, n_head=4) for _ in range(n_layer)):
+        layer.proj.bias.data.zero_()
+        averaged, alone = layer(averaged[None])[0], layer.proj(layer.value(alone))
+    least = [F.cosine_similarity(z[:, None], z[None], dim=-1).min() for z in (averaged, alone)]
+    assert least[0] > 0.995 and least[1] < 0
     return {"clearly": end > 0.5, "a little": 1e-3 < end < 0.5, "not visibly": end < 1e-6}
 
 
