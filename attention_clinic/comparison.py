@@ -108,9 +108,15 @@ def _recognise_any(
     """Find other queries and keys, known bugs, or another number of heads that give the numbers."""
     first, *more = seen.readings  # heads of keys may be repeated in another order
     plain = [first, *(one for one in more if one.is_right and same(one.q, first.q))]
-    changed = (new for one in plain for new in changed_readings(one, seen.n_head, seen.module))
-    if found := _explained(seen, itertools.product(changed, seen.endings), causal):
-        return found
+    split = [one for one in more if one.is_right and not same(one.q, first.q)]  # a fused layer's
+    for readings, likely in ((plain, False), (split, True)):
+        changed = (
+            new
+            for one in readings
+            for new in changed_readings(one, seen.n_head, seen.module, likely=likely)
+        )
+        if found := _explained(seen, itertools.product(changed, seen.endings), causal):
+            return found
     likely = changed_readings(first, seen.n_head, seen.module, likely=True)
     changed = [*itertools.product(likely, _likeliest(seen.endings))]
     if found := _recognise(seen, ways, changed, causal, try_pairs):

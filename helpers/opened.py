@@ -63,8 +63,9 @@ def opened(
         raise ValueError(
             f"{len(seen.maps)} heads were found in this {type(model).__name__}, whose layers have "
             f"n_head = {n_head}. A head is found by its weights, (B, T, T) or (B, n_head, T, T), "
-            "and they are not seen inside nn.MultiheadAttention, or if you divide by their sum "
-            "after `@ v`. Write weights = torch.softmax(scores, dim=-1), and then weights @ v."
+            "and they are not seen inside nn.MultiheadAttention, in a loop that takes token after "
+            "token, or if you divide by their sum after `@ v`. For all tokens at once, write "
+            "weights = torch.softmax(scores, dim=-1), and then weights @ v."
         )
     there = [divmod(i, n_head) for i in range(len(seen.maps))]
     if absent := [place for place in put if place not in there]:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attention_base.same import same
 from attention_clinic import Report, diagnose
+from helpers.opened import opened
 from lesson.builds import right
 from lesson.builds.calling import FIXED_LENGTH, Made, Wrong, judges
 from lesson.builds.steps import gives_heads, is_attention
@@ -32,6 +33,10 @@ TOLD_IN_A_NOTE = (
 BIASED = "One more thing: its layers have a bias. The task asks for none; either is right."
 NOT_YOURS = "One more thing: {} is from the helpers, so these steps are not yours yet."
 IN_A_LIST = "One more thing: its heads run one after the other, which one product can do at once."
+TOKEN_BY_TOKEN = (
+    "One more thing: its weights are not seen for all tokens at once, (B, n_head, T, T). Notebooks "
+    "10 and 12 look for them: there, take all queries in one product, or call PyTorch's function."
+)
 NOT_CHECKED = "One more thing: this could not be checked: {}."
 NOT_FOUND = (
     "No queries, keys and values were found that give its outputs. If they are computed for one "
@@ -107,7 +112,14 @@ def attention_notes(made: Made, meant: tuple[str, ...] = ()) -> list[str]:
     has_norm = any(isinstance(one, nn.LayerNorm | nn.RMSNorm) for one in attention.modules())
     if not notes and (has_norm or _size(attention) > 4 * C * (C + 1)):
         raise made.known("more than four layers", **words)
-    return [*notes, IN_A_LIST] if heads else notes
+    if heads:
+        return [*notes, IN_A_LIST]
+    reader = nn.Sequential(nn.Embedding(7, C), attention)
+    try:
+        opened(reader, torch.arange(7)[None], n_head=n_head)
+    except ValueError:
+        return [*notes, TOKEN_BY_TOKEN]
+    return notes
 
 
 @judges("FeedForward")

@@ -4,6 +4,7 @@ It is asked where `attention_clinic` finds no queries, keys and values by the la
 """
 
 import copy
+from collections.abc import Callable
 from itertools import permutations
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from helpers.attention import attention, causal_mask
 from helpers.attention.checks import refuse_uneven_heads
 
 TOLERANCE = 1e-4
+CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
 
 
 class Seen(TorchFunctionMode):
@@ -54,19 +56,28 @@ def head_steps(module: nn.Module, x: Tensor, head_size: int) -> tuple[list[HeadS
     same_place = {(z.data_ptr(), z.shape, z.stride()): z for z in tensors}
     parts = [z for z in same_place.values() if z.shape[-2:] == (T, head_size)]
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
-    heads: list[HeadSteps] = []
-    for q in parts:
-        for k in (one for one in parts if one.shape == q.shape and one is not q):
-            scores = q @ k.mT / q.shape[-1] ** 0.5
-            weights = scores.masked_fill(future, -torch.inf).softmax(dim=-1)
-            for v in (one for one in parts if one.shape == q.shape):
-                gave = weights @ v
-                if any(same(gave, one, TOLERANCE) for one in parts):
-                    steps = (q, k, v, gave)
-                    found = (
-                        zip(*(z.unbind(1) for z in steps), strict=True) if q.dim() == 4 else [steps]
-                    )
-                    heads += [HeadSteps(*one) for one in found]
+
+    def found(is_given: Callable[[Tensor], bool]) -> list[HeadSteps]:
+        heads: list[HeadSteps] = []
+        for q in parts:
+            for k in (one for one in parts if one.shape == q.shape and one is not q):
+                scores = q @ k.mT / q.shape[-1] ** 0.5
+                weights = scores.masked_fill(future, -torch.inf).softmax(dim=-1)
+                for v in (one for one in parts if one.shape == q.shape):
+                    gave = weights @ v
+                    if is_given(gave):
+                        steps = (q, k, v, gave)
+                        each = zip(*(z.unbind(1) for z in steps), strict=True)
+                        heads += [HeadSteps(*one) for one in (each if q.dim() == 4 else [steps])]
+                        break  # a head of C channels: others would do as values, too
+        return heads
+
+    def projected(gave: Tensor) -> bool:  # in the same step as the average
+        merged = gave.transpose(1, 2).flatten(2) if gave.dim() == 4 else x[..., :0]
+        return merged.shape == out.shape and same(fitted(merged, out)[0], out.double(), TOLERANCE)
+
+    heads = found(lambda gave: any(same(gave, one, TOLERANCE) for one in parts))
+    heads = heads or found(projected)
     first = [all(not same(one.gave, z.gave) for z in heads[:i]) for i, one in enumerate(heads)]
     return [one for one, new in zip(heads, first, strict=True) if new], out
 
@@ -92,19 +103,30 @@ def is_attention(module: nn.Module, x: Tensor, n_head: int) -> bool:
         with torch.no_grad():
             width = module(x).shape[-1]
         heads, out = head_steps(module, x, width)
-        gave = [one.gave for one in heads] or _by_its_matrices(module, x, width)
-        return any(same(out, one, TOLERANCE) for one in gave)
+        heads = heads or _by_its_matrices(module, x, width)
+        return any(same(out, one.gave, TOLERANCE) for one in heads)
     heads, out = head_steps(module, x, x.shape[-1] // n_head)
     merged = torch.cat([one.gave for one in heads], dim=-1) if heads else x[..., :0]
     linear, _ = fitted(merged, out)
     return len(heads) == n_head and same(linear, out.double(), TOLERANCE)
 
 
-def _by_its_matrices(module: nn.Module, x: Tensor, width: int) -> list[Tensor]:
-    """What a head gives by each three of its matrices, for one that takes token after token."""
+def _by_its_matrices(module: nn.Module, x: Tensor, width: int) -> list[HeadSteps]:
+    """What a head computes by each three of its matrices, for one that takes token after token."""
     own = [one.detach() for one in module.parameters() if one.dim() == 2]
     parts = [x @ z for one in own for z in (one.T, one) if z.shape == (x.shape[-1], width)]
-    return [attention(*three, causal_mask(x.shape[1]))[0] for three in permutations(parts, 3)]
+    mask = causal_mask(x.shape[1])
+    return [HeadSteps(*qkv, attention(*qkv, mask)[0]) for qkv in permutations(parts, 3)]
+
+
+def _token_by_token(module: nn.Module, x: Tensor) -> list[HeadSteps]:
+    """The steps of a module that is a head, none for any other."""
+    if len(list(module.parameters())) != 3 or isinstance(module, CONTAINERS):
+        return []
+    with torch.no_grad():
+        out = module(x)
+    steps = _by_its_matrices(module, x, out.shape[-1])
+    return [one for one in steps if same(one.gave, out, TOLERANCE)][:1]
 
 
 def fitted(z: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
@@ -136,7 +158,11 @@ def as_pytorch(attention: nn.Module, C: int, n_head: int) -> nn.MultiheadAttenti
     refuse_uneven_heads(C, n_head)
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 3 * C, C, generator=generator)
-    heads, out = head_steps(copy.deepcopy(attention).eval(), x, C // n_head)  # without dropout
+    attention = copy.deepcopy(attention).eval()  # without dropout
+    if own := [one for one in attention.modules() if isinstance(one, nn.MultiheadAttention)]:
+        return own[0]
+    heads, out = head_steps(attention, x, C // n_head)
+    heads = heads or [steps for one in attention.modules() for steps in _token_by_token(one, x)]
     if len(heads) != n_head:
         raise ValueError(
             f"Among the steps of this attention, {len(heads)} heads were found, and n_head is "

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from attention_clinic import comparison
@@ -13,6 +14,7 @@ from attention_clinic.diagnosis import diagnose
 from attention_clinic.steps import examine
 from attention_clinic.subject import Subject
 from helpers.attention import Block, FeedForward, Head, MultiHeadAttention, causal_mask
+from helpers.positions import rotary
 from helpers.ward import broken
 from tests.attention_clinic.written import (
     BROKEN,
@@ -439,6 +441,21 @@ def test_heads_that_are_tiled_are_named_beside_rotary_positions():
     report = diagnose(broken("heads tiled")(32, 4, 2), C=32)
     assert report.status == "different" and "groups tiled" in report.bugs
     assert "groups tiled" not in diagnose(broken(None)(32, 4, 2), C=32).bugs
+
+
+def test_rotary_positions_are_found_behind_a_fused_layer_that_is_split_per_head():
+    class PerHead(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.mix = nn.Linear(32, 96), nn.Linear(32, 32)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x).unflatten(2, (4, 3, 8)).permute(3, 0, 2, 1, 4)
+            z = F.scaled_dot_product_attention(rotary(q), rotary(k), v, is_causal=True)
+            return self.mix(z.transpose(1, 2).flatten(2))
+
+    report = diagnose(PerHead(), C=32, n_head=4, expect=("rotary",))
+    assert report.status == "healthy", report
 
 
 def test_a_module_that_takes_no_shorter_text_is_not_checked_for_prefixes():

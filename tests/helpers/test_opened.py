@@ -147,7 +147,7 @@ def test_it_does_what_patch_and_ablate_do():
 @pytest.mark.parametrize("attend", [divided_at_the_end, pytorchs_layer])
 def test_where_no_weights_are_seen_it_says_what_to_write(attend):
     model, ids = model_and_ids(attend)
-    with pytest.raises(ValueError, match=r"0 heads were found .* Write weights = torch\.softmax"):
+    with pytest.raises(ValueError, match=r"0 heads were found .* write weights = torch\.softmax"):
         opened(model, ids)
 
 

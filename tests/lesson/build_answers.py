@@ -102,6 +102,43 @@ class MultiHeadAttention(nn.Module):
         weights = (scores + torch.full_like(scores, -torch.inf).triu(1)).softmax(dim=-1)
         return self.wo(torch.einsum("bhij,bjdh->bidh", weights, v).flatten(2))
 """,
+    "MultiHeadAttention average and projection in one product": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.n_head, self.qkv, self.mix = n_head, nn.Linear(C, 3 * C), nn.Linear(C, C)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(2, (3, self.n_head, -1)).unbind(2)
+        scores = torch.einsum("bthd,bshd->bhts", q, k) / q.shape[-1] ** 0.5
+        past = torch.ones(x.shape[1], x.shape[1]).tril().bool()
+        weights = torch.where(past, scores, -torch.inf).softmax(-1)
+        mix = self.mix.weight.unflatten(1, (self.n_head, -1))
+        return torch.einsum("bhts,bshd,chd->btc", weights, v, mix) + self.mix.bias
+""",
+    "MultiHeadAttention heads that take token after token": """
+class OneByOne(nn.Module):
+    def __init__(self, C, d):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(C, d, bias=False) for _ in range(3))
+
+    def forward(self, x):
+        out = []
+        for t in range(x.shape[1]):
+            keys, query = self.k(x[:, : t + 1]), self.q(x[:, t])
+            weights = (keys @ query[:, :, None] / query.shape[-1] ** 0.5).softmax(dim=1)
+            out.append((weights * self.v(x[:, : t + 1])).sum(dim=1))
+        return torch.stack(out, dim=1)
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, C, n_head):
+        super().__init__()
+        self.heads = nn.ModuleList(OneByOne(C, C // n_head) for _ in range(n_head))
+        self.proj = nn.Linear(C, C)
+
+    def forward(self, x):
+        return self.proj(torch.cat([head(x) for head in self.heads], dim=-1))
+""",
     "08.MultiHeadAttention one layer for all three, bias, SDPA, complex numbers": """
 class MultiHeadAttention(nn.Module):
     def __init__(self, C, n_head, base=10_000.0):
