@@ -159,8 +159,10 @@ def as_pytorch(attention: nn.Module, C: int, n_head: int) -> nn.MultiheadAttenti
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 3 * C, C, generator=generator)
     attention = copy.deepcopy(attention).eval()  # without dropout
-    if own := [one for one in attention.modules() if isinstance(one, nn.MultiheadAttention)]:
-        return own[0]
+    for own in attention.modules():
+        if isinstance(own, nn.MultiheadAttention) and own.num_heads == n_head:
+            own.batch_first = True  # the copy's
+            return own
     heads, out = head_steps(attention, x, C // n_head)
     heads = heads or [steps for one in attention.modules() for steps in _token_by_token(one, x)]
     if len(heads) != n_head:

@@ -193,6 +193,12 @@ def test_the_layer_of_pytorch_gives_the_same(design, n_head):
     torch.testing.assert_close(layer(x, x, x, attn_mask=future)[0], expected, atol=1e-5, rtol=0)
 
 
+def test_the_layer_of_pytorch_inside_takes_the_batch_first():
+    own, x = nn.Sequential(nn.MultiheadAttention(12, 3)), torch.randn(2, 7, 12)
+    out, _ = as_pytorch(own, 12, 3)(x, x, x)
+    torch.testing.assert_close(out, own[0](*3 * (x.mT.movedim(2, 0),))[0].movedim(0, 1))
+
+
 def test_where_heads_are_not_found_it_says_what_it_looks_for():
     told = r"0 heads were found, and n_head is 3\. .* as \(B, T, head_size\) of a head"
     with pytest.raises(ValueError, match=told):
